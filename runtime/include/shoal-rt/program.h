@@ -1,0 +1,208 @@
+// The rank program as the compiler writes it and the runtime reads it: one
+// contiguous, little-endian, pointer-free blob. It is plain data with fixed-size
+// records, so that a step of 10,000 rows costs nothing to compile and little to load.
+//
+// The blob and the kernels live in one shared object (the "payload"), which
+// exports two symbols:
+//   extern "C" const unsigned char shoal_program[];        the blob, see Header
+//   extern "C" const shoal_rt_kernel shoal_kernels[];      Header::kernels entries
+// Every Section gives a byte offset from the start of the blob and a count of records.
+// A reader must check magic, version, that each section lies inside `size`, and
+// that every index, offset and operand lies inside what it indexes.
+#ifndef SHOAL_RT_PROGRAM_H
+#define SHOAL_RT_PROGRAM_H
+
+#include <cstdint>
+
+// A kernel receives the addresses of its buffers in the order of the row's
+// operands: inputs, in-out, outputs, workspace. Addresses are 64-byte aligned.
+extern "C" typedef void (*shoal_rt_kernel)(void *const *buffers);
+
+namespace shoal::rt {
+
+inline constexpr char kProgramMagic[8] = {'S', 'H', 'O', 'A', 'L', 'P', 'R', 'G'};
+inline constexpr uint32_t kProgramVersion = 1;
+inline constexpr uint32_t kNone = 0xffffffffu;
+inline constexpr uint64_t kAlignment = 64;
+inline constexpr const char *kProgramSymbol = "shoal_program";
+inline constexpr const char *kKernelsSymbol = "shoal_kernels";
+
+enum class DType : uint32_t { F32, F64, BF16, I32, I64, I1 };
+enum class Reduction : uint32_t { Sum, Max, Min };
+enum class Mode : uint32_t { Train, Infer };
+
+struct Section {
+  uint64_t offset; // bytes from the start of the blob
+  uint64_t count;  // records
+};
+
+// A string of the string section (bytes, not terminated).
+struct Str {
+  uint32_t offset; // bytes from the start of the string section
+  uint32_t size;
+};
+
+// A mesh axis. Ranks are row-major over the axes, the last axis fastest; `deviceIds`
+// maps that position to an MPI rank (identity unless the mesh permutes devices).
+struct Axis {
+  Str name;
+  uint32_t size;
+  uint32_t pad;
+};
+
+// A set of mesh axes (indices into `axes` through `indices`), in major-to-minor
+// order: one communicator per set and per position on the remaining axes.
+struct Group {
+  uint32_t firstIndex;
+  uint32_t numIndices;
+};
+
+// One dimension of an argument or result: its logical size, the size of this
+// rank's shard (ceil(size / shards); the last shards may hold padding) and the mesh
+// axes that shard it, major to minor.
+struct Dim {
+  uint64_t global;
+  uint64_t local;
+  uint32_t firstAxis; // into `indices`
+  uint32_t numAxes;
+};
+
+// A typed range of the arena: `offset` bytes from its base, 64-byte aligned unless the
+// view is a range of a larger buffer.
+struct View {
+  uint64_t offset; // bytes
+  uint64_t elements;
+  DType dtype;
+  uint32_t pad;
+};
+
+enum class ArgKind : uint32_t {
+  Input,     // read from --data NAME=FILE, sharded rows of the step's batch
+  Param,     // initialised from (seed, name, global index), or --load
+  State,     // optimizer state, filled with `init.a`
+  Step,      // i64 scalar: 0 before the first step; the program updates it itself
+  ValidRows, // i64 scalar: rows of this step's batch that are real
+};
+
+enum class InitKind : uint32_t {
+  None,
+  Constant,       // a
+  Uniform,        // [a, b)
+  Normal,         // mean a, standard deviation b
+  KaimingUniform, // uniform in +-sqrt(6 / fan_in), fan_in = first dimension of a matrix
+  XavierUniform,  // uniform in +-sqrt(6 / (fan_in + fan_out))
+};
+
+struct Arg {
+  Str name;
+  ArgKind kind;
+  uint32_t view;     // into `views`: its storage in the arena
+  uint32_t firstDim; // into `dims`
+  uint32_t numDims;
+  InitKind init;
+  int32_t batchDim; // inputs: the sample dimension, -1 when un-batched
+  double a, b;      // of `init`
+};
+
+enum class ResultKind : uint32_t {
+  Loss,   // scalar, already global
+  Metric, // scalar, already global (grad_norm, ...), reported under its name
+  Output, // written by --output NAME=FILE.npy, valid rows only when batched
+  Grad,   // a gradient as the update sees it before clipping; --dump-grads writes it
+};
+
+// A value the host may look at. It is valid when the row `readyAfter` has
+// completed and until the row `overwrittenBy` starts.
+struct Result {
+  Str name;
+  ResultKind kind;
+  uint32_t view;
+  uint32_t firstDim;
+  uint32_t numDims;
+  int32_t batchDim;
+  uint32_t probe; // the row (Opcode::Probe) at which the host may read it
+  uint32_t pad;
+};
+
+enum class Opcode : uint32_t {
+  Launch,     // kernel a; operands = its buffers
+  Gemm,       // params = GemmParam; operands = A, B, C
+  Copy,       // operands = source, destination (equal bytes)
+  AxisIndex,  // writes (linear position on group a) * params[0] as i64; operand = destination
+  AllReduce,  // group a, reduction b; operand 0 in, operand 1 out (may be the same view)
+  AllGather,  // out = N equal chunks in group order; operand 0 in, 1 out
+  ReduceScatter, // in = N equal chunks; operand 0 in, 1 out
+  AllToAll,   // N equal chunks; operand 0 in, 1 out
+  Broadcast,  // params[0] = root position; operand 0 in (root), 1 out
+  Scatter,    // params[0] = root position; N chunks at the root; operand 0 in, 1 out
+  Gather,     // params[0] = root position; zeros elsewhere; operand 0 in, 1 out
+  Permute,    // peers = [send to, receive from] per mesh position, kNone: none (receives zeros)
+  PointToPoint, // a grouped set of sends and receives, see `peers`
+  Barrier,    // group a
+  Wait,       // the stream waits for event `params[0]`
+  Probe,      // the host may read result a here
+};
+
+// Row of the step. A row on a stream starts when the rows before it on that
+// stream have ended. `event` is set when it has ended; `Wait` makes another stream wait.
+struct Instr {
+  Opcode op;
+  uint32_t stream;       // 0 = compute, 1.. = communication
+  uint32_t event;        // kNone, or the event it signals
+  uint32_t a, b;         // see Opcode
+  uint32_t firstOperand; // into `operands`: indices of `views`
+  uint32_t numOperands;
+  uint32_t firstPeer; // into `peers`
+  uint32_t numPeers;
+  uint32_t firstParam; // into `params` (i64)
+  uint32_t numParams;
+  Str name;   // for traces and errors: "matmul w1", "all_reduce {data} bucket 0"
+  Str reason; // collectives: why it exists; else empty
+  uint32_t pad;
+};
+
+// Gemm: C[b] (m x n) = op(A[b]) (m x k) * op(B[b]) (k x n) (+ C[b] when Accumulate), row-major.
+enum GemmParam : uint32_t {
+  kGemmM, kGemmN, kGemmK, kGemmBatch, kGemmTransA, kGemmTransB, kGemmLdA, kGemmLdB, kGemmLdC,
+  kGemmStrideA, kGemmStrideB, kGemmStrideC, // elements between batches
+  kGemmAccumulate, kGemmDTypeIn, kGemmDTypeOut, kGemmNumParams,
+};
+
+// One send or receive of a PointToPoint row: `view`, and per mesh position the
+// peer's mesh position (kNone: this position takes no part).
+struct Peer {
+  uint32_t isSend;
+  uint32_t view;
+  uint32_t firstPosition; // into `indices`, one entry per mesh position
+  uint32_t pad;
+};
+
+struct Header {
+  char magic[8];
+  uint32_t version;
+  Mode mode;
+  uint64_t size; // of the blob
+  Str name;
+  uint64_t arenaBytes;
+  uint64_t batchRows; // rows of a full global batch, 0 without batched inputs
+  uint32_t numStreams, numEvents, numKernels, pad;
+  // Bytes per rank by class, as `--report` of shoalc states them; peak = arenaBytes.
+  uint64_t paramBytes, gradBytes, optimizerBytes, activationBytes, workspaceBytes;
+  Section strings;   // char
+  Section axes;      // Axis
+  Section deviceIds; // uint32_t, product of the axis sizes
+  Section indices;   // uint32_t
+  Section groups;    // Group
+  Section dims;      // Dim
+  Section views;     // View
+  Section args;      // Arg
+  Section results;   // Result
+  Section instrs;    // Instr
+  Section operands;  // uint32_t
+  Section peers;     // Peer
+  Section params;    // int64_t
+};
+
+} // namespace shoal::rt
+
+#endif // SHOAL_RT_PROGRAM_H
