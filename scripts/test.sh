@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Builds everything and runs every test: GoogleTest, lit, and programs of several ranks.
+#   --full      also the long matrix of plans and meshes
+#   --sanitize  the compiler's own unit and lit tests under AddressSanitizer and UBSan (folder build-sanitize)
+# The last lines say how many tests ran.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+full=0 sanitize=0
+for argument in "$@"; do
+  case $argument in
+    --full) full=1 ;;
+    --sanitize) sanitize=1 ;;
+    -h | --help) sed -n '2,5s/^# \?//p' "$0" && exit 0 ;;
+    *) echo "test.sh: unknown option, got: $argument (see --help)" >&2 && exit 2 ;;
+  esac
+done
+
+options=(-DSHOAL_SANITIZE=OFF)
+selection=()
+if ((sanitize)); then
+  BUILD_DIR=$SHOAL_ROOT/build-sanitize
+  options=(-DSHOAL_SANITIZE=ON)
+  # Open MPI and oneDNN are not instrumented and keep memory until exit: programs of several ranks stay out.
+  export ASAN_OPTIONS=detect_leaks=0:${ASAN_OPTIONS:-}
+  export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:${UBSAN_OPTIONS:-}
+fi
+if ((full)); then export SHOAL_TEST_FULL=1; fi
+
+bootstrap
+configure "${options[@]}"
+build all
+
+say "test"
+log=$BUILD_DIR/Testing/Temporary/LastTest.log
+status=0
+ctest --test-dir "$BUILD_DIR" --output-on-failure -j "$JOBS" "${selection[@]}" || status=$?
+
+# CTest counts the lit suite as one test; its own count is in the log.
+if [[ -f $log ]]; then
+  say "totals"
+  grep -aE '^ +(Passed|Failed|Unsupported|Unresolved|Expectedly Failed|Timed Out) *: +[0-9]+' "$log" |
+    sed -E 's/^ +/lit: /' || true
+  programs=$(grep -acE '^\[ +(OK|FAILED) +\] .*\([0-9]+ ms\)$' "$log" || true)
+  echo "GoogleTest: $programs cases ran"
+  passed=$(grep -ac '^Test Passed\.$' "$log" || true)
+  failed=$(grep -ac '^Test Failed\.$' "$log" || true)
+  echo "CTest: $passed passed, $failed failed"
+fi
+exit "$status"
