@@ -4,7 +4,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 bootstrap
-configure
+configure -DSHOAL_SANITIZE=OFF
 build shoalc shoal-run shoal-rt-main
 
 PATH=$BUILD_DIR/bin:$PATH
@@ -14,7 +14,7 @@ judge=(python3 "$SHOAL_ROOT/test/support/digits.py")
 rm -rf "$work"
 mkdir -p "$work"
 
-optimizer=(--optimizer sgd --lr 0.1 --momentum 0.9)
+optimizer=(--optimizer sgd --lr 0.05 --momentum 0.9)
 data=(--data "x=$digits/train_x.npy" --data "y=$digits/train_y.npy")
 training=(--epochs 20 --seed 1 --shuffle --no-progress)
 limit=(timeout 600)
