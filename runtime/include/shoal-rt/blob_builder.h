@@ -1,0 +1,214 @@
+// Writes a rank program: collects records, numbers them, interns strings and lays the
+// sections out. The compiler emits programs with it, the runtime's tests make them by
+// hand. It checks nothing: the reader does.
+#ifndef SHOAL_RT_BLOB_BUILDER_H
+#define SHOAL_RT_BLOB_BUILDER_H
+
+#include "shoal-rt/program.h"
+
+#include <cstring>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shoal::rt {
+
+class BlobBuilder {
+public:
+  // A dimension and the mesh axes that shard it, major to minor.
+  struct DimSpec {
+    uint64_t global = 1;
+    std::vector<uint32_t> axes = {};
+  };
+  struct ArgSpec {
+    std::string name;
+    ArgKind kind = ArgKind::Input;
+    uint32_t view = 0;
+    std::vector<DimSpec> dims = {};
+    int32_t batchDim = -1;
+    InitKind init = InitKind::None;
+    double a = 0, b = 0;
+  };
+  struct ResultSpec {
+    std::string name;
+    ResultKind kind = ResultKind::Loss;
+    uint32_t view = 0;
+    std::vector<DimSpec> dims = {};
+    int32_t batchDim = -1;
+  };
+  // `positions`: per mesh position the mesh position of the other end, or kNone.
+  struct PeerSpec {
+    bool isSend = false;
+    uint32_t view = 0;
+    std::vector<uint32_t> positions;
+  };
+  struct InstrSpec {
+    Opcode op = Opcode::Launch;
+    uint32_t stream = 0;
+    uint32_t event = kNone;
+    uint32_t a = 0, b = 0;
+    std::vector<uint32_t> operands = {};
+    std::vector<int64_t> params = {};
+    std::vector<PeerSpec> peers = {};
+    std::string name = {}, reason = {};
+  };
+
+  explicit BlobBuilder(std::string_view programName, Mode mode = Mode::Train) {
+    std::memcpy(header_.magic, kProgramMagic, sizeof header_.magic);
+    header_.version = kProgramVersion;
+    header_.mode = mode;
+    header_.name = string(programName);
+    header_.numStreams = 1;
+  }
+
+  // Arena and byte classes, batch rows, kernel and event counts; section and size
+  // fields are overwritten by finish(). numStreams and numEvents grow with addInstr().
+  Header &header() { return header_; }
+
+  uint32_t addAxis(std::string_view name, uint32_t size) {
+    axes_.push_back({string(name), size, 0});
+    return uint32_t(axes_.size() - 1);
+  }
+
+  // MPI rank per row-major mesh position; the identity when it is never called.
+  void setDeviceIds(std::vector<uint32_t> ids) { deviceIds_ = std::move(ids); }
+
+  // Axes major to minor. An equal set is returned, not added again.
+  uint32_t addGroup(const std::vector<uint32_t> &axes) {
+    auto [at, added] = groupNumbers_.try_emplace(axes, uint32_t(groups_.size()));
+    if (added)
+      groups_.push_back({addIndices(axes), uint32_t(axes.size())});
+    return at->second;
+  }
+
+  uint32_t addView(uint64_t offset, uint64_t elements, DType dtype) {
+    views_.push_back({offset, elements, dtype, 0});
+    return uint32_t(views_.size() - 1);
+  }
+
+  uint32_t addArg(const ArgSpec &spec) {
+    args_.push_back({string(spec.name), spec.kind, spec.view, addDims(spec.dims),
+                     uint32_t(spec.dims.size()), spec.init, spec.batchDim, spec.a, spec.b});
+    return uint32_t(args_.size() - 1);
+  }
+
+  // The row of its probe is filled in when that row is added.
+  uint32_t addResult(const ResultSpec &spec) {
+    results_.push_back({string(spec.name), spec.kind, spec.view, addDims(spec.dims),
+                        uint32_t(spec.dims.size()), spec.batchDim, kNone, 0});
+    return uint32_t(results_.size() - 1);
+  }
+
+  uint32_t addInstr(const InstrSpec &spec) {
+    uint32_t row = uint32_t(instrs_.size());
+    Instr instr{};
+    instr.op = spec.op;
+    instr.stream = spec.stream;
+    instr.event = spec.event;
+    instr.a = spec.a;
+    instr.b = spec.b;
+    instr.firstOperand = append(operands_, spec.operands);
+    instr.numOperands = uint32_t(spec.operands.size());
+    instr.firstPeer = uint32_t(peers_.size());
+    instr.numPeers = uint32_t(spec.peers.size());
+    for (const PeerSpec &peer : spec.peers)
+      peers_.push_back({peer.isSend, peer.view, addIndices(peer.positions), 0});
+    instr.firstParam = append(params_, spec.params);
+    instr.numParams = uint32_t(spec.params.size());
+    instr.name = string(spec.name);
+    instr.reason = string(spec.reason);
+    instrs_.push_back(instr);
+    if (spec.op == Opcode::Probe && spec.a < results_.size())
+      results_[spec.a].probe = row;
+    if (spec.stream >= header_.numStreams)
+      header_.numStreams = spec.stream + 1;
+    if (spec.event != kNone && spec.event >= header_.numEvents)
+      header_.numEvents = spec.event + 1;
+    return row;
+  }
+
+  std::vector<unsigned char> finish() {
+    if (deviceIds_.empty()) {
+      uint64_t positions = 1;
+      for (const Axis &axis : axes_)
+        positions *= axis.size;
+      for (uint64_t i = 0; i < positions; ++i)
+        deviceIds_.push_back(uint32_t(i));
+    }
+    std::vector<unsigned char> blob(sizeof(Header));
+    auto lay = [&](auto &records, Section &section) {
+      blob.resize((blob.size() + 7) / 8 * 8);
+      section = {blob.size(), records.size()};
+      size_t bytes = records.size() * sizeof(records[0]);
+      blob.resize(blob.size() + bytes);
+      if (bytes)
+        std::memcpy(blob.data() + section.offset, records.data(), bytes);
+    };
+    lay(strings_, header_.strings);
+    lay(axes_, header_.axes);
+    lay(deviceIds_, header_.deviceIds);
+    lay(indices_, header_.indices);
+    lay(groups_, header_.groups);
+    lay(dims_, header_.dims);
+    lay(views_, header_.views);
+    lay(args_, header_.args);
+    lay(results_, header_.results);
+    lay(instrs_, header_.instrs);
+    lay(operands_, header_.operands);
+    lay(peers_, header_.peers);
+    lay(params_, header_.params);
+    header_.size = blob.size();
+    std::memcpy(blob.data(), &header_, sizeof header_);
+    return blob;
+  }
+
+private:
+  Str string(std::string_view text) {
+    auto [at, added] =
+        stringPlaces_.try_emplace(std::string(text), uint32_t(strings_.size()));
+    if (added)
+      strings_.insert(strings_.end(), text.begin(), text.end());
+    return {at->second, uint32_t(text.size())};
+  }
+
+  template <typename T> static uint32_t append(std::vector<T> &to, const std::vector<T> &from) {
+    uint32_t first = uint32_t(to.size());
+    to.insert(to.end(), from.begin(), from.end());
+    return first;
+  }
+
+  uint32_t addIndices(const std::vector<uint32_t> &values) { return append(indices_, values); }
+
+  uint32_t addDims(const std::vector<DimSpec> &specs) {
+    uint32_t first = uint32_t(dims_.size());
+    for (const DimSpec &spec : specs) {
+      uint64_t shards = 1;
+      for (uint32_t axis : spec.axes)
+        shards *= axes_[axis].size;
+      dims_.push_back({spec.global, (spec.global + shards - 1) / shards, addIndices(spec.axes),
+                       uint32_t(spec.axes.size())});
+    }
+    return first;
+  }
+
+  Header header_{};
+  std::map<std::string, uint32_t> stringPlaces_;
+  std::map<std::vector<uint32_t>, uint32_t> groupNumbers_;
+  std::vector<char> strings_;
+  std::vector<Axis> axes_;
+  std::vector<uint32_t> deviceIds_, indices_, operands_;
+  std::vector<Group> groups_;
+  std::vector<Dim> dims_;
+  std::vector<View> views_;
+  std::vector<Arg> args_;
+  std::vector<Result> results_;
+  std::vector<Instr> instrs_;
+  std::vector<Peer> peers_;
+  std::vector<int64_t> params_;
+};
+
+} // namespace shoal::rt
+
+#endif // SHOAL_RT_BLOB_BUILDER_H

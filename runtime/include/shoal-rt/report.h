@@ -1,0 +1,94 @@
+// The report of bytes held and sent per rank. The compiler fills it with what it
+// promises, the program with what it counted; both write it with this one function, so
+// that the two files can be compared as text.
+#ifndef SHOAL_RT_REPORT_H
+#define SHOAL_RT_REPORT_H
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+namespace shoal::rt {
+
+// One line of a rank's traffic: all collectives of a kind over the same axes, per step.
+struct CollectiveReport {
+  std::string kind;              // collectiveKind() of traffic.h
+  std::vector<std::string> axes; // major to minor
+  uint64_t count = 0;
+  uint64_t bytes = 0; // sent by this rank, on a ring
+};
+
+struct BytesReport {
+  uint64_t params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0, peak = 0;
+};
+
+struct RankReport {
+  uint64_t rank = 0;                                    // MPI rank
+  std::vector<std::pair<std::string, uint64_t>> coords; // axis name, position
+  BytesReport bytes;
+  std::vector<CollectiveReport> collectives;
+
+  // Adds to the line of this kind and these axes, which is made at first use.
+  void addCollective(const std::string &kind, const std::vector<std::string> &axes, uint64_t count,
+                     uint64_t sent) {
+    for (CollectiveReport &line : collectives)
+      if (line.kind == kind && line.axes == axes) {
+        line.count += count;
+        line.bytes += sent;
+        return;
+      }
+    collectives.push_back({kind, axes, count, sent});
+  }
+};
+
+struct Report {
+  std::string program;
+  std::vector<std::pair<std::string, uint64_t>> axes; // name, size
+  std::vector<RankReport> ranks;                      // by MPI rank
+};
+
+using ReportJson = nlohmann::ordered_json;
+
+inline ReportJson toJson(const RankReport &rank) {
+  ReportJson coords = ReportJson::object();
+  for (const auto &[axis, position] : rank.coords)
+    coords[axis] = position;
+  ReportJson collectives = ReportJson::array();
+  for (const CollectiveReport &line : rank.collectives)
+    collectives.push_back(
+        {{"kind", line.kind}, {"axes", line.axes}, {"count", line.count}, {"bytes", line.bytes}});
+  const BytesReport &b = rank.bytes;
+  return {{"rank", rank.rank},
+          {"coords", coords},
+          {"bytes",
+           {{"params", b.params},
+            {"grads", b.grads},
+            {"optimizer", b.optimizer},
+            {"activations", b.activations},
+            {"workspace", b.workspace},
+            {"peak", b.peak}}},
+          {"collectives", collectives}};
+}
+
+inline ReportJson toJson(const Report &report) {
+  ReportJson axes = ReportJson::array();
+  for (const auto &[name, size] : report.axes)
+    axes.push_back({{"name", name}, {"size", size}});
+  ReportJson ranks = ReportJson::array();
+  for (const RankReport &rank : report.ranks)
+    ranks.push_back(toJson(rank));
+  return {{"version", 1},
+          {"program", report.program},
+          {"mesh", {{"axes", axes}}},
+          {"ranks", ranks}};
+}
+
+// The text of a report file: one indented JSON object and a line end.
+inline std::string toText(const Report &report) { return toJson(report).dump(2) + "\n"; }
+
+} // namespace shoal::rt
+
+#endif // SHOAL_RT_REPORT_H
