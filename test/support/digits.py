@@ -4,12 +4,15 @@
 usage: digits.py accuracy LOGITS.npy LABELS.npy [--at-least A] [--at-most A]
        digits.py compare A.jsonl B.jsonl [--first N --step-tolerance T] [--epoch-tolerance T]
                                          [--all-tolerance T] [--names A,B] [--table]
+                                         [--falling]
+       digits.py same A.npy B.npy --tolerance T
        digits.py shuffle-labels IN.npy OUT.npy
 
 Each bound that is missed is named, and the exit status is 1.
 """
 
 import argparse
+import math
 import random
 import sys
 
@@ -88,6 +91,17 @@ def run_compare(args):
     return bounds.missed
 
 
+def run_same(args):
+    bounds = Bounds()
+    a, b = read_npy(args.a), read_npy(args.b)
+    if a.shape != b.shape:
+        sys.exit(f"{args.a} has shape {a.shape}, {args.b} has {b.shape}")
+    scale = math.sqrt(math.fsum(v * v for v in b.data) / len(b.data))
+    d = max(abs(x - y) for x, y in zip(a.data, b.data)) / scale
+    bounds.check("largest difference over the root mean square", d, args.tolerance, d <= args.tolerance)
+    return bounds.missed
+
+
 def run_shuffle_labels(args):
     labels = read_npy(args.labels)
     shuffled = list(labels.data)
@@ -118,6 +132,12 @@ def main():
     p.add_argument("--table", action="store_true")
     p.add_argument("--falling", action="store_true")
     p.set_defaults(run=run_compare)
+
+    p = commands.add_parser("same")
+    p.add_argument("a")
+    p.add_argument("b")
+    p.add_argument("--tolerance", type=float, required=True)
+    p.set_defaults(run=run_same)
 
     p = commands.add_parser("shuffle-labels")
     p.add_argument("labels")
