@@ -1,0 +1,106 @@
+#ifndef SHOAL_DIST_ATTRS
+#define SHOAL_DIST_ATTRS
+
+include "DistDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+def Dist_ReduceKind : I32EnumAttr<"ReduceKindAttrEnum", "how partial values combine", [
+    I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"max", 1>, I32EnumAttrCase<"min", 2>]> {
+  let cppNamespace = "::shoal::dist";
+  let genSpecializedAttr = 0;
+}
+def Dist_ReduceKindAttr : EnumAttr<Dist_Dialect, Dist_ReduceKind, "reduce_kind">;
+
+class Dist_Attr<string name, string mn, list<Trait> traits = []>
+    : AttrDef<Dist_Dialect, name, traits> { let mnemonic = mn; }
+
+def Dist_AxesAttr : Dist_Attr<"Axes", "axes"> {
+  let summary = "mesh axes, major to minor";
+  let description = "Prints as `{\"x\", \"y\"}`. The order is layout: `{\"x\",\"y\"}` is not `{\"y\",\"x\"}`.";
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$axes);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    bool contains(::mlir::StringAttr axis) const { return ::llvm::is_contained(getAxes(), axis); }
+    bool empty() const { return getAxes().empty(); }
+  }];
+}
+
+def Dist_MeshAxisAttr : Dist_Attr<"MeshAxis", "mesh_axis"> {
+  let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$size);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Dist_MeshAttr : Dist_Attr<"Mesh", "mesh"> {
+  let summary = "named axes and their sizes";
+  let description = [{
+    `<["data"=2, "tensor"=4]>`; ranks are row-major over the axes, the last fastest.
+    `<["data"=2, "tensor"=2], device_ids=[0, 2, 1, 3]>` maps each position to a rank.
+  }];
+  let parameters = (ins ArrayRefParameter<"::shoal::dist::MeshAxisAttr">:$axes,
+                        ArrayRefParameter<"int64_t">:$deviceIds);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Size of an axis, nullopt when unknown.
+    ::std::optional<int64_t> getAxisSize(::mlir::StringAttr axis) const;
+    /// Product of the sizes of `axes` (all must exist).
+    int64_t getSize(::llvm::ArrayRef<::mlir::StringAttr> axes) const;
+    /// Number of devices.
+    int64_t getNumDevices() const;
+    /// Index of the axis in the mesh (must exist).
+    unsigned getAxisIndex(::mlir::StringAttr axis) const;
+    /// Coordinates (one per mesh axis) of a mesh position, row-major.
+    ::llvm::SmallVector<int64_t> getCoordinates(int64_t position) const;
+    /// Linear index of a position along `axes`, major to minor.
+    int64_t getIndexAlong(int64_t position, ::llvm::ArrayRef<::mlir::StringAttr> axes) const;
+  }];
+}
+
+def Dist_DimShardingAttr : Dist_Attr<"DimSharding", "dim"> {
+  let summary = "the axes that shard one dimension";
+  let description = "`{\"x\", \"y\"}` closed, `{\"x\", ?}` open to more axes, `{\"x\"}p1` with a priority (0 first).";
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$axes, "bool":$isClosed,
+                        "int64_t":$priority);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Dist_ShardingAttr : Dist_Attr<"Sharding", "sharding"> {
+  let summary = "how a tensor lies on the mesh";
+  let description =
+    "`#dist.sharding<@mesh, [{\"data\"}p0, {\"tensor\", ?}], unreduced=sum{\"pipe\"}>`. A dimension of size S "
+    "over n devices has shards of ceil(S/n) elements; the last ones may hold padding, whose "
+    "contents are unspecified. `unreduced`: every device along those axes holds a partial value.";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$mesh,
+                        ArrayRefParameter<"::shoal::dist::DimShardingAttr">:$dims,
+                        "::shoal::dist::ReduceKindAttrEnum":$unreducedKind,
+                        ArrayRefParameter<"::mlir::StringAttr">:$unreducedAxes);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Fully replicated and closed (or open) sharding of the given rank.
+    static ShardingAttr getReplicated(::mlir::FlatSymbolRefAttr mesh, int64_t rank, bool closed = true);
+    /// All dimension axes without open markers or priorities equal, and the unreduced part equal.
+    bool sameLayout(ShardingAttr other) const;
+    bool isReplicated() const;
+    ::llvm::ArrayRef<::mlir::StringAttr> getDimAxes(unsigned dim) const { return getDims()[dim].getAxes(); }
+    ShardingAttr withDims(::llvm::ArrayRef<DimShardingAttr> dims) const;
+    ShardingAttr withUnreduced(ReduceKindAttrEnum kind, ::llvm::ArrayRef<::mlir::StringAttr> axes) const;
+    /// Axes used by a dimension or unreduced.
+    bool uses(::mlir::StringAttr axis) const;
+    /// Type of one device's shard: ceil(size / product of axis sizes) per dimension.
+    ::mlir::RankedTensorType getLocalType(::mlir::RankedTensorType global, MeshAttr mesh) const;
+  }];
+}
+
+def Dist_GlobalAttr : Dist_Attr<"Global", "global"> {
+  let summary = "which global value a local one is a piece of";
+  let description = [{
+    `#dist.global<12, tensor<8x8xf32>, #dist.sharding<...>>`: result of the L1 op whose `dist.id` is 12. Written by the
+    partitioner, read by `dist-verify-plan` to compare both programs, and by reports.
+  }];
+  let parameters = (ins "int64_t":$id, "::mlir::RankedTensorType":$type, "::shoal::dist::ShardingAttr":$sharding);
+  let assemblyFormat = "`<` $id `,` $type `,` $sharding `>`";
+}
+
+#endif

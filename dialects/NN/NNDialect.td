@@ -1,0 +1,47 @@
+#ifndef SHOAL_NN_DIALECT
+#define SHOAL_NN_DIALECT
+
+include "mlir/IR/OpBase.td"
+
+def NN_Dialect : Dialect {
+  let name = "nn";
+  let cppNamespace = "::shoal::nn";
+  let summary = "The model: tensor ops with the names the field uses";
+  let description = [{
+    A model is a `func.func` on tensors of static shape whose arguments and results say what they are.
+
+    | attribute | on | meaning |
+    | --- | --- | --- |
+    | `nn.input = "x"` | argument | data, sharded by its first (sample) dimension; `#nn.input<"x", unbatched>`: whole on every rank |
+    | `nn.param = #nn.param<"w", init = kaiming_uniform>` | argument | trained parameter |
+    | `nn.state = #nn.state<"w.m", of = "w", init = 0.0>` | argument | optimizer state, made by `nn-optimize` |
+    | `nn.step` | argument, `tensor<i64>` | steps done so far |
+    | `nn.valid_rows` | argument, `tensor<i64>` | real rows of this batch; made by `nn-explicit-counts` |
+    | `nn.loss` | result, scalar | what is minimised |
+    | `nn.output = "logits"` | result | written by `--output` |
+    | `nn.metric = "grad_norm"` | result, scalar | reported each step |
+    | `nn.grad = "w"` | result | the gradient that the update sees, before clipping; made by `nn-differentiate` |
+    | `nn.updates = "w"` | result | replaces the argument of that name (param, state, or "step"), in its buffer |
+
+    Ops may carry `nn.layer = "h.3"`.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
+  let extraClassDeclaration = [{
+    static constexpr llvm::StringLiteral kInputAttr = "nn.input";
+    static constexpr llvm::StringLiteral kParamAttr = "nn.param";
+    static constexpr llvm::StringLiteral kStateAttr = "nn.state";
+    static constexpr llvm::StringLiteral kStepAttr = "nn.step";
+    static constexpr llvm::StringLiteral kValidRowsAttr = "nn.valid_rows";
+    static constexpr llvm::StringLiteral kLossAttr = "nn.loss";
+    static constexpr llvm::StringLiteral kOutputAttr = "nn.output";
+    static constexpr llvm::StringLiteral kMetricAttr = "nn.metric";
+    static constexpr llvm::StringLiteral kGradAttr = "nn.grad";
+    static constexpr llvm::StringLiteral kUpdatesAttr = "nn.updates";
+    static constexpr llvm::StringLiteral kLayerAttr = "nn.layer";
+  }];
+}
+
+#endif

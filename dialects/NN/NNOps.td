@@ -1,0 +1,278 @@
+#ifndef SHOAL_NN_OPS
+#define SHOAL_NN_OPS
+
+include "NNAttrs.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "Interfaces/ShardingRuleOpInterface.td"
+include "Interfaces/DifferentiableOpInterface.td"
+
+// Floats: f32, f64, bf16 (storage: kernels compute in f32). Integers: i32, i64; i1 from compare.
+def NN_Float : AnyTypeOf<[F32, F64, BF16]>;
+def NN_Int : AnyTypeOf<[I32, I64]>;
+def NN_Number : AnyTypeOf<[NN_Float, NN_Int]>;
+def NN_Any : AnyTypeOf<[NN_Float, NN_Int, I1]>;
+class NN_TensorOf<Type t> : StaticShapeTensorOf<[t]>;
+def NN_FloatTensor : NN_TensorOf<NN_Float>;
+def NN_IntTensor : NN_TensorOf<NN_Int>;
+def NN_NumberTensor : NN_TensorOf<NN_Number>;
+def NN_Tensor : NN_TensorOf<NN_Any>;
+def NN_BoolTensor : NN_TensorOf<I1>;
+def NN_IndexScalar : Type<0DTensorOf<[I64]>.predicate, "tensor<i64>", "::mlir::RankedTensorType">,
+    BuildableType<"::mlir::RankedTensorType::get({}, $_builder.getI64Type())">;
+
+class NN_Op<string mnemonic, list<Trait> traits = []>
+    : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure,
+        DeclareOpInterfaceMethods<ShardingRuleOpInterface>,
+        DeclareOpInterfaceMethods<DifferentiableOpInterface>])>;
+
+// An op that says more than the common rule does: how it localizes or decomposes.
+class NN_PositionOp<string mnemonic, list<Trait> traits = []>
+    : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure,
+        DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["localize"]>,
+        DeclareOpInterfaceMethods<DifferentiableOpInterface>])>;
+class NN_DecomposableOp<string mnemonic, list<Trait> traits = []>
+    : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure,
+        DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["decompose"]>,
+        DeclareOpInterfaceMethods<DifferentiableOpInterface>])>;
+
+def NN_ConstantOp : NN_PositionOp<"constant", [ConstantLike, AllTypesMatch<["value", "result"]>]> {
+  let summary = "a constant tensor";
+  let description = "`nn.constant dense<1.0> : tensor<8xf32>`.";
+  let arguments = (ins ElementsAttr:$value);
+  let results = (outs NN_Tensor:$result);
+  let hasFolder = 1;
+  let hasVerifier = 1;
+  let assemblyFormat = "attr-dict $value";
+  let builders = [OpBuilder<(ins "::mlir::RankedTensorType":$type, "double":$splat)>];
+}
+
+//===-- elementwise, numpy broadcasting ----------------------------------------===//
+
+class NN_Binary<string mnemonic, string sum, list<Trait> traits = []>
+    : NN_Op<mnemonic, !listconcat(traits, [DeclareOpInterfaceMethods<InferTypeOpInterface>])> {
+  let summary = sum;
+  let description = "Operands broadcast as in numpy (aligned at the last dimension, size 1 stretches). Equal element types.";
+  let arguments = (ins NN_NumberTensor:$lhs, NN_NumberTensor:$rhs);
+  let results = (outs NN_NumberTensor:$result);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` `(` type($lhs) `,` type($rhs) `)` `->` type($result)";
+}
+def NN_AddOp : NN_Binary<"add", "sum", [Commutative]>;
+def NN_SubOp : NN_Binary<"sub", "difference">;
+def NN_MulOp : NN_Binary<"mul", "product", [Commutative]>;
+def NN_DivOp : NN_Binary<"div", "quotient">;
+def NN_MaximumOp : NN_Binary<"maximum", "larger of two, NaN propagates", [Commutative]>;
+def NN_MinimumOp : NN_Binary<"minimum", "smaller of two, NaN propagates", [Commutative]>;
+
+class NN_Unary<string mnemonic, string sum> : NN_Op<mnemonic, [SameOperandsAndResultType]> {
+  let summary = sum;
+  let arguments = (ins NN_FloatTensor:$input);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($result)";
+}
+def NN_NegOp : NN_Unary<"neg", "-x">;
+def NN_ExpOp : NN_Unary<"exp", "e^x">;
+def NN_LogOp : NN_Unary<"log", "natural logarithm">;
+def NN_SqrtOp : NN_Unary<"sqrt", "square root">;
+def NN_RsqrtOp : NN_Unary<"rsqrt", "1/sqrt(x)">;
+def NN_TanhOp : NN_Unary<"tanh", "hyperbolic tangent">;
+def NN_ReluOp : NN_Unary<"relu", "max(x, 0); the gradient at 0 is 0">;
+
+def NN_CompareOp : NN_Op<"compare", [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "elementwise comparison, numpy broadcasting";
+  let description = "`nn.compare gt %a, %b : (tensor<8xf32>, tensor<f32>) -> tensor<8xi1>`.";
+  let arguments = (ins NN_PredicateAttr:$predicate, NN_NumberTensor:$lhs, NN_NumberTensor:$rhs);
+  let results = (outs NN_BoolTensor:$result);
+  let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` `(` type($lhs) `,` type($rhs) `)` `->` type($result)";
+}
+
+def NN_SelectOp : NN_Op<"select", [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "on_true where the condition holds, else on_false; numpy broadcasting";
+  let arguments = (ins NN_BoolTensor:$condition, NN_NumberTensor:$on_true, NN_NumberTensor:$on_false);
+  let results = (outs NN_NumberTensor:$result);
+  let assemblyFormat = "$condition `,` $on_true `,` $on_false attr-dict `:` `(` type($condition) `,` type($on_true) `,` type($on_false) `)` `->` type($result)";
+}
+
+def NN_CastOp : NN_Op<"cast"> {
+  let summary = "element type conversion (float to integer truncates toward zero)";
+  let arguments = (ins NN_Tensor:$input);
+  let results = (outs NN_NumberTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
+def NN_MaskOp : NN_PositionOp<"mask", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "elements at or past a limit along a dimension become a constant";
+  let description = [{
+    `nn.mask %x dim = 0 limit = %valid fill = 0.0 : tensor<32x10xf32>`: keeps x where `offset + index(dim) < limit`. `limit` is a
+    scalar `tensor<i64>` in global indices; `offset` (0 when absent) is the global index of the first local element, set by
+    the partitioner. One op serves the short last batch, and the padding of shards.
+    For integers `fill` must be a whole number.
+  }];
+  let arguments = (ins NN_NumberTensor:$input, NN_IndexScalar:$limit, Optional<NN_IndexScalar>:$offset,
+                       I64Attr:$dim, F64Attr:$fill);
+  let results = (outs NN_NumberTensor:$result);
+  let assemblyFormat = "$input `dim` `=` $dim `limit` `=` $limit (`offset` `=` $offset^)? `fill` `=` $fill attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+//===-- shape -------------------------------------------------------------------===//
+
+def NN_ReshapeOp : NN_Op<"reshape"> {
+  let summary = "the same elements, row-major, in another shape";
+  let arguments = (ins NN_Tensor:$input);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+def NN_TransposeOp : NN_Op<"transpose", [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "result dimension i is input dimension permutation[i]";
+  let arguments = (ins NN_Tensor:$input, DenseI64ArrayAttr:$permutation);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input $permutation attr-dict `:` type($input) `->` type($result)";
+  let hasFolder = 1;
+}
+def NN_BroadcastOp : NN_Op<"broadcast"> {
+  let summary = "numpy broadcast to a larger shape";
+  let arguments = (ins NN_Tensor:$input);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+def NN_SliceOp : NN_Op<"slice"> {
+  let summary = "elements [start, start + size) of one dimension";
+  let description = "`nn.slice %x dim = 0 start = 2 : tensor<8x4xf32> -> tensor<3x4xf32>`.";
+  let arguments = (ins NN_Tensor:$input, I64Attr:$dim, I64Attr:$start);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input `dim` `=` $dim `start` `=` $start attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+def NN_PadOp : NN_Op<"pad"> {
+  let summary = "zeros before and after one dimension";
+  let description = "`nn.pad %x dim = 0 low = 1 : tensor<3x4xf32> -> tensor<8x4xf32>` (the rest is added after).";
+  let arguments = (ins NN_Tensor:$input, I64Attr:$dim, I64Attr:$low);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input `dim` `=` $dim `low` `=` $low attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+def NN_DynamicSliceOp : NN_Op<"dynamic_slice"> {
+  let summary = "elements [start, start + size) of one dimension, start known at run time";
+  let description = [{
+    `nn.dynamic_slice %x dim = 0 start = %s : tensor<8x4xf32> -> tensor<2x4xf32>`. `start` is clamped so that the slice lies inside.
+    Made by `dist-expand-collectives` for all_slice.
+  }];
+  let arguments = (ins NN_Tensor:$input, NN_IndexScalar:$start, I64Attr:$dim);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input `dim` `=` $dim `start` `=` $start attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+//===-- contractions and reductions ------------------------------------------------===//
+
+def NN_MatmulOp : NN_Op<"matmul"> {
+  let summary = "matrix product with batch dimensions and transposes";
+  let description = [{
+    `nn.matmul %a, %b : (tensor<BxMxK>, tensor<BxKxN>) -> tensor<BxMxN>`. The last two dimensions are the matrix (`transpose_a`: a is KxM,
+    `transpose_b`: b is NxK); the dimensions before are batches, equal in a and b, or absent in b (then b serves every batch).
+    `sum_batch`: the products of all batches are added and the result has no batch dimensions (the gradient of a shared b).
+    Sums in f32 for bf16. A library call (GEMM), never a generated kernel.
+  }];
+  let arguments = (ins NN_FloatTensor:$a, NN_FloatTensor:$b, UnitAttr:$transpose_a, UnitAttr:$transpose_b, UnitAttr:$sum_batch);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$a `,` $b attr-dict `:` `(` type($a) `,` type($b) `)` `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def NN_ReduceOp : NN_Op<"reduce", [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "sum, mean or max over dimensions";
+  let description = [{
+    `nn.reduce sum %x dims = [0] : tensor<8x4xf32> -> tensor<4xf32>`; `keep_dims` leaves size 1. `mean` is replaced by
+    sum and an explicit count (`nn-explicit-counts`) before anything is differentiated or sharded. The gradient of max is shared evenly by ties.
+  }];
+  let arguments = (ins NN_ReduceKindAttr:$kind, NN_NumberTensor:$input, DenseI64ArrayAttr:$dims, UnitAttr:$keep_dims);
+  let results = (outs NN_NumberTensor:$result);
+  let assemblyFormat = "$kind $input `dims` `=` $dims attr-dict `:` type($input) `->` type($result)";
+}
+
+class NN_Softmax<string mnemonic, string sum> : NN_DecomposableOp<mnemonic, [SameOperandsAndResultType]> {
+  let summary = sum;
+  let arguments = (ins NN_FloatTensor:$input, I64Attr:$dim);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$input `dim` `=` $dim attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+def NN_SoftmaxOp : NN_Softmax<"softmax", "exp(x - max) / sum over a dimension">;
+def NN_LogSoftmaxOp : NN_Softmax<"log_softmax", "x - max - log(sum(exp(x - max))) over a dimension">;
+
+//===-- losses ----------------------------------------------------------------------===//
+
+def NN_MseLossOp : NN_Op<"mse_loss"> {
+  let summary = "squared error, mean or sum over all elements";
+  let description = "`nn.mse_loss mean %pred, %target : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<f32>`.";
+  let arguments = (ins NN_LossReductionAttr:$reduction, NN_FloatTensor:$prediction, NN_FloatTensor:$target);
+  let results = (outs NN_FloatTensor:$loss);
+  let assemblyFormat = "$reduction $prediction `,` $target attr-dict `:` `(` type($prediction) `,` type($target) `)` `->` type($loss)";
+  let hasVerifier = 1;
+}
+
+def NN_CrossEntropyOp : NN_Op<"cross_entropy"> {
+  let summary = "-log softmax at the target class, or against probabilities";
+  let description = [{
+    `nn.cross_entropy mean %logits, %labels ignore_index = -100 : (tensor<32x10xf32>, tensor<32xi64>) -> tensor<f32>`. Classes are the last dimension of
+    logits. Integer targets (shape without the last dimension): targets equal to `ignore_index` count neither in the sum nor in the mean; any other
+    target outside [0, classes) makes the loss NaN. Float targets (shape of logits): -sum(p * log_softmax), mean over rows.
+    Zero targets: loss and gradient are 0.
+  }];
+  let arguments = (ins NN_LossReductionAttr:$reduction, NN_FloatTensor:$logits, NN_Tensor:$targets,
+                       DefaultValuedAttr<I64Attr, "-100">:$ignore_index);
+  let results = (outs NN_FloatTensor:$loss);
+  let assemblyFormat = "$reduction $logits `,` $targets (`ignore_index` `=` $ignore_index^)? attr-dict `:` `(` type($logits) `,` type($targets) `)` `->` type($loss)";
+  let hasVerifier = 1;
+}
+
+def NN_CrossEntropyGradOp : NN_Op<"cross_entropy_grad"> {
+  let summary = "cotangent of the logits of a summed cross_entropy";
+  let description = "`scale * (softmax(logits) * sum(p) - p)` per row, 0 for ignored rows; `scale` is the scalar cotangent of the summed loss. Made by `nn-differentiate`.";
+  let arguments = (ins NN_FloatTensor:$logits, NN_Tensor:$targets, NN_FloatTensor:$scale,
+                       DefaultValuedAttr<I64Attr, "-100">:$ignore_index);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$logits `,` $targets `,` $scale (`ignore_index` `=` $ignore_index^)? attr-dict `:` `(` type($logits) `,` type($targets) `,` type($scale) `)` `->` type($result)";
+  let hasVerifier = 1;
+}
+
+//===-- optimizer updates --------------------------------------------------------------===//
+
+def NN_SgdUpdateOp : NN_Op<"sgd_update", [AllTypesMatch<["param", "grad", "new_param"]>]> {
+  let summary = "p - lr * (g + weight_decay * p)";
+  let arguments = (ins NN_FloatTensor:$param, NN_FloatTensor:$grad, NN_FloatTensor:$lr, F64Attr:$weight_decay);
+  let results = (outs NN_FloatTensor:$new_param);
+  let assemblyFormat = "$param `,` $grad `lr` `=` $lr attr-dict `:` type($param) `,` type($lr)";
+  let hasVerifier = 1;
+}
+def NN_MomentumUpdateOp : NN_Op<"momentum_update", [AllTypesMatch<["param", "grad", "velocity", "new_param", "new_velocity"]>]> {
+  let summary = "SGD with momentum: v' = momentum * v + g + weight_decay * p; p' = p - lr * v'";
+  let arguments = (ins NN_FloatTensor:$param, NN_FloatTensor:$grad, NN_FloatTensor:$velocity, NN_FloatTensor:$lr, F64Attr:$momentum, F64Attr:$weight_decay);
+  let results = (outs NN_FloatTensor:$new_param, NN_FloatTensor:$new_velocity);
+  let assemblyFormat = "$param `,` $grad `,` $velocity `lr` `=` $lr attr-dict `:` type($param) `,` type($lr)";
+  let hasVerifier = 1;
+}
+def NN_AdamUpdateOp : NN_Op<"adam_update", [AllTypesMatch<["param", "grad", "m", "v", "new_param", "new_m", "new_v"]>]> {
+  let summary = "Adam; with `decoupled`, AdamW";
+  let description = [{
+    Step t is 1 for the first update. g' = g + weight_decay * p (Adam); m' = beta1*m + (1-beta1)*g'; v' = beta2*v + (1-beta2)*g'^2;
+    p' = p - lr * ((m'/(1-beta1^t)) / (sqrt(v'/(1-beta2^t)) + eps)), and for AdamW also - lr * weight_decay * p (of the old p).
+    Kingma & Ba 2015; Loshchilov & Hutter 2019.
+  }];
+  let arguments = (ins NN_FloatTensor:$param, NN_FloatTensor:$grad, NN_FloatTensor:$m, NN_FloatTensor:$v, NN_FloatTensor:$lr, NN_IndexScalar:$step,
+                       F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay, UnitAttr:$decoupled);
+  let results = (outs NN_FloatTensor:$new_param, NN_FloatTensor:$new_m, NN_FloatTensor:$new_v);
+  let assemblyFormat = "$param `,` $grad `,` $m `,` $v `lr` `=` $lr `step` `=` $step attr-dict `:` type($param) `,` type($lr)";
+  let hasVerifier = 1;
+}
+
+#endif

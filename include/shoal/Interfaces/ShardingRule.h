@@ -1,0 +1,97 @@
+// Sharding rules: how an op's dimensions relate, told as factors.
+//
+// A factor is one index of the op's iteration space (an einsum letter). Every dimension of
+// every operand and result is a list of factors, major to minor: one for most ops, several for
+// reshapes that merge or split. Sharding a factor over mesh axes shards each dimension that holds
+// it. This is the form of Shardy's OpShardingRule; partial values add `linear`.
+#ifndef SHOAL_INTERFACES_SHARDINGRULE_H
+#define SHOAL_INTERFACES_SHARDINGRULE_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/OpDefinition.h"
+#include "llvm/ADT/BitVector.h"
+
+namespace shoal {
+
+/// How several partial values become one.
+enum class ReduceKind { Sum, Max, Min };
+
+enum class FactorKind {
+  /// In operands and results alike; sharding it needs no communication.
+  PassThrough,
+  /// In operands only; sharding it leaves the results partial, to be combined by `reduce`.
+  Reduction,
+  /// Must be whole on every device.
+  NeedReplication,
+  /// In operands and results, but elements move between positions along it (a later
+  /// issue's slices and shifts): sharding it needs collective permutes. Treated as NeedReplication
+  /// by the partitioner until an op says how it localizes.
+  Permutation,
+  /// May be sharded only after the op is replaced by its `decompose`.
+  Decompose,
+};
+
+struct Factor {
+  int64_t size;
+  FactorKind kind = FactorKind::PassThrough;
+  ReduceKind reduce = ReduceKind::Sum;
+};
+
+/// Per dimension of a tensor, its factors, major to minor (indices into ShardingRule::factors).
+/// A dimension of size 1 that is broadcast has no factor.
+using TensorFactors = llvm::SmallVector<llvm::SmallVector<unsigned, 1>>;
+
+struct ShardingRule {
+  llvm::SmallVector<Factor> factors;
+  llvm::SmallVector<TensorFactors> operands, results;
+  /// Groups of operands in which the op is linear: when exactly the operands of one group are
+  /// partial sums over an axis, the results are partial sums over it too. add: {0,1};
+  /// matmul: {0}, {1}; div: {0}; a non-linear op: none.
+  llvm::SmallVector<llvm::SmallVector<unsigned, 2>> linear;
+  /// Only moves elements (reshape, transpose): partial values of any kind pass through.
+  bool movesOnly = false;
+  /// Whether reduction factors mask padded operands before the local op runs, and with what,
+  /// follows from `reduce`: 0 for sums, -inf for max, +inf for min.
+
+  unsigned addFactor(int64_t size, FactorKind kind = FactorKind::PassThrough,
+                     ReduceKind reduce = ReduceKind::Sum) {
+    factors.push_back({size, kind, reduce});
+    return factors.size() - 1;
+  }
+};
+
+/// What `localize` may ask the partitioner.
+class LocalizeContext {
+public:
+  virtual ~LocalizeContext() = default;
+  /// The type of this device's shard of a result.
+  virtual mlir::RankedTensorType localResultType(unsigned result) const = 0;
+  /// The unsharded size of an operand's dimension.
+  virtual int64_t globalOperandSize(unsigned operand, unsigned dim) const = 0;
+  /// The global index of the first element of this device's shard along an operand's (or
+  /// result's) dimension, as a tensor<i64>; null when the dimension is not sharded (offset 0).
+  virtual mlir::Value operandOffset(mlir::OpBuilder &builder, unsigned operand,
+                                    unsigned dim) const = 0;
+  virtual mlir::Value resultOffset(mlir::OpBuilder &builder, unsigned result,
+                                   unsigned dim) const = 0;
+};
+
+/// The default `localize`: the same op with local operands and result types.
+llvm::LogicalResult localizeByCloning(mlir::Operation *op, mlir::OpBuilder &builder,
+                                      mlir::ValueRange operands, const LocalizeContext &ctx,
+                                      llvm::SmallVectorImpl<mlir::Value> &results);
+
+/// Rules that many ops share.
+namespace rules {
+/// Numpy broadcasting of every operand to the (single) result shape.
+ShardingRule elementwise(mlir::Operation *op);
+/// Every dimension of every operand and result needs replication.
+ShardingRule replicated(mlir::Operation *op);
+} // namespace rules
+
+} // namespace shoal
+
+#include "shoal/Dialect/Interfaces/ShardingRuleOpInterface.h.inc"
+
+#endif // SHOAL_INTERFACES_SHARDINGRULE_H
