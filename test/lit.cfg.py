@@ -1,0 +1,30 @@
+# How lit runs Shoal's tests: .mlir through shoal-opt and FileCheck, .test for whole programs.
+import os
+
+import lit.formats
+from lit.llvm import llvm_config
+
+config.name = "Shoal"
+config.test_format = lit.formats.ShTest(not llvm_config.use_lit_shell)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs", "golden", "support", "CMakeLists.txt"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.shoal_binary_dir, "test")
+
+# Models that other tests take as input are no tests themselves.
+llvm_config.use_default_substitutions()
+llvm_config.with_environment("PATH", config.shoal_tools_dir, append_path=True)
+llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
+config.environment["FILECHECK_OPTS"] = "--enable-var-scope --dump-input-filter=error"
+
+# Ranks of the tests run on one machine, whoever the user is.
+config.environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1"
+config.environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+config.substitutions.append(("%python", config.python_executable))
+config.substitutions.append(("%support", os.path.join(config.test_source_root, "support")))
+config.substitutions.append(("%examples", os.path.join(config.shoal_source_dir, "examples")))
+config.substitutions.append(("%shoal_lib_dir", config.shoal_lib_dir))
