@@ -22,8 +22,19 @@ def Dist_Dialect : Dialect {
     /// Attribute names; see the dialect's description.
     static constexpr llvm::StringLiteral kShardingAttr = "dist.sharding";
     static constexpr llvm::StringLiteral kShardingsAttr = "dist.shardings";
+    /// On accumulate: array of #dist.sharding, one per argument of the body.
+    static constexpr llvm::StringLiteral kArgShardingsAttr = "dist.arg_shardings";
+    /// On op: its number, given by `dist-number`.
+    static constexpr llvm::StringLiteral kIdAttr = "dist.id";
     /// On L2 op: array of #dist.global, one per result: which global value this is a piece of.
     static constexpr llvm::StringLiteral kGlobalsAttr = "dist.globals";
+    /// On arguments and results of an L2 function: one #dist.global, `id` is the index of the argument or result.
+    static constexpr llvm::StringLiteral kGlobalAttr = "dist.global";
+
+  private:
+    void registerAttributesAndTypes();
+
+  public:
   }];
 }
 
