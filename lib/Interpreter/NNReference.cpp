@@ -1,0 +1,16 @@
+// Registration of the reference semantics of the `nn` dialect.
+#include "NNReference.h"
+
+#include "shoal/Interpreter/Interpreter.h"
+
+using namespace mlir;
+
+void shoal::interp::registerReferenceModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, nn::NNDialect *) {
+    attachElementwiseReferences(*context);
+    attachShapeReferences(*context);
+    attachReductionReferences(*context);
+    attachLossReferences(*context);
+    attachUpdateReferences(*context);
+  });
+}

@@ -1,0 +1,121 @@
+// What the `nn` ops mean that contract, reduce or normalise a dimension.
+#include "Indexing.h"
+#include "NNReference.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+
+namespace shoal::interp {
+namespace {
+
+Results matmul(nn::MatmulOp op, Operands in) {
+  const Tensor &a = *in[0], &b = *in[1];
+  Tensor result = resultOf(op);
+  int64_t rankA = a.type.getRank(), rankB = b.type.getRank();
+  int64_t m = a.shape()[rankA - 2], k = a.shape()[rankA - 1], n = b.shape()[rankB - 1];
+  if (op.getTransposeA())
+    std::swap(m, k);
+  if (op.getTransposeB())
+    n = b.shape()[rankB - 2];
+  int64_t batches = a.size() / (m * k);
+  bool sharedB = rankB == 2;
+  for (int64_t batch = 0; batch < batches; ++batch) {
+    const double *pa = a.f.data() + batch * m * k;
+    const double *pb = b.f.data() + (sharedB ? 0 : batch * k * n);
+    double *pc = result.f.data() + (op.getSumBatch() ? 0 : batch * m * n);
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        double sum = 0;
+        for (int64_t l = 0; l < k; ++l)
+          sum += (op.getTransposeA() ? pa[l * m + i] : pa[i * k + l]) *
+                 (op.getTransposeB() ? pb[j * k + l] : pb[l * n + j]);
+        pc[i * n + j] += sum;
+      }
+  }
+  return single(std::move(result));
+}
+
+// The element of the reduced tensor that an input element goes into.
+int64_t reducedIndex(ArrayRef<int64_t> index, ArrayRef<int64_t> shape, ArrayRef<int64_t> dims) {
+  int64_t linear = 0;
+  for (int64_t d = 0; d < int64_t(shape.size()); ++d)
+    if (!llvm::is_contained(dims, d))
+      linear = linear * shape[d] + index[d];
+  return linear;
+}
+
+Results reduce(nn::ReduceOp op, Operands in) {
+  const Tensor &x = *in[0];
+  Tensor result = resultOf(op);
+  bool isMax = op.getKind() == nn::Reduce::max;
+  if (isMax) {
+    result.f.assign(result.f.size(), -std::numeric_limits<double>::infinity());
+    result.i.assign(result.i.size(), std::numeric_limits<int64_t>::min());
+  }
+  forEachIndex(x.shape(), [&](ArrayRef<int64_t> index, int64_t k) {
+    int64_t to = reducedIndex(index, x.shape(), op.getDims());
+    if (!x.isFloat())
+      result.i[to] = isMax ? std::max(result.i[to], x.i[k])
+                           : int64_t(uint64_t(result.i[to]) + uint64_t(x.i[k]));
+    else if (!isMax)
+      result.f[to] += x.f[k];
+    else if (std::isnan(x.f[k]) || x.f[k] > result.f[to])
+      result.f[to] = x.f[k]; // once NaN it stays: nothing compares greater
+  });
+  if (op.getKind() == nn::Reduce::mean) {
+    int64_t count = x.size() / std::max<int64_t>(result.size(), 1);
+    for (int64_t k = 0; k < result.size(); ++k)
+      if (result.isFloat())
+        result.f[k] /= double(count);
+      else
+        result.i[k] /= count;
+  }
+  return single(std::move(result));
+}
+
+Tensor logSoftmaxOver(const Tensor &x, int64_t dim) {
+  Tensor result = x;
+  int64_t size = x.shape()[dim], inner = 1;
+  for (int64_t d = dim + 1; d < x.type.getRank(); ++d)
+    inner *= x.shape()[d];
+  for (int64_t outer = 0; outer < x.size() / (size * inner); ++outer)
+    for (int64_t i = 0; i < inner; ++i) {
+      int64_t base = outer * size * inner + i;
+      double max = -std::numeric_limits<double>::infinity();
+      for (int64_t k = 0; k < size; ++k) {
+        double value = x.f[base + k * inner];
+        if (std::isnan(value) || value > max)
+          max = value;
+      }
+      double sum = 0;
+      for (int64_t k = 0; k < size; ++k)
+        sum += std::exp(x.f[base + k * inner] - max);
+      for (int64_t k = 0; k < size; ++k)
+        result.f[base + k * inner] = x.f[base + k * inner] - max - std::log(sum);
+    }
+  return result;
+}
+
+Results logSoftmax(nn::LogSoftmaxOp op, Operands in) {
+  return single(logSoftmaxOver(*in[0], op.getDim()));
+}
+
+Results softmax(nn::SoftmaxOp op, Operands in) {
+  Tensor result = logSoftmaxOver(*in[0], op.getDim());
+  for (double &value : result.f)
+    value = std::exp(value);
+  return single(std::move(result));
+}
+
+} // namespace
+
+void attachReductionReferences(MLIRContext &context) {
+  attachReference<nn::MatmulOp, matmul>(context);
+  attachReference<nn::ReduceOp, reduce>(context);
+  attachReference<nn::SoftmaxOp, softmax>(context);
+  attachReference<nn::LogSoftmaxOp, logSoftmax>(context);
+}
+
+} // namespace shoal::interp

@@ -1,0 +1,90 @@
+// What the `nn` ops mean that only move elements.
+#include "Indexing.h"
+#include "NNReference.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace shoal::interp {
+namespace {
+
+void copyElement(Tensor &to, int64_t k, const Tensor &from, int64_t j) {
+  if (to.isFloat())
+    to.f[k] = from.f[j];
+  else
+    to.i[k] = from.i[j];
+}
+
+// Every result element comes from the input element at `source(index)`.
+template <typename Source> Tensor gather(Operation *op, const Tensor &input, Source source) {
+  Tensor result = resultOf(op);
+  forEachIndex(result.shape(), [&](ArrayRef<int64_t> index, int64_t k) {
+    copyElement(result, k, input, source(index));
+  });
+  return result;
+}
+
+// The input element whose index equals `index` but is shifted by `start` along one dimension.
+int64_t shifted(ArrayRef<int64_t> index, ArrayRef<int64_t> shape, int64_t dim, int64_t start) {
+  Index from(index);
+  from[dim] += start;
+  return linearIndex(from, shape);
+}
+
+Results reshape(nn::ReshapeOp op, Operands in) {
+  Tensor result = *in[0];
+  result.type = op.getResult().getType();
+  return single(std::move(result));
+}
+
+Results transpose(nn::TransposeOp op, Operands in) {
+  return single(gather(op, *in[0], [&](ArrayRef<int64_t> index) {
+    Index from(index.size(), 0);
+    for (auto [d, input] : llvm::enumerate(op.getPermutation()))
+      from[input] = index[d];
+    return linearIndex(from, in[0]->shape());
+  }));
+}
+
+Results broadcast(nn::BroadcastOp op, Operands in) {
+  return single(gather(op, *in[0], [&](ArrayRef<int64_t> index) {
+    return broadcastIndex(index, in[0]->shape());
+  }));
+}
+
+Results slice(nn::SliceOp op, Operands in) {
+  return single(gather(op, *in[0], [&](ArrayRef<int64_t> index) {
+    return shifted(index, in[0]->shape(), op.getDim(), op.getStart());
+  }));
+}
+
+Results dynamicSlice(nn::DynamicSliceOp op, Operands in) {
+  int64_t dim = op.getDim();
+  int64_t last = in[0]->shape()[dim] - op.getResult().getType().getDimSize(dim);
+  int64_t start = std::clamp(in[1]->i[0], int64_t(0), last);
+  return single(gather(op, *in[0], [&](ArrayRef<int64_t> index) {
+    return shifted(index, in[0]->shape(), dim, start);
+  }));
+}
+
+Results pad(nn::PadOp op, Operands in) {
+  Tensor result = resultOf(op);
+  forEachIndex(in[0]->shape(), [&](ArrayRef<int64_t> index, int64_t k) {
+    copyElement(result, shifted(index, result.shape(), op.getDim(), op.getLow()), *in[0], k);
+  });
+  return single(std::move(result));
+}
+
+} // namespace
+
+void attachShapeReferences(MLIRContext &context) {
+  attachReference<nn::ReshapeOp, reshape>(context);
+  attachReference<nn::TransposeOp, transpose>(context);
+  attachReference<nn::BroadcastOp, broadcast>(context);
+  attachReference<nn::SliceOp, slice>(context);
+  attachReference<nn::DynamicSliceOp, dynamicSlice>(context);
+  attachReference<nn::PadOp, pad>(context);
+}
+
+} // namespace shoal::interp

@@ -1,0 +1,137 @@
+// What the losses and the optimizers' updates mean.
+#include "NNReference.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+
+namespace shoal::interp {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+Results mseLoss(nn::MseLossOp op, Operands in) {
+  Tensor loss = resultOf(op);
+  for (int64_t k = 0; k < in[0]->size(); ++k) {
+    double difference = in[0]->f[k] - in[1]->f[k];
+    loss.f[0] += difference * difference;
+  }
+  if (op.getReduction() == nn::LossReduction::mean)
+    loss.f[0] /= double(in[0]->size());
+  return single(std::move(loss));
+}
+
+// log(sum(exp(x))) of a row.
+double logSumExp(const double *row, int64_t size) {
+  double max = -std::numeric_limits<double>::infinity(), sum = 0;
+  for (int64_t c = 0; c < size; ++c)
+    if (std::isnan(row[c]) || row[c] > max)
+      max = row[c];
+  for (int64_t c = 0; c < size; ++c)
+    sum += std::exp(row[c] - max);
+  return max + std::log(sum);
+}
+
+Results crossEntropy(nn::CrossEntropyOp op, Operands in) {
+  const Tensor &logits = *in[0], &targets = *in[1];
+  Tensor loss = resultOf(op);
+  int64_t classes = logits.shape().back(), rows = logits.size() / classes, counted = 0;
+  for (int64_t r = 0; r < rows; ++r) {
+    if (!targets.isFloat() && targets.i[r] == op.getIgnoreIndex())
+      continue;
+    ++counted;
+    const double *row = logits.f.data() + r * classes;
+    double lse = logSumExp(row, classes);
+    if (targets.isFloat()) {
+      for (int64_t c = 0; c < classes; ++c)
+        loss.f[0] -= targets.f[r * classes + c] * (row[c] - lse);
+    } else if (targets.i[r] < 0 || targets.i[r] >= classes) {
+      loss.f[0] = kNaN;
+    } else {
+      loss.f[0] += lse - row[targets.i[r]];
+    }
+  }
+  if (op.getReduction() == nn::LossReduction::mean)
+    loss.f[0] /= double(std::max<int64_t>(counted, 1));
+  return single(std::move(loss));
+}
+
+Results crossEntropyGrad(nn::CrossEntropyGradOp op, Operands in) {
+  const Tensor &logits = *in[0], &targets = *in[1];
+  double scale = in[2]->f[0];
+  Tensor result = resultOf(op);
+  int64_t classes = logits.shape().back(), rows = logits.size() / classes;
+  for (int64_t r = 0; r < rows; ++r) {
+    if (!targets.isFloat() && targets.i[r] == op.getIgnoreIndex())
+      continue;
+    const double *row = logits.f.data() + r * classes;
+    double lse = logSumExp(row, classes), mass = 1;
+    if (targets.isFloat()) {
+      mass = 0;
+      for (int64_t c = 0; c < classes; ++c)
+        mass += targets.f[r * classes + c];
+    }
+    bool known = targets.isFloat() || (targets.i[r] >= 0 && targets.i[r] < classes);
+    for (int64_t c = 0; c < classes; ++c) {
+      double p = targets.isFloat() ? targets.f[r * classes + c] : double(targets.i[r] == c);
+      result.f[r * classes + c] = known ? scale * (std::exp(row[c] - lse) * mass - p) : kNaN;
+    }
+  }
+  return single(std::move(result));
+}
+
+Results sgdUpdate(nn::SgdUpdateOp op, Operands in) {
+  const Tensor &p = *in[0], &g = *in[1];
+  double lr = in[2]->f[0], decay = op.getWeightDecay().convertToDouble();
+  Tensor result = resultOf(op);
+  for (int64_t k = 0; k < result.size(); ++k)
+    result.f[k] = p.f[k] - lr * (g.f[k] + decay * p.f[k]);
+  return single(std::move(result));
+}
+
+Results momentumUpdate(nn::MomentumUpdateOp op, Operands in) {
+  const Tensor &p = *in[0], &g = *in[1], &v = *in[2];
+  double lr = in[3]->f[0], momentum = op.getMomentum().convertToDouble(),
+         decay = op.getWeightDecay().convertToDouble();
+  Tensor newP = resultOf(op, 0), newV = resultOf(op, 1);
+  for (int64_t k = 0; k < newP.size(); ++k) {
+    newV.f[k] = momentum * v.f[k] + g.f[k] + decay * p.f[k];
+    newP.f[k] = p.f[k] - lr * newV.f[k];
+  }
+  return SmallVector<Tensor>{std::move(newP), std::move(newV)};
+}
+
+Results adamUpdate(nn::AdamUpdateOp op, Operands in) {
+  const Tensor &p = *in[0], &g = *in[1], &m = *in[2], &v = *in[3];
+  double lr = in[4]->f[0], t = double(in[5]->i[0]), beta1 = op.getBeta1().convertToDouble(),
+         beta2 = op.getBeta2().convertToDouble(), eps = op.getEps().convertToDouble(),
+         decay = op.getWeightDecay().convertToDouble();
+  Tensor newP = resultOf(op, 0), newM = resultOf(op, 1), newV = resultOf(op, 2);
+  for (int64_t k = 0; k < newP.size(); ++k) {
+    double grad = g.f[k] + (op.getDecoupled() ? 0.0 : decay * p.f[k]);
+    newM.f[k] = beta1 * m.f[k] + (1 - beta1) * grad;
+    newV.f[k] = beta2 * v.f[k] + (1 - beta2) * grad * grad;
+    double mean = newM.f[k] / (1 - std::pow(beta1, t));
+    double square = newV.f[k] / (1 - std::pow(beta2, t));
+    newP.f[k] = p.f[k] - lr * (mean / (std::sqrt(square) + eps)) -
+                (op.getDecoupled() ? lr * decay * p.f[k] : 0.0);
+  }
+  return SmallVector<Tensor>{std::move(newP), std::move(newM), std::move(newV)};
+}
+
+} // namespace
+
+void attachLossReferences(MLIRContext &context) {
+  attachReference<nn::MseLossOp, mseLoss>(context);
+  attachReference<nn::CrossEntropyOp, crossEntropy>(context);
+  attachReference<nn::CrossEntropyGradOp, crossEntropyGrad>(context);
+}
+
+void attachUpdateReferences(MLIRContext &context) {
+  attachReference<nn::SgdUpdateOp, sgdUpdate>(context);
+  attachReference<nn::MomentumUpdateOp, momentumUpdate>(context);
+  attachReference<nn::AdamUpdateOp, adamUpdate>(context);
+}
+
+} // namespace shoal::interp
