@@ -1,5 +1,5 @@
 // Sizes that no number of ranks divides (30 rows, 7, 13, 5) change nothing, on 1 to 4 ranks.
-// RUN: python3 %S/../support/golden.py %s %S/golden/mlp_mse_odd_sizes.json --work %t
+// RUN: %python %support/golden.py %s %S/golden/mlp_mse_odd_sizes.json --work %t
 
 func.func @mlp(
     %x:  tensor<30x7xf64> {nn.input = "x"},

@@ -1,5 +1,5 @@
 // A perceptron under SGD does what PyTorch computes in float64, on 1 to 4 ranks.
-// RUN: python3 %S/../support/golden.py %s %S/golden/mlp_mse_sgd.json --work %t
+// RUN: %python %support/golden.py %s %S/golden/mlp_mse_sgd.json --work %t
 
 func.func @mlp(
     %x:  tensor<32x16xf64> {nn.input = "x"},

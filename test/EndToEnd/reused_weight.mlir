@@ -1,6 +1,6 @@
 // A weight that is used twice gets the sum of both gradients, and a batch of one row on up to 4 ranks
 // leaves the others with padding only.
-// RUN: python3 %S/../support/golden.py %s %S/golden/reused_weight.json --work %t
+// RUN: %python %support/golden.py %s %S/golden/reused_weight.json --work %t
 
 func.func @twice(
     %x: tensor<1x2xf64> {nn.input = "x"},

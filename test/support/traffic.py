@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Checks that what the compiler promises to send is what is sent, on several numbers of ranks.
+
+usage: traffic.py MODEL.mlir --params COUNT --inputs NAME=COLUMNS,... --rows ROWS --work FOLDER
+                  --pmpi LIBRARY.so [--ranks 2,3,4] [--bucket-mb MB]
+
+Three witnesses: the report of shoalc, the report of the program (counted from its
+calls), and a library that wraps MPI's profiling interface and counts below both. The
+formula: data parallelism sends 2(N-1)/N times the gradients' bytes in
+ceil(bytes / bucket) all-reduces, and the loss as one scalar more.
+"""
+
+import argparse
+import json
+import os
+import sys
+
+import shoal
+from tensor_files import tensor, write_npy
+
+STEPS = 3
+ELEMENT = 4  # f32
+
+
+def ring_all_reduce(elements, ranks):
+    """Bytes one rank sends; a buffer is cut in `ranks` chunks, so elements are rounded up."""
+    return 2 * (ranks - 1) * -(-elements // ranks) * ELEMENT
+
+
+def report(path):
+    with open(path) as f:
+        return json.load(f)
+
+
+class Findings:
+    def __init__(self):
+        self.failures = []
+
+    def equal(self, what, got, expected):
+        if got != expected:
+            self.failures.append(f"{what}: got {got}, expected {expected}")
+
+
+def check_formula(find, promise, params, ranks, bucket_bytes):
+    buckets = -(-params * ELEMENT // bucket_bytes)
+    for entry in promise["ranks"]:
+        who = f"rank {entry['rank']}"
+        find.equal(f"{who}: bytes of parameters", entry["bytes"]["params"], params * ELEMENT)
+        lines = entry["collectives"]
+        find.equal(f"{who}: kinds", [(c["kind"], c["axes"]) for c in lines], [("all_reduce", ["data"])])
+        find.equal(f"{who}: all-reduces of gradients and loss", lines[0]["count"], buckets + 1)
+        gradients = lines[0]["bytes"] - ring_all_reduce(1, ranks)
+        if buckets == 1:
+            find.equal(f"{who}: bytes sent for gradients", gradients, ring_all_reduce(params, ranks))
+            continue
+        # Each bucket rounds up to a multiple of the ranks on its own.
+        least = 2 * (ranks - 1) * params * ELEMENT / ranks
+        most = least + buckets * 2 * (ranks - 1) * ELEMENT
+        if not least <= gradients <= most:
+            find.failures.append(f"{who}: bytes sent for gradients: got {gradients}, expected {least}..{most}")
+
+
+def check_pmpi(find, base, promise, ranks):
+    """Below MPI's interface, per step: as many reductions, of as many bytes each, as promised."""
+    for rank in range(ranks):
+        counted = report(f"{base}.{rank}")
+        find.equal(f"rank {rank}: reductions seen by PMPI", counted, promise["ranks"][rank])
+
+
+def run_case(args, ranks, bucket_mb):
+    def path(name):
+        return os.path.join(args.work, f"{ranks}-{bucket_mb}-{name}")
+
+    program = shoal.shoalc(args.model, path("program"), "--mesh", f"data={ranks}", "--dtype", "f32",
+                           "--optimizer", "sgd", "--lr", "0.01", "--bucket-mb", bucket_mb,
+                           "--report", path("promise.json"))
+    data = [a for name in args.inputs for a in ("--data", f"{name}={args.work}/{name}.npy")]
+    shoal.run(ranks, program, *data, "--steps", str(STEPS), "--report", path("counted.json"),
+              env={"LD_PRELOAD": args.pmpi, "SHOAL_PMPI_OUT": path("pmpi")})
+
+    find = Findings()
+    promise, counted = report(path("promise.json")), report(path("counted.json"))
+    find.equal("ranks", [r["rank"] for r in promise["ranks"]], list(range(ranks)))
+    for ours, theirs in zip(promise["ranks"], counted["ranks"]):
+        for key in ("coords", "bytes", "collectives"):
+            find.equal(f"rank {ours['rank']}: {key} counted and promised", theirs[key], ours[key])
+    # A megabyte of --bucket-mb is 2^20 bytes.
+    check_formula(find, promise, args.params, ranks, int(float(bucket_mb) * (1 << 20)))
+    check_pmpi(find, path("pmpi"), promise, ranks)
+    return find
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("model")
+    parser.add_argument("--params", type=int, required=True)
+    parser.add_argument("--inputs", required=True)
+    parser.add_argument("--rows", type=int, required=True)
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--pmpi", required=True)
+    parser.add_argument("--ranks", default="2,3,4")
+    parser.add_argument("--bucket-mb", default="25")
+    args = parser.parse_args()
+
+    os.makedirs(args.work, exist_ok=True)
+    args.inputs = {name: int(n) for name, n in (i.split("=") for i in args.inputs.split(","))}
+    for name, columns in args.inputs.items():
+        values = ((i % 17) / 17 for i in range(args.rows * columns))
+        write_npy(f"{args.work}/{name}.npy", tensor("f32", (args.rows, columns), values))
+
+    failed = False
+    for ranks in map(int, args.ranks.split(",")):
+        for bucket_mb in args.bucket_mb.split(","):
+            find = run_case(args, ranks, bucket_mb)
+            name = f"{ranks} ranks, buckets of {bucket_mb} MB"
+            for line in find.failures[:8]:
+                print(f"{name}: {line}")
+            failed |= bool(find.failures)
+            if not find.failures:
+                print(f"{name}: promise, count, PMPI and formula agree")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
