@@ -20,6 +20,7 @@ def Dist_AxesAttr : Dist_Attr<"Axes", "axes"> {
   let description = "Prints as `{\"x\", \"y\"}`. The order is layout: `{\"x\",\"y\"}` is not `{\"y\",\"x\"}`.";
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$axes);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     bool contains(::mlir::StringAttr axis) const { return ::llvm::is_contained(getAxes(), axis); }
     bool empty() const { return getAxes().empty(); }
@@ -59,10 +60,11 @@ def Dist_MeshAttr : Dist_Attr<"Mesh", "mesh"> {
 
 def Dist_DimShardingAttr : Dist_Attr<"DimSharding", "dim"> {
   let summary = "the axes that shard one dimension";
-  let description = "`{\"x\", \"y\"}` closed, `{\"x\", ?}` open to more axes, `{\"x\"}p1` with a priority (0 first).";
+  let description = "`{\"x\", \"y\"}` closed, `{\"x\", ?}` open to more axes, `{\"x\"}p1` with a priority (0, the first, when none is written).";
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$axes, "bool":$isClosed,
                         "int64_t":$priority);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
 }
 
 def Dist_ShardingAttr : Dist_Attr<"Sharding", "sharding"> {

@@ -101,9 +101,9 @@ def Dist_UnpackOp : Dist_Op<"unpack", [Pure, DeclareOpInterfaceMethods<ShardingR
 
 //===-- L2: collectives --------------------------------------------------------===//
 
-class Dist_Collective<string mnemonic, list<Trait> traits = []>
+class Dist_Collective<string mnemonic, list<Trait> traits = [], list<string> ruleMethods = []>
     : Dist_Op<mnemonic, !listconcat(traits, [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-        DeclareOpInterfaceMethods<ShardingRuleOpInterface>])> {
+        DeclareOpInterfaceMethods<ShardingRuleOpInterface, ruleMethods>])> {
   let extraClassDeclaration = [{
     /// The mesh axes the collective runs over, major to minor.
     ::llvm::ArrayRef<::mlir::StringAttr> getGroupAxes() { return getAxes().getAxes(); }
@@ -121,8 +121,8 @@ def Dist_AllReduceOp : Dist_Collective<"all_reduce", [AllTypesMatch<["input", "r
 def Dist_AllGatherOp : Dist_Collective<"all_gather"> {
   let summary = "concatenate the shards of a dimension on every device";
   let description = [{
-    `dist.all_gather {"tensor"} dim = 1 %0 : tensor<8x2xf32> -> tensor<8x7xf32>` over 4 devices: the result's size S lies in
-    ((N-1)*local, N*local]... or less when whole shards are padding: local = ceil(S/N); padding is dropped.
+    `dist.all_gather {"tensor"} dim = 1 %0 : tensor<8x2xf32> -> tensor<8x7xf32>` over 4 devices: the shard's size is ceil(S/N)
+    of the result's size S; padding at the end is dropped (ncclAllGather, MPI_Allgather).
   }];
   let arguments = (ins Dist_AxesAttr:$axes, I64Attr:$dim, Dist_Tensor:$input, OptionalAttr<StrAttr>:$reason);
   let results = (outs Dist_Tensor:$result);
@@ -176,7 +176,8 @@ def Dist_GatherOp : Dist_Rooted<"gather"> {
   let summary = "dimension 0 of all devices' values on the root, zeros elsewhere";
 }
 
-class Dist_Permute<string mnemonic, list<Trait> traits = []> : Dist_Collective<mnemonic, traits> {
+class Dist_Permute<string mnemonic, list<Trait> traits = [], list<string> ruleMethods = []>
+    : Dist_Collective<mnemonic, traits, ruleMethods> {
   let arguments = (ins Dist_AxesAttr:$axes, DenseI64ArrayAttr:$sources, DenseI64ArrayAttr:$targets, Dist_Tensor:$input, OptionalAttr<StrAttr>:$reason);
   let hasVerifier = 1;
 }
@@ -192,12 +193,12 @@ def Dist_FutureType : TypeDef<Dist_Dialect, "Future"> {
   let parameters = (ins "::mlir::RankedTensorType":$tensor);
   let assemblyFormat = "`<` $tensor `>`";
 }
-def Dist_PermuteStartOp : Dist_Permute<"permute_start"> {
+def Dist_PermuteStartOp : Dist_Permute<"permute_start", [], ["localize"]> {
   let summary = "begin a collective_permute; `dist.wait` yields its value";
   let results = (outs Dist_FutureType:$future);
   let assemblyFormat = "$axes `from` $sources `to` $targets $input attr-dict `:` type($input) `->` type($future)";
 }
-def Dist_WaitOp : Dist_Op<"wait", [Pure, DeclareOpInterfaceMethods<ShardingRuleOpInterface>]> {
+def Dist_WaitOp : Dist_Op<"wait", [Pure, DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["localize"]>]> {
   let summary = "the value of a future";
   let arguments = (ins Dist_FutureType:$future);
   let results = (outs Dist_Tensor:$result);
@@ -208,7 +209,7 @@ def Dist_WaitOp : Dist_Op<"wait", [Pure, DeclareOpInterfaceMethods<ShardingRuleO
 //===-- L2: position and point-to-point ------------------------------------------===//
 
 def Dist_AxisIndexOp : Dist_Op<"axis_index", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-    DeclareOpInterfaceMethods<ShardingRuleOpInterface>]> {
+    DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["localize"]>]> {
   let summary = "this device's position along axes, times a constant";
   let description = [{
     `dist.axis_index {"x", "y"} * 8 : tensor<i64>` (linear, major to minor): offsets of shards; as `index` it steers control flow.

@@ -28,15 +28,37 @@ namespace shoal::dist {
 /// The module's mesh; null when it has none.
 MeshOp lookupMesh(mlir::Operation *op);
 
-/// The sharding annotated on a value (function argument or op result), null when none.
+/// The sharding annotated on a value (function argument, argument of an accumulate's body, or op
+/// result), null when none.
 ShardingAttr getSharding(mlir::Value value);
+/// Annotates a value; results and body arguments of the same op that have none yet become open.
 void setSharding(mlir::Value value, ShardingAttr sharding);
-/// The sharding annotated on a function result.
+/// The sharding annotated on a function result, null when none.
 ShardingAttr getResultSharding(mlir::Operation *func, unsigned index);
+void setResultSharding(mlir::Operation *func, unsigned index, ShardingAttr sharding);
 
+/// The mesh of the enclosing module if it has the name `mesh`; else diagnoses at `op`.
+llvm::FailureOr<MeshAttr> getMeshOrEmit(mlir::Operation *op, mlir::FlatSymbolRefAttr mesh);
 /// Checks that the sharding fits the type and the mesh: known axes, each used once, rank equal.
 llvm::LogicalResult verifySharding(mlir::Operation *op, ShardingAttr sharding, mlir::Type type,
                                    MeshAttr mesh);
+
+/// The two spellings of how partial values combine: of the interfaces and of the dialect.
+inline ReduceKindAttrEnum toAttrEnum(ReduceKind kind) {
+  return kind == ReduceKind::Sum   ? ReduceKindAttrEnum::sum
+         : kind == ReduceKind::Max ? ReduceKindAttrEnum::max
+                                   : ReduceKindAttrEnum::min;
+}
+inline ReduceKind fromAttrEnum(ReduceKindAttrEnum kind) {
+  return kind == ReduceKindAttrEnum::sum   ? ReduceKind::Sum
+         : kind == ReduceKindAttrEnum::max ? ReduceKind::Max
+                                           : ReduceKind::Min;
+}
+
+/// Elements of one of `parts` shards of a dimension: ceil(size / parts).
+inline int64_t shardSize(int64_t size, int64_t parts) {
+  return size / parts + (size % parts != 0);
+}
 
 } // namespace shoal::dist
 

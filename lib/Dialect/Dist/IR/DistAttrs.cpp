@@ -1,0 +1,365 @@
+// Attributes of the dist dialect: their textual forms, which follow Shardy's, and the rules that
+// need no mesh to be checked.
+#include "shoal/Dialect/Dist/IR/Dist.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace shoal::dist;
+
+#include "shoal/Dialect/Dist/DistEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "shoal/Dialect/Dist/DistAttrs.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "shoal/Dialect/Dist/DistTypes.cpp.inc"
+
+void DistDialect::registerAttributesAndTypes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "shoal/Dialect/Dist/DistAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "shoal/Dialect/Dist/DistTypes.cpp.inc"
+      >();
+}
+
+//===-- text ------------------------------------------------------------------===//
+
+static ParseResult parseAxisName(AsmParser &parser, StringAttr &axis) {
+  std::string name;
+  if (parser.parseString(&name))
+    return failure();
+  // Without a type: axes are compared by identity.
+  axis = StringAttr::get(parser.getContext(), name);
+  return success();
+}
+
+static void printAxisName(AsmPrinter &printer, StringAttr axis) {
+  printer.printAttributeWithoutType(axis);
+}
+
+static void printAxisList(AsmPrinter &printer, ArrayRef<StringAttr> axes) {
+  printer << '{';
+  llvm::interleaveComma(axes, printer, [&](StringAttr axis) { printAxisName(printer, axis); });
+  printer << '}';
+}
+
+static ParseResult parseAxisList(AsmParser &parser, SmallVectorImpl<StringAttr> &axes) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, [&] {
+    return parseAxisName(parser, axes.emplace_back());
+  });
+}
+
+Attribute AxesAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  SmallVector<StringAttr> axes;
+  if (parseAxisList(parser, axes))
+    return {};
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), axes);
+}
+
+void AxesAttr::print(AsmPrinter &printer) const { printAxisList(printer, getAxes()); }
+
+Attribute MeshAxisAttr::parse(AsmParser &parser, Type) {
+  StringAttr name;
+  int64_t size;
+  if (parseAxisName(parser, name) || parser.parseEqual() || parser.parseInteger(size))
+    return {};
+  return get(parser.getContext(), name, size);
+}
+
+void MeshAxisAttr::print(AsmPrinter &printer) const {
+  printAxisName(printer, getName());
+  printer << '=' << getSize();
+}
+
+Attribute MeshAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  SmallVector<MeshAxisAttr> axes;
+  SmallVector<int64_t> deviceIds;
+  auto parseAxis = [&]() -> ParseResult {
+    axes.push_back(llvm::dyn_cast_or_null<MeshAxisAttr>(MeshAxisAttr::parse(parser, {})));
+    return success(axes.back() != nullptr);
+  };
+  if (parser.parseLess() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseAxis))
+    return {};
+  if (succeeded(parser.parseOptionalComma()) &&
+      (parser.parseKeyword("device_ids") || parser.parseEqual() ||
+       parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+         return parser.parseInteger(deviceIds.emplace_back());
+       })))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), axes, deviceIds);
+}
+
+void MeshAttr::print(AsmPrinter &printer) const {
+  printer << "<[";
+  llvm::interleaveComma(getAxes(), printer, [&](MeshAxisAttr axis) { axis.print(printer); });
+  printer << ']';
+  if (!getDeviceIds().empty()) {
+    printer << ", device_ids=[";
+    llvm::interleaveComma(getDeviceIds(), printer);
+    printer << ']';
+  }
+  printer << '>';
+}
+
+Attribute DimShardingAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  SmallVector<StringAttr> axes;
+  bool closed = true;
+  auto parseElement = [&]() -> ParseResult {
+    if (!closed)
+      return parser.emitError(parser.getCurrentLocation(), "'?' must be the last in a dimension");
+    if (succeeded(parser.parseOptionalQuestion())) {
+      closed = false;
+      return success();
+    }
+    return parseAxisName(parser, axes.emplace_back());
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, parseElement))
+    return {};
+  int64_t priority = 0;
+  StringRef keyword;
+  SMLoc priorityLoc = parser.getCurrentLocation();
+  if (succeeded(parser.parseOptionalKeyword(&keyword)) &&
+      (!keyword.consume_front("p") || keyword.getAsInteger(10, priority))) {
+    parser.emitError(priorityLoc, "priority of a dimension must be p0, p1, ..., got: ") << keyword;
+    return {};
+  }
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), axes, closed,
+                    priority);
+}
+
+void DimShardingAttr::print(AsmPrinter &printer) const {
+  printer << '{';
+  llvm::interleaveComma(getAxes(), printer,
+                        [&](StringAttr axis) { printAxisName(printer, axis); });
+  if (!getIsClosed())
+    printer << (getAxes().empty() ? "?" : ", ?");
+  printer << '}';
+  if (getPriority() != 0)
+    printer << 'p' << getPriority();
+}
+
+Attribute ShardingAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  FlatSymbolRefAttr mesh;
+  SmallVector<DimShardingAttr> dims;
+  auto kind = ReduceKindAttrEnum::sum;
+  SmallVector<StringAttr> unreduced;
+  auto parseDim = [&]() -> ParseResult {
+    dims.push_back(llvm::dyn_cast_or_null<DimShardingAttr>(DimShardingAttr::parse(parser, {})));
+    return success(dims.back() != nullptr);
+  };
+  if (parser.parseLess() || parser.parseAttribute(mesh) || parser.parseComma() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim))
+    return {};
+  if (succeeded(parser.parseOptionalComma())) {
+    StringRef keyword;
+    if (parser.parseKeyword("unreduced") || parser.parseEqual())
+      return {};
+    SMLoc kindLoc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&keyword))
+      return {};
+    auto parsed = symbolizeReduceKindAttrEnum(keyword);
+    if (!parsed) {
+      parser.emitError(kindLoc, "unreduced kind must be sum, max or min, got: ") << keyword;
+      return {};
+    }
+    kind = *parsed;
+    if (parseAxisList(parser, unreduced))
+      return {};
+  }
+  if (parser.parseGreater())
+    return {};
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), mesh, dims, kind,
+                    unreduced);
+}
+
+void ShardingAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getMesh() << ", [";
+  llvm::interleaveComma(getDims(), printer, [&](DimShardingAttr dim) { dim.print(printer); });
+  printer << ']';
+  if (!getUnreducedAxes().empty()) {
+    printer << ", unreduced=" << stringifyReduceKindAttrEnum(getUnreducedKind());
+    printAxisList(printer, getUnreducedAxes());
+  }
+  printer << '>';
+}
+
+//===-- rules -----------------------------------------------------------------===//
+
+static LogicalResult verifyDistinct(function_ref<InFlightDiagnostic()> emitError,
+                                    ArrayRef<StringAttr> axes,
+                                    llvm::SmallPtrSetImpl<StringAttr> &seen) {
+  for (StringAttr axis : axes)
+    if (!seen.insert(axis).second)
+      return emitError() << "axis " << axis << " is used twice";
+  return success();
+}
+
+LogicalResult AxesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<StringAttr> axes) {
+  llvm::SmallPtrSet<StringAttr, 4> seen;
+  return verifyDistinct(emitError, axes, seen);
+}
+
+LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<MeshAxisAttr> axes, ArrayRef<int64_t> deviceIds) {
+  llvm::SmallPtrSet<StringAttr, 4> seen;
+  // Ranks are 32-bit integers for every communication library.
+  constexpr int64_t kMaxDevices = std::numeric_limits<int32_t>::max();
+  int64_t devices = 1;
+  for (MeshAxisAttr axis : axes) {
+    if (axis.getName().empty())
+      return emitError() << "axis name must not be empty";
+    if (!seen.insert(axis.getName()).second)
+      return emitError() << "axis " << axis.getName() << " is named twice";
+    if (axis.getSize() < 1)
+      return emitError() << "axis size must be at least 1, got: " << axis.getSize();
+    if (llvm::MulOverflow(devices, axis.getSize(), devices) || devices > kMaxDevices)
+      return emitError() << "mesh must have at most " << kMaxDevices
+                         << " devices; the product of its axis sizes is larger";
+  }
+  if (deviceIds.empty())
+    return success();
+  if ((int64_t)deviceIds.size() != devices)
+    return emitError() << "device_ids must name each of the " << devices
+                       << " devices once, got: " << deviceIds.size() << " ids";
+  llvm::BitVector named(devices);
+  for (int64_t id : deviceIds) {
+    if (id < 0 || id >= devices || named.test(id))
+      return emitError() << "device_ids must be a permutation of 0.." << devices - 1
+                         << ", got: " << id << (id < 0 || id >= devices ? "" : " twice");
+    named.set(id);
+  }
+  return success();
+}
+
+LogicalResult DimShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                      ArrayRef<StringAttr> axes, bool, int64_t priority) {
+  if (priority < 0)
+    return emitError() << "priority must be at least 0, got: " << priority;
+  llvm::SmallPtrSet<StringAttr, 4> seen;
+  return verifyDistinct(emitError, axes, seen);
+}
+
+LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   FlatSymbolRefAttr, ArrayRef<DimShardingAttr> dims,
+                                   ReduceKindAttrEnum, ArrayRef<StringAttr> unreduced) {
+  llvm::SmallPtrSet<StringAttr, 4> seen;
+  for (DimShardingAttr dim : dims)
+    if (failed(verifyDistinct(emitError, dim.getAxes(), seen)))
+      return failure();
+  for (StringAttr axis : unreduced)
+    if (seen.contains(axis))
+      return emitError() << "axis " << axis << " is unreduced and also shards a dimension";
+  return verifyDistinct(emitError, unreduced, seen);
+}
+
+//===-- mesh ------------------------------------------------------------------===//
+
+std::optional<int64_t> MeshAttr::getAxisSize(StringAttr axis) const {
+  for (MeshAxisAttr a : getAxes())
+    if (a.getName() == axis)
+      return a.getSize();
+  return std::nullopt;
+}
+
+int64_t MeshAttr::getSize(ArrayRef<StringAttr> axes) const {
+  int64_t size = 1;
+  for (StringAttr axis : axes)
+    size *= *getAxisSize(axis);
+  return size;
+}
+
+int64_t MeshAttr::getNumDevices() const {
+  int64_t devices = 1;
+  for (MeshAxisAttr axis : getAxes())
+    devices *= axis.getSize();
+  return devices;
+}
+
+unsigned MeshAttr::getAxisIndex(StringAttr axis) const {
+  for (auto [index, a] : llvm::enumerate(getAxes()))
+    if (a.getName() == axis)
+      return index;
+  llvm_unreachable("axis is not of this mesh");
+}
+
+SmallVector<int64_t> MeshAttr::getCoordinates(int64_t position) const {
+  SmallVector<int64_t> coordinates(getAxes().size());
+  for (unsigned i = getAxes().size(); i-- > 0;) {
+    coordinates[i] = position % getAxes()[i].getSize();
+    position /= getAxes()[i].getSize();
+  }
+  return coordinates;
+}
+
+int64_t MeshAttr::getIndexAlong(int64_t position, ArrayRef<StringAttr> axes) const {
+  SmallVector<int64_t> coordinates = getCoordinates(position);
+  int64_t index = 0;
+  for (StringAttr axis : axes)
+    index = index * *getAxisSize(axis) + coordinates[getAxisIndex(axis)];
+  return index;
+}
+
+//===-- sharding --------------------------------------------------------------===//
+
+ShardingAttr ShardingAttr::getReplicated(FlatSymbolRefAttr mesh, int64_t rank, bool closed) {
+  auto dim = DimShardingAttr::get(mesh.getContext(), {}, closed, 0);
+  SmallVector<DimShardingAttr> dims(rank, dim);
+  return get(mesh.getContext(), mesh, dims, ReduceKindAttrEnum::sum, {});
+}
+
+bool ShardingAttr::sameLayout(ShardingAttr other) const {
+  if (!other || getMesh() != other.getMesh() || getDims().size() != other.getDims().size())
+    return false;
+  for (auto [a, b] : llvm::zip(getDims(), other.getDims()))
+    if (a.getAxes() != b.getAxes())
+      return false;
+  // Partial axes combine in any order.
+  ArrayRef<StringAttr> mine = getUnreducedAxes(), theirs = other.getUnreducedAxes();
+  return mine.size() == theirs.size() &&
+         llvm::all_of(mine, [&](StringAttr axis) { return llvm::is_contained(theirs, axis); }) &&
+         (mine.empty() || getUnreducedKind() == other.getUnreducedKind());
+}
+
+bool ShardingAttr::isReplicated() const {
+  return getUnreducedAxes().empty() &&
+         llvm::all_of(getDims(), [](DimShardingAttr dim) { return dim.getAxes().empty(); });
+}
+
+ShardingAttr ShardingAttr::withDims(ArrayRef<DimShardingAttr> dims) const {
+  return get(getContext(), getMesh(), dims, getUnreducedKind(), getUnreducedAxes());
+}
+
+ShardingAttr ShardingAttr::withUnreduced(ReduceKindAttrEnum kind,
+                                         ArrayRef<StringAttr> axes) const {
+  // One spelling of "nothing is unreduced", so that equal layouts are equal attributes.
+  return get(getContext(), getMesh(), getDims(), axes.empty() ? ReduceKindAttrEnum::sum : kind,
+             axes);
+}
+
+bool ShardingAttr::uses(StringAttr axis) const {
+  return llvm::is_contained(getUnreducedAxes(), axis) ||
+         llvm::any_of(getDims(), [&](DimShardingAttr dim) {
+           return llvm::is_contained(dim.getAxes(), axis);
+         });
+}
+
+RankedTensorType ShardingAttr::getLocalType(RankedTensorType global, MeshAttr mesh) const {
+  SmallVector<int64_t> shape;
+  for (auto [size, dim] : llvm::zip(global.getShape(), getDims()))
+    shape.push_back(shardSize(size, mesh.getSize(dim.getAxes())));
+  return RankedTensorType::get(shape, global.getElementType(), global.getEncoding());
+}

@@ -1,0 +1,220 @@
+// The dist dialect: what it registers, its annotations on arguments, results and ops, and the
+// helpers that read and write them.
+#include "shoal/Dialect/Dist/IR/Dist.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace shoal::dist;
+
+#include "shoal/Dialect/Dist/DistDialect.cpp.inc"
+
+void DistDialect::initialize() {
+  registerAttributesAndTypes();
+  addOperations<
+#define GET_OP_LIST
+#include "shoal/Dialect/Dist/DistOps.cpp.inc"
+      >();
+}
+
+namespace shoal::dist {
+
+//===-- mesh ------------------------------------------------------------------===//
+
+MeshOp lookupMesh(Operation *op) {
+  for (; op; op = op->getParentOp())
+    if (auto module = dyn_cast<ModuleOp>(op))
+      for (Operation &child : *module.getBody())
+        if (auto mesh = dyn_cast<MeshOp>(child))
+          return mesh;
+  return {};
+}
+
+FailureOr<MeshAttr> getMeshOrEmit(Operation *op, FlatSymbolRefAttr name) {
+  MeshOp mesh = lookupMesh(op);
+  if (!mesh)
+    return op->emitOpError("names mesh ") << name << ", but the module has no dist.mesh";
+  if (mesh.getSymName() != name.getValue()) {
+    InFlightDiagnostic diag = op->emitOpError("names mesh ")
+                              << name << ", but the module's mesh is @" << mesh.getSymName();
+    diag.attachNote(mesh.getLoc()) << "the mesh is here";
+    return diag;
+  }
+  return mesh.getMesh();
+}
+
+//===-- annotations -----------------------------------------------------------===//
+
+/// The entry of an array attribute, null when absent or of another kind.
+static ShardingAttr getFromArray(Operation *op, StringRef name, unsigned index) {
+  auto array = op->getAttrOfType<ArrayAttr>(name);
+  if (!array || index >= array.size())
+    return {};
+  return dyn_cast<ShardingAttr>(array[index]);
+}
+
+static void setInArray(Operation *op, StringRef name, TypeRange types, unsigned index,
+                       ShardingAttr sharding) {
+  SmallVector<Attribute> shardings;
+  for (auto [i, type] : llvm::enumerate(types)) {
+    ShardingAttr old = getFromArray(op, name, i);
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    shardings.push_back(i == index ? sharding
+                        : old      ? old
+                                   : ShardingAttr::getReplicated(sharding.getMesh(),
+                                                                 tensor ? tensor.getRank() : 0,
+                                                                 /*closed=*/false));
+  }
+  op->setAttr(name, ArrayAttr::get(op->getContext(), shardings));
+}
+
+ShardingAttr getSharding(Value value) {
+  if (auto result = dyn_cast<OpResult>(value))
+    return getFromArray(result.getOwner(), DistDialect::kShardingsAttr, result.getResultNumber());
+  auto argument = cast<BlockArgument>(value);
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (!argument.getOwner()->isEntryBlock())
+    return {};
+  if (auto func = dyn_cast_or_null<FunctionOpInterface>(parent))
+    return func.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(),
+                                               DistDialect::kShardingAttr);
+  if (auto accumulate = dyn_cast_or_null<AccumulateOp>(parent))
+    return getFromArray(accumulate, DistDialect::kArgShardingsAttr, argument.getArgNumber());
+  return {};
+}
+
+void setSharding(Value value, ShardingAttr sharding) {
+  if (auto result = dyn_cast<OpResult>(value))
+    return setInArray(result.getOwner(), DistDialect::kShardingsAttr,
+                      result.getOwner()->getResultTypes(), result.getResultNumber(), sharding);
+  auto argument = cast<BlockArgument>(value);
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (auto func = dyn_cast<FunctionOpInterface>(parent))
+    return func.setArgAttr(argument.getArgNumber(), DistDialect::kShardingAttr, sharding);
+  setInArray(parent, DistDialect::kArgShardingsAttr, argument.getOwner()->getArgumentTypes(),
+             argument.getArgNumber(), sharding);
+}
+
+ShardingAttr getResultSharding(Operation *func, unsigned index) {
+  return cast<FunctionOpInterface>(func).getResultAttrOfType<ShardingAttr>(
+      index, DistDialect::kShardingAttr);
+}
+
+void setResultSharding(Operation *func, unsigned index, ShardingAttr sharding) {
+  cast<FunctionOpInterface>(func).setResultAttr(index, DistDialect::kShardingAttr, sharding);
+}
+
+//===-- verification ----------------------------------------------------------===//
+
+LogicalResult verifySharding(Operation *op, ShardingAttr sharding, Type type, MeshAttr mesh) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  int64_t rank = tensor ? tensor.getRank() : 0;
+  if ((int64_t)sharding.getDims().size() != rank)
+    return op->emitOpError("sharding has ")
+           << sharding.getDims().size() << " dimensions, its value has rank " << rank << ": "
+           << type;
+  auto verifyAxes = [&](ArrayRef<StringAttr> axes) -> LogicalResult {
+    for (StringAttr axis : axes)
+      if (!mesh.getAxisSize(axis))
+        return op->emitOpError("sharding names unknown axis ") << axis << "; the mesh is " << mesh;
+    return success();
+  };
+  for (DimShardingAttr dim : sharding.getDims())
+    if (failed(verifyAxes(dim.getAxes())))
+      return failure();
+  return verifyAxes(sharding.getUnreducedAxes());
+}
+
+static LogicalResult verifyAnnotation(Operation *op, Attribute attr, Type type) {
+  auto sharding = dyn_cast<ShardingAttr>(attr);
+  if (!sharding)
+    return op->emitOpError("expects #dist.sharding, got: ") << attr;
+  auto mesh = getMeshOrEmit(op, sharding.getMesh());
+  if (failed(mesh))
+    return failure();
+  return verifySharding(op, sharding, type, *mesh);
+}
+
+static LogicalResult verifyAnnotations(Operation *op, NamedAttribute attr, TypeRange types) {
+  auto array = dyn_cast<ArrayAttr>(attr.getValue());
+  if (!array || array.size() != types.size())
+    return op->emitOpError() << attr.getName() << " must be an array of " << types.size()
+                             << " shardings, got: " << attr.getValue();
+  for (auto [entry, type] : llvm::zip(array, types))
+    if (failed(verifyAnnotation(op, entry, type)))
+      return failure();
+  return success();
+}
+
+static LogicalResult verifyGlobal(Operation *op, StringAttr name, Attribute attr) {
+  auto global = dyn_cast<GlobalAttr>(attr);
+  if (!global)
+    return op->emitOpError() << name << " expects #dist.global, got: " << attr;
+  return verifyAnnotation(op, global.getSharding(), global.getType());
+}
+
+static LogicalResult verifyGlobals(Operation *op, NamedAttribute attr) {
+  auto array = dyn_cast<ArrayAttr>(attr.getValue());
+  if (!array || array.size() != op->getNumResults())
+    return op->emitOpError() << attr.getName() << " must be an array of " << op->getNumResults()
+                             << " #dist.global, got: " << attr.getValue();
+  for (Attribute entry : array)
+    if (failed(verifyGlobal(op, attr.getName(), entry)))
+      return failure();
+  return success();
+}
+
+} // namespace shoal::dist
+
+LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
+  StringRef name = attr.getName();
+  if (name == kShardingsAttr)
+    return verifyAnnotations(op, attr, op->getResultTypes());
+  if (name == kArgShardingsAttr) {
+    auto accumulate = dyn_cast<AccumulateOp>(op);
+    if (!accumulate || accumulate.getBody().empty())
+      return op->emitOpError() << name << " belongs on dist.accumulate";
+    return verifyAnnotations(op, attr, accumulate.getBody().getArgumentTypes());
+  }
+  if (name == kGlobalsAttr)
+    return verifyGlobals(op, attr);
+  if (name == kIdAttr) {
+    auto id = dyn_cast<IntegerAttr>(attr.getValue());
+    if (!id || !id.getType().isInteger(64) || id.getInt() < 0)
+      return op->emitOpError() << name << " must be an i64 of at least 0, got: "
+                               << attr.getValue();
+    return success();
+  }
+  if (name == kShardingAttr)
+    return op->emitOpError() << name << " belongs on arguments and results of functions; ops have "
+                             << kShardingsAttr;
+  return op->emitOpError("has an attribute that the dist dialect does not know: ") << name;
+}
+
+LogicalResult DistDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument,
+                                                    NamedAttribute attr) {
+  auto func = dyn_cast<FunctionOpInterface>(op);
+  if (func && argument < func.getNumArguments()) {
+    if (attr.getName() == kShardingAttr)
+      return verifyAnnotation(op, attr.getValue(), func.getArgumentTypes()[argument]);
+    if (attr.getName() == kGlobalAttr)
+      return verifyGlobal(op, attr.getName(), attr.getValue());
+  }
+  return op->emitOpError("has an argument attribute that the dist dialect does not know: ")
+         << attr.getName();
+}
+
+LogicalResult DistDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned result,
+                                                       NamedAttribute attr) {
+  auto func = dyn_cast<FunctionOpInterface>(op);
+  if (func && result < func.getNumResults()) {
+    if (attr.getName() == kShardingAttr)
+      return verifyAnnotation(op, attr.getValue(), func.getResultTypes()[result]);
+    if (attr.getName() == kGlobalAttr)
+      return verifyGlobal(op, attr.getName(), attr.getValue());
+  }
+  return op->emitOpError("has a result attribute that the dist dialect does not know: ")
+         << attr.getName();
+}

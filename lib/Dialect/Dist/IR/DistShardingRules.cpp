@@ -1,0 +1,131 @@
+// Sharding rules of the dist ops. Collectives have them because partitioning runs per subset of
+// axes: what one run made is ordinary code to the next. A collective is independent along the
+// dimensions that it does not gather or split, and linear where it only sums or moves elements.
+#include "shoal/Dialect/Dist/IR/Dist.h"
+
+using namespace mlir;
+using namespace shoal;
+using namespace shoal::dist;
+
+namespace {
+
+enum class Partials { None, Sums, Any };
+
+/// One input, one result of equal rank: every dimension passes through but for `whole`.
+ShardingRule unaryRule(Value input, Value result, ArrayRef<uint64_t> whole, Partials partials) {
+  auto from = cast<RankedTensorType>(input.getType());
+  auto to = cast<RankedTensorType>(result.getType());
+  ShardingRule rule;
+  TensorFactors inputs, results;
+  for (int64_t d = 0; d < from.getRank(); ++d) {
+    if (!llvm::is_contained(whole, (uint64_t)d)) {
+      unsigned factor = rule.addFactor(from.getDimSize(d));
+      inputs.push_back({factor});
+      results.push_back({factor});
+      continue;
+    }
+    inputs.push_back({rule.addFactor(from.getDimSize(d), FactorKind::NeedReplication)});
+    results.push_back({rule.addFactor(to.getDimSize(d), FactorKind::NeedReplication)});
+  }
+  rule.operands.push_back(std::move(inputs));
+  rule.results.push_back(std::move(results));
+  if (partials != Partials::None)
+    rule.linear.push_back({0});
+  rule.movesOnly = partials == Partials::Any;
+  return rule;
+}
+
+Partials ofReduction(ReduceKindAttrEnum kind) {
+  return kind == ReduceKindAttrEnum::sum ? Partials::Sums : Partials::None;
+}
+
+/// The same op with the same types: nothing of it may be sharded.
+LogicalResult cloneAsIs(Operation *op, OpBuilder &builder, ValueRange operands,
+                        SmallVectorImpl<Value> &results) {
+  OperationState state(op->getLoc(), op->getName(), operands, op->getResultTypes(),
+                       op->getAttrs());
+  state.propertiesAttr = op->getPropertiesAsAttribute();
+  llvm::append_range(results, builder.create(state)->getResults());
+  return success();
+}
+
+} // namespace
+
+ShardingRule ReshardOp::getShardingRule() {
+  return unaryRule(getInput(), getResult(), {}, Partials::Any);
+}
+ShardingRule AllReduceOp::getShardingRule() {
+  return unaryRule(getInput(), getResult(), {}, ofReduction(getKind()));
+}
+ShardingRule AllGatherOp::getShardingRule() {
+  return unaryRule(getInput(), getResult(), {getDim()}, Partials::Any);
+}
+ShardingRule ReduceScatterOp::getShardingRule() {
+  return unaryRule(getInput(), getResult(), {getDim()}, ofReduction(getKind()));
+}
+ShardingRule AllToAllOp::getShardingRule() {
+  return unaryRule(getInput(), getResult(), {getSplit(), getConcat()}, Partials::Any);
+}
+ShardingRule AllSliceOp::getShardingRule() {
+  return unaryRule(getInput(), getResult(), {getDim()}, Partials::Any);
+}
+ShardingRule BroadcastOp::getShardingRule() {
+  return unaryRule(getInput(), getResult(), {}, Partials::Any);
+}
+ShardingRule ScatterOp::getShardingRule() {
+  return unaryRule(getInput(), getResult(), {0}, Partials::Any);
+}
+// Zeros where nothing arrives are the identity of a sum only.
+ShardingRule GatherOp::getShardingRule() {
+  return unaryRule(getInput(), getResult(), {0}, Partials::Sums);
+}
+ShardingRule CollectivePermuteOp::getShardingRule() {
+  return unaryRule(getInput(), getResult(), {}, Partials::Sums);
+}
+
+// A future has no annotation, so what starts and ends one stays whole.
+ShardingRule PermuteStartOp::getShardingRule() { return rules::replicated(*this); }
+LogicalResult PermuteStartOp::localize(OpBuilder &builder, ValueRange operands,
+                                       const LocalizeContext &, SmallVectorImpl<Value> &results) {
+  return cloneAsIs(*this, builder, operands, results);
+}
+ShardingRule WaitOp::getShardingRule() { return rules::replicated(*this); }
+LogicalResult WaitOp::localize(OpBuilder &builder, ValueRange operands, const LocalizeContext &,
+                               SmallVectorImpl<Value> &results) {
+  return cloneAsIs(*this, builder, operands, results);
+}
+ShardingRule AxisIndexOp::getShardingRule() { return rules::replicated(*this); }
+LogicalResult AxisIndexOp::localize(OpBuilder &builder, ValueRange operands,
+                                    const LocalizeContext &, SmallVectorImpl<Value> &results) {
+  return cloneAsIs(*this, builder, operands, results);
+}
+
+// A bucket is an order of elements: sharding an operand's dimension would reorder them.
+ShardingRule PackOp::getShardingRule() {
+  ShardingRule rule = rules::replicated(*this);
+  llvm::append_range(rule.linear.emplace_back(), llvm::seq<unsigned>(0, getInputs().size()));
+  return rule;
+}
+ShardingRule UnpackOp::getShardingRule() {
+  ShardingRule rule = rules::replicated(*this);
+  llvm::append_range(rule.linear.emplace_back(), llvm::seq<unsigned>(0, getBuckets().size()));
+  return rule;
+}
+
+// Inputs go to the body's arguments and yields to the results, so no factor joins an input to a
+// result; whoever follows factors visits the region itself. Rows of a micro-batch may be sharded:
+// a device then takes its own rows in as many parts, and a sum over parts is a sum over rows.
+ShardingRule AccumulateOp::getShardingRule() {
+  ShardingRule rule;
+  auto add = [&](Type type) {
+    TensorFactors factors;
+    for (int64_t size : cast<RankedTensorType>(type).getShape())
+      factors.push_back({rule.addFactor(size)});
+    return factors;
+  };
+  for (Type type : getInputs().getTypes())
+    rule.operands.push_back(add(type));
+  for (Type type : getResults().getTypes())
+    rule.results.push_back(add(type));
+  return rule;
+}
