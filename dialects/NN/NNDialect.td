@@ -41,6 +41,8 @@ def NN_Dialect : Dialect {
     static constexpr llvm::StringLiteral kGradAttr = "nn.grad";
     static constexpr llvm::StringLiteral kUpdatesAttr = "nn.updates";
     static constexpr llvm::StringLiteral kLayerAttr = "nn.layer";
+
+    void registerAttributes();
   }];
 }
 

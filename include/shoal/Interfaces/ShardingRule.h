@@ -51,8 +51,10 @@ struct ShardingRule {
   llvm::SmallVector<llvm::SmallVector<unsigned, 2>> linear;
   /// Only moves elements (reshape, transpose): partial values of any kind pass through.
   bool movesOnly = false;
-  /// Whether reduction factors mask padded operands before the local op runs, and with what,
-  /// follows from `reduce`: 0 for sums, -inf for max, +inf for min.
+  /// What padded elements of operand i become before the local op runs, where a sharded reduction
+  /// factor is padded. Absent: the identity of the factor's `reduce`: 0 for sums, -inf for max,
+  /// +inf for min. An op whose neutral operand is another one says so (cross_entropy's ignored target).
+  llvm::SmallVector<std::optional<double>> padding;
 
   unsigned addFactor(int64_t size, FactorKind kind = FactorKind::PassThrough,
                      ReduceKind reduce = ReduceKind::Sum) {

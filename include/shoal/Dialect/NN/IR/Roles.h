@@ -1,0 +1,34 @@
+// What the arguments and results of a model are: inputs, parameters, state, losses. One place that
+// reads the `nn.*` attributes, so that passes ask for roles and not for attribute names.
+#ifndef SHOAL_DIALECT_NN_IR_ROLES_H
+#define SHOAL_DIALECT_NN_IR_ROLES_H
+
+#include "shoal/Dialect/NN/IR/NN.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+namespace shoal::nn {
+
+enum class ArgRole { None, Input, Param, State, Step, ValidRows };
+
+/// The role of a function argument, and the name by which files and `nn.updates` know it
+/// ("step" and "valid_rows" for those two; empty without a role).
+ArgRole getArgRole(mlir::FunctionOpInterface func, unsigned index);
+llvm::StringRef getArgName(mlir::FunctionOpInterface func, unsigned index);
+
+/// Whether the argument is an input whose first dimension is the sample dimension.
+bool isBatchedInput(mlir::FunctionOpInterface func, unsigned index);
+
+/// The argument of that name, if any.
+std::optional<unsigned> findArg(mlir::FunctionOpInterface func, llvm::StringRef name);
+/// The first argument of that role, if any.
+std::optional<unsigned> findArg(mlir::FunctionOpInterface func, ArgRole role);
+
+/// Whether the function says what its arguments or results are: it is a model.
+bool isModel(mlir::FunctionOpInterface func);
+/// The result that is minimised, if any.
+std::optional<unsigned> findLoss(mlir::FunctionOpInterface func);
+
+} // namespace shoal::nn
+
+#endif // SHOAL_DIALECT_NN_IR_ROLES_H

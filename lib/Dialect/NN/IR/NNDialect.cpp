@@ -1,0 +1,165 @@
+// Registration of the `nn` dialect, and the rules of a model's arguments and results: each has one
+// role, names are unique, and an updated argument keeps its type.
+#include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace shoal::nn;
+
+#include "shoal/Dialect/NN/NNDialect.cpp.inc"
+
+void NNDialect::initialize() {
+  registerAttributes();
+  addOperations<
+#define GET_OP_LIST
+#include "shoal/Dialect/NN/NNOps.cpp.inc"
+      >();
+}
+
+Operation *NNDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
+                                          Location loc) {
+  auto elements = dyn_cast<ElementsAttr>(value);
+  if (!elements || elements.getShapedType() != type)
+    return nullptr;
+  return builder.create<ConstantOp>(loc, type, elements);
+}
+
+static bool isIndexScalar(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() == 0 && tensor.getElementType().isInteger(64);
+}
+
+static bool isRoleAttr(StringRef name) {
+  return name == NNDialect::kInputAttr || name == NNDialect::kParamAttr ||
+         name == NNDialect::kStateAttr || name == NNDialect::kStepAttr ||
+         name == NNDialect::kValidRowsAttr;
+}
+
+/// Names are checked once per function, when its first argument with a role is reached.
+static LogicalResult verifyArgNames(FunctionOpInterface func, unsigned first) {
+  llvm::StringMap<unsigned> seen;
+  for (unsigned i = first; i < func.getNumArguments(); ++i) {
+    StringRef name = getArgName(func, i);
+    if (name.empty())
+      continue;
+    auto [it, inserted] = seen.try_emplace(name, i);
+    if (!inserted)
+      return func.emitOpError() << "argument names must be unique, got: \"" << name
+                                << "\" for arguments " << it->second << " and " << i;
+  }
+  return success();
+}
+
+LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argIndex,
+                                                  NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  Attribute value = attribute.getValue();
+  auto func = dyn_cast<FunctionOpInterface>(op);
+  if (!func)
+    return op->emitOpError() << "'" << name << "' belongs to arguments of functions";
+  if (!isRoleAttr(name))
+    return op->emitOpError() << "unknown argument attribute '" << name << "'";
+
+  unsigned roles = llvm::count_if(func.getArgAttrs(argIndex), [](NamedAttribute attr) {
+    return isRoleAttr(attr.getName());
+  });
+  if (roles != 1)
+    return op->emitOpError() << "an argument has one role, argument " << argIndex
+                             << " has: " << roles;
+
+  Type type = func.getArgumentTypes()[argIndex];
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape())
+    return op->emitOpError() << "'" << name << "' needs a tensor of static shape, got: " << type;
+
+  if (name == kStepAttr || name == kValidRowsAttr) {
+    if (!isa<UnitAttr>(value))
+      return op->emitOpError() << "'" << name << "' takes no value, got: " << value;
+    if (!isIndexScalar(type))
+      return op->emitOpError() << "'" << name << "' needs tensor<i64>, got: " << type;
+  } else if (name == kInputAttr) {
+    if (!isa<StringAttr, InputAttr>(value))
+      return op->emitOpError() << "'" << name << "' must be a string or #nn.input, got: " << value;
+  } else if (name == kParamAttr) {
+    if (!isa<ParamAttr>(value))
+      return op->emitOpError() << "'" << name << "' must be #nn.param, got: " << value;
+    if (!isa<FloatType>(tensor.getElementType()))
+      return op->emitOpError() << "a parameter needs a float type, got: " << type;
+  } else if (!isa<StateAttr>(value)) {
+    return op->emitOpError() << "'" << name << "' must be #nn.state, got: " << value;
+  }
+  if (getArgName(func, argIndex).empty())
+    return op->emitOpError() << "'" << name << "' of argument " << argIndex << " needs a name";
+
+  for (unsigned i = 0; i < argIndex; ++i)
+    if (getArgRole(func, i) != ArgRole::None)
+      return success();
+  return verifyArgNames(func, argIndex);
+}
+
+/// Every `nn.updates` names an argument of the same type, and none is named twice. Checked once
+/// per function, when its first such result is reached.
+static LogicalResult verifyUpdates(FunctionOpInterface func) {
+  llvm::StringMap<unsigned> args;
+  for (unsigned i = 0; i < func.getNumArguments(); ++i) {
+    ArgRole role = getArgRole(func, i);
+    if (role == ArgRole::Param || role == ArgRole::State || role == ArgRole::Step)
+      args[getArgName(func, i)] = i;
+  }
+  llvm::StringMap<unsigned> updated;
+  for (unsigned i = 0; i < func.getNumResults(); ++i) {
+    auto name = func.getResultAttrOfType<StringAttr>(i, NNDialect::kUpdatesAttr);
+    if (!name)
+      continue;
+    auto arg = args.find(name.getValue());
+    if (arg == args.end())
+      return func.emitOpError() << "result " << i << " updates an unknown argument: " << name;
+    Type argType = func.getArgumentTypes()[arg->second], resultType = func.getResultTypes()[i];
+    if (argType != resultType)
+      return func.emitOpError() << "result " << i << " must have the type of the argument it "
+                                << "updates, " << argType << ", got: " << resultType;
+    if (!updated.try_emplace(name.getValue(), i).second)
+      return func.emitOpError() << "argument " << name << " is updated by results "
+                                << updated[name.getValue()] << " and " << i;
+  }
+  return success();
+}
+
+LogicalResult NNDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned resultIndex,
+                                                     NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  Attribute value = attribute.getValue();
+  auto func = dyn_cast<FunctionOpInterface>(op);
+  if (!func)
+    return op->emitOpError() << "'" << name << "' belongs to results of functions";
+  Type type = func.getResultTypes()[resultIndex];
+  auto tensor = dyn_cast<RankedTensorType>(type);
+
+  if (name == kLossAttr) {
+    if (!isa<UnitAttr>(value))
+      return op->emitOpError() << "'" << name << "' takes no value, got: " << value;
+    for (unsigned i = 0; i < resultIndex; ++i)
+      if (func.getResultAttr(i, kLossAttr))
+        return op->emitOpError() << "one result is the loss, got: " << i << " and " << resultIndex;
+  } else if (name == kOutputAttr || name == kMetricAttr || name == kGradAttr ||
+             name == kUpdatesAttr) {
+    auto text = dyn_cast<StringAttr>(value);
+    if (!text || text.empty())
+      return op->emitOpError() << "'" << name << "' must be a name, got: " << value;
+  } else {
+    return op->emitOpError() << "unknown result attribute '" << name << "'";
+  }
+
+  bool needsScalar = name == kLossAttr || name == kMetricAttr;
+  if (needsScalar &&
+      (!tensor || tensor.getRank() != 0 || !isa<FloatType>(tensor.getElementType())))
+    return op->emitOpError() << "'" << name << "' needs a scalar float tensor, got: " << type;
+  if (name != kUpdatesAttr)
+    return success();
+  for (unsigned i = 0; i < resultIndex; ++i)
+    if (func.getResultAttr(i, kUpdatesAttr))
+      return success();
+  return verifyUpdates(func);
+}

@@ -1,0 +1,373 @@
+// Vector-Jacobian products of the `nn` ops, built from `nn` ops. The cotangent of an operand that was
+// broadcast is summed back to the operand's shape.
+#include "shoal/Dialect/NN/IR/NN.h"
+
+using namespace mlir;
+using namespace shoal;
+using namespace shoal::nn;
+
+using VJP = FailureOr<SmallVector<Value>>;
+
+//===-- helpers ----------------------------------------------------------------===//
+
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+bool isFloat(Value value) { return isa<FloatType>(typeOf(value).getElementType()); }
+
+/// Builds short chains of ops at one location.
+struct Build {
+  OpBuilder &builder;
+  Location loc;
+
+  Value scalar(Value like, double value) {
+    return builder.create<ConstantOp>(
+        loc, RankedTensorType::get({}, typeOf(like).getElementType()), value);
+  }
+  Value add(Value a, Value b) { return builder.create<AddOp>(loc, a, b); }
+  Value sub(Value a, Value b) { return builder.create<SubOp>(loc, a, b); }
+  Value mul(Value a, Value b) { return builder.create<MulOp>(loc, a, b); }
+  Value mul(Value a, double b) { return mul(a, scalar(a, b)); }
+  Value div(Value a, Value b) { return builder.create<DivOp>(loc, a, b); }
+  Value neg(Value a) { return builder.create<NegOp>(loc, a); }
+  Value compare(Predicate predicate, Value a, Value b) {
+    return builder.create<CompareOp>(loc, predicate, a, b);
+  }
+  Value select(Value condition, Value a, Value b) {
+    return builder.create<SelectOp>(loc, condition, a, b);
+  }
+  Value cast(Value a, Type element) {
+    return builder.create<CastOp>(loc, typeOf(a).clone(element), a);
+  }
+  Value sum(Value a, ArrayRef<int64_t> dims, bool keepDims) {
+    return builder.create<ReduceOp>(loc, Reduce::sum, a, dims, keepDims);
+  }
+  Value reshape(Value a, RankedTensorType type) {
+    return typeOf(a) == type ? a : builder.create<ReshapeOp>(loc, type, a).getResult();
+  }
+  Value broadcast(Value a, RankedTensorType type) {
+    return typeOf(a) == type ? a : builder.create<BroadcastOp>(loc, type, a).getResult();
+  }
+
+  /// The inverse of a numpy broadcast: sums over the dimensions that were stretched.
+  Value reduceToShape(Value a, RankedTensorType type) {
+    RankedTensorType from = typeOf(a);
+    int64_t added = from.getRank() - type.getRank();
+    SmallVector<int64_t> dims;
+    for (int64_t d = 0; d < from.getRank(); ++d)
+      if (d < added || (type.getDimSize(d - added) == 1 && from.getDimSize(d) != 1))
+        dims.push_back(d);
+    if (!dims.empty())
+      a = sum(a, dims, /*keepDims=*/false);
+    return reshape(a, type);
+  }
+};
+
+} // namespace
+
+/// A list with one null per operand, and the helper that fills it.
+static SmallVector<Value> nulls(Operation *op) { return SmallVector<Value>(op->getNumOperands()); }
+
+static VJP noGradient(Operation *op) { return op->emitOpError() << "has no gradient"; }
+
+/// For elementwise ops: sums the cotangents of needed float operands back to their shapes.
+static SmallVector<Value> toOperandShapes(Build b, Operation *op, const llvm::BitVector &needed,
+                                          ArrayRef<llvm::function_ref<Value()>> cotangents) {
+  SmallVector<Value> result = nulls(op);
+  for (auto [i, cotangent] : llvm::enumerate(cotangents)) {
+    Value operand = op->getOperand(i);
+    if (needed.test(i) && isFloat(operand))
+      result[i] = b.reduceToShape(cotangent(), typeOf(operand));
+  }
+  return result;
+}
+
+#define SHOAL_VJP(OP)                                                                             \
+  VJP OP::buildVJP(OpBuilder &builder, ArrayRef<Value> cotangents, const llvm::BitVector &needed)
+
+/// The start of every gradient with one result: nothing flows in, nothing flows out.
+#define SHOAL_COTANGENT                                                                           \
+  Value ct = cotangents[0];                                                                       \
+  if (!ct)                                                                                        \
+    return nulls(*this);                                                                          \
+  [[maybe_unused]] Build b{builder, getLoc()};
+
+//===-- constant and elementwise --------------------------------------------------===//
+
+SHOAL_VJP(ConstantOp) { return nulls(*this); }
+SHOAL_VJP(CompareOp) { return nulls(*this); }
+
+SHOAL_VJP(AddOp) {
+  SHOAL_COTANGENT
+  return toOperandShapes(b, *this, needed, {[&] { return ct; }, [&] { return ct; }});
+}
+
+SHOAL_VJP(SubOp) {
+  SHOAL_COTANGENT
+  return toOperandShapes(b, *this, needed, {[&] { return ct; }, [&] { return b.neg(ct); }});
+}
+
+SHOAL_VJP(MulOp) {
+  SHOAL_COTANGENT
+  return toOperandShapes(
+      b, *this, needed, {[&] { return b.mul(ct, getRhs()); }, [&] { return b.mul(ct, getLhs()); }});
+}
+
+SHOAL_VJP(DivOp) {
+  SHOAL_COTANGENT
+  auto byNumerator = [&] { return b.div(ct, getRhs()); };
+  auto byDenominator = [&] { return b.neg(b.div(b.mul(ct, getResult()), getRhs())); };
+  return toOperandShapes(b, *this, needed, {byNumerator, byDenominator});
+}
+
+/// Of two operands the chosen one gets the cotangent; equal ones get half of it each.
+template <typename Op>
+static VJP chooseVJP(Op op, Build b, Value ct, const llvm::BitVector &needed, Predicate wins) {
+  auto share = [&](Value mine, Value other) {
+    Value tie = b.select(b.compare(Predicate::eq, mine, other), b.mul(ct, 0.5), b.scalar(ct, 0));
+    return b.select(b.compare(wins, mine, other), ct, tie);
+  };
+  return toOperandShapes(b, op, needed,
+                         {[&] { return share(op.getLhs(), op.getRhs()); },
+                          [&] { return share(op.getRhs(), op.getLhs()); }});
+}
+
+SHOAL_VJP(MaximumOp) {
+  SHOAL_COTANGENT
+  return chooseVJP(*this, b, ct, needed, Predicate::gt);
+}
+
+SHOAL_VJP(MinimumOp) {
+  SHOAL_COTANGENT
+  return chooseVJP(*this, b, ct, needed, Predicate::lt);
+}
+
+SHOAL_VJP(NegOp) {
+  SHOAL_COTANGENT
+  return SmallVector<Value>{b.neg(ct)};
+}
+
+SHOAL_VJP(ExpOp) {
+  SHOAL_COTANGENT
+  return SmallVector<Value>{b.mul(ct, getResult())};
+}
+
+SHOAL_VJP(LogOp) {
+  SHOAL_COTANGENT
+  return SmallVector<Value>{b.div(ct, getInput())};
+}
+
+SHOAL_VJP(SqrtOp) {
+  SHOAL_COTANGENT
+  return SmallVector<Value>{b.div(b.mul(ct, 0.5), getResult())};
+}
+
+SHOAL_VJP(RsqrtOp) {
+  SHOAL_COTANGENT
+  Value y = getResult();
+  return SmallVector<Value>{b.mul(b.mul(ct, -0.5), b.mul(y, b.mul(y, y)))};
+}
+
+SHOAL_VJP(TanhOp) {
+  SHOAL_COTANGENT
+  Value y = getResult();
+  return SmallVector<Value>{b.mul(ct, b.sub(b.scalar(y, 1), b.mul(y, y)))};
+}
+
+// Asks the result and not the input, which then need not be kept for the backward program.
+SHOAL_VJP(ReluOp) {
+  SHOAL_COTANGENT
+  Value positive = b.compare(Predicate::gt, getResult(), b.scalar(ct, 0));
+  return SmallVector<Value>{b.select(positive, ct, b.scalar(ct, 0))};
+}
+
+SHOAL_VJP(SelectOp) {
+  SHOAL_COTANGENT
+  Value zero = b.scalar(ct, 0);
+  auto ifTrue = [&] { return b.select(getCondition(), ct, zero); };
+  auto ifFalse = [&] { return b.select(getCondition(), zero, ct); };
+  return toOperandShapes(b, *this, needed, {[&] { return Value(); }, ifTrue, ifFalse});
+}
+
+SHOAL_VJP(CastOp) {
+  SHOAL_COTANGENT
+  if (!isFloat(getInput()) || !isFloat(ct))
+    return nulls(*this);
+  return SmallVector<Value>{b.cast(ct, getInput().getType().getElementType())};
+}
+
+SHOAL_VJP(MaskOp) {
+  SHOAL_COTANGENT
+  SmallVector<Value> result = nulls(*this);
+  if (isFloat(ct))
+    result[0] = builder.create<MaskOp>(b.loc, ct, getLimit(), getOffset(), getDimAttr(),
+                                       builder.getF64FloatAttr(0.0));
+  return result;
+}
+
+//===-- shape ------------------------------------------------------------------------===//
+
+SHOAL_VJP(ReshapeOp) {
+  SHOAL_COTANGENT
+  return SmallVector<Value>{b.reshape(ct, getInput().getType())};
+}
+
+SHOAL_VJP(TransposeOp) {
+  SHOAL_COTANGENT
+  SmallVector<int64_t> inverse(getPermutation().size());
+  for (auto [to, from] : llvm::enumerate(getPermutation()))
+    inverse[from] = to;
+  return SmallVector<Value>{builder.create<TransposeOp>(b.loc, ct, inverse)};
+}
+
+SHOAL_VJP(BroadcastOp) {
+  SHOAL_COTANGENT
+  return SmallVector<Value>{b.reduceToShape(ct, getInput().getType())};
+}
+
+SHOAL_VJP(SliceOp) {
+  SHOAL_COTANGENT
+  return SmallVector<Value>{
+      builder.create<PadOp>(b.loc, getInput().getType(), ct, getDimAttr(), getStartAttr())};
+}
+
+SHOAL_VJP(PadOp) {
+  SHOAL_COTANGENT
+  return SmallVector<Value>{
+      builder.create<SliceOp>(b.loc, getInput().getType(), ct, getDimAttr(), getLowAttr())};
+}
+
+SHOAL_VJP(DynamicSliceOp) { return noGradient(*this); }
+
+//===-- contractions and reductions -----------------------------------------------------===//
+
+SHOAL_VJP(MatmulOp) {
+  SHOAL_COTANGENT
+  auto aType = getA().getType(), bType = getB().getType();
+  bool transposeA = getTransposeA(), transposeB = getTransposeB();
+  bool sharedB = aType.getRank() > 2 && bType.getRank() == 2;
+  auto matmul = [&](RankedTensorType type, Value x, bool transposeX, Value y, bool transposeY,
+                    bool sumBatch) -> Value {
+    return builder.create<MatmulOp>(b.loc, type, x, y, transposeX, transposeY, sumBatch);
+  };
+  // Every batch of a sum has the sum's cotangent.
+  if (getSumBatch()) {
+    SmallVector<int64_t> shape(aType.getShape().drop_back(2));
+    llvm::append_range(shape, typeOf(ct).getShape());
+    ct = b.broadcast(ct, typeOf(ct).clone(shape));
+  }
+
+  SmallVector<Value> result = nulls(*this);
+  if (needed.test(0)) {
+    if (!transposeA) {
+      result[0] = matmul(aType, ct, false, getB(), !transposeB, false);
+    } else if (!sharedB) {
+      result[0] = matmul(aType, getB(), transposeB, ct, true, false);
+    } else {
+      // b without batches can only be the right operand, which yields the transpose.
+      SmallVector<int64_t> shape(aType.getShape());
+      std::swap(shape[shape.size() - 2], shape.back());
+      Value transposed = matmul(aType.clone(shape), ct, false, getB(), !transposeB, false);
+      auto permutation = llvm::to_vector(llvm::seq<int64_t>(0, aType.getRank()));
+      std::swap(permutation[permutation.size() - 2], permutation.back());
+      result[0] = builder.create<TransposeOp>(b.loc, transposed, permutation);
+    }
+  }
+  if (needed.test(1))
+    result[1] = transposeB ? matmul(bType, ct, true, getA(), transposeA, sharedB)
+                           : matmul(bType, getA(), !transposeA, ct, false, sharedB);
+  return result;
+}
+
+SHOAL_VJP(ReduceOp) {
+  SHOAL_COTANGENT
+  auto type = getInput().getType();
+  if (!isFloat(ct))
+    return nulls(*this);
+  SmallVector<int64_t> kept(type.getShape());
+  int64_t count = 1;
+  for (int64_t dim : getDims()) {
+    count *= kept[dim];
+    kept[dim] = 1;
+  }
+  ct = b.reshape(ct, type.clone(kept));
+  switch (getKind()) {
+  case Reduce::sum:
+    return SmallVector<Value>{b.broadcast(ct, type)};
+  case Reduce::mean:
+    return SmallVector<Value>{b.broadcast(b.mul(ct, 1.0 / count), type)};
+  case Reduce::max: {
+    Value max = b.reshape(getResult(), type.clone(kept));
+    Value isMax = b.compare(Predicate::eq, getInput(), max);
+    Value ties = b.sum(b.cast(isMax, type.getElementType()), getDims(), /*keepDims=*/true);
+    return SmallVector<Value>{b.select(isMax, b.div(ct, ties), b.scalar(ct, 0))};
+  }
+  }
+  llvm_unreachable("unknown reduction");
+}
+
+SHOAL_VJP(SoftmaxOp) {
+  SHOAL_COTANGENT
+  Value y = getResult();
+  Value inner = b.sum(b.mul(ct, y), int64_t(getDim()), /*keepDims=*/true);
+  return SmallVector<Value>{b.mul(y, b.sub(ct, inner))};
+}
+
+SHOAL_VJP(LogSoftmaxOp) {
+  SHOAL_COTANGENT
+  Value total = b.sum(ct, int64_t(getDim()), /*keepDims=*/true);
+  Value p = builder.create<ExpOp>(b.loc, getResult());
+  return SmallVector<Value>{b.sub(ct, b.mul(p, total))};
+}
+
+//===-- losses ----------------------------------------------------------------------------===//
+
+SHOAL_VJP(MseLossOp) {
+  SHOAL_COTANGENT
+  auto type = getPrediction().getType();
+  double scale = 2;
+  if (getReduction() == LossReduction::mean)
+    scale /= std::max<int64_t>(type.getNumElements(), 1);
+  Value g = b.mul(b.sub(getPrediction(), getTarget()), b.mul(ct, scale));
+  SmallVector<Value> result = nulls(*this);
+  if (needed.test(0))
+    result[0] = g;
+  if (needed.test(1))
+    result[1] = b.neg(g);
+  return result;
+}
+
+SHOAL_VJP(CrossEntropyOp) {
+  SHOAL_COTANGENT
+  if (needed.test(1))
+    return emitOpError() << "has no gradient with respect to its targets";
+  SmallVector<Value> result = nulls(*this);
+  if (!needed.test(0))
+    return result;
+  auto logits = getLogits().getType();
+  auto targets = getTargets().getType();
+  Value scale = ct;
+  if (getReduction() == LossReduction::mean && isFloat(getTargets())) {
+    int64_t rows = 1;
+    for (int64_t size : logits.getShape().drop_back())
+      rows *= size;
+    scale = b.mul(ct, 1.0 / std::max<int64_t>(rows, 1));
+  } else if (getReduction() == LossReduction::mean) {
+    Value ignored = b.scalar(getTargets(), double(int64_t(getIgnoreIndex())));
+    Value counted = b.compare(Predicate::ne, getTargets(), ignored);
+    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, targets.getRank()));
+    Value count = b.sum(b.cast(counted, logits.getElementType()), dims, /*keepDims=*/false);
+    scale = b.div(ct, builder.create<MaximumOp>(b.loc, count, b.scalar(count, 1)));
+  }
+  result[0] = builder.create<CrossEntropyGradOp>(b.loc, logits, getLogits(), getTargets(), scale,
+                                                 getIgnoreIndexAttr());
+  return result;
+}
+
+SHOAL_VJP(CrossEntropyGradOp) { return noGradient(*this); }
+
+//===-- optimizer updates --------------------------------------------------------------------===//
+
+SHOAL_VJP(SgdUpdateOp) { return noGradient(*this); }
+SHOAL_VJP(MomentumUpdateOp) { return noGradient(*this); }
+SHOAL_VJP(AdamUpdateOp) { return noGradient(*this); }
