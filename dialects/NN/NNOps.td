@@ -85,7 +85,7 @@ def NN_CompareOp : NN_Op<"compare", [DeclareOpInterfaceMethods<InferTypeOpInterf
   let description = "`nn.compare gt %a, %b : (tensor<8xf32>, tensor<f32>) -> tensor<8xi1>`.";
   let arguments = (ins NN_PredicateAttr:$predicate, NN_NumberTensor:$lhs, NN_NumberTensor:$rhs);
   let results = (outs NN_BoolTensor:$result);
-  let assemblyFormat = "$predicate $lhs `,` $rhs attr-dict `:` `(` type($lhs) `,` type($rhs) `)` `->` type($result)";
+  let assemblyFormat = "custom<Keyword>($predicate) $lhs `,` $rhs attr-dict `:` `(` type($lhs) `,` type($rhs) `)` `->` type($result)";
 }
 
 def NN_SelectOp : NN_Op<"select", [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
@@ -196,7 +196,7 @@ def NN_ReduceOp : NN_Op<"reduce", [DeclareOpInterfaceMethods<InferTypeOpInterfac
   }];
   let arguments = (ins NN_ReduceKindAttr:$kind, NN_NumberTensor:$input, DenseI64ArrayAttr:$dims, UnitAttr:$keep_dims);
   let results = (outs NN_NumberTensor:$result);
-  let assemblyFormat = "$kind $input `dims` `=` $dims attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = "custom<Keyword>($kind) $input `dims` `=` $dims attr-dict `:` type($input) `->` type($result)";
 }
 
 class NN_Softmax<string mnemonic, string sum> : NN_DecomposableOp<mnemonic, [SameOperandsAndResultType]> {
@@ -216,7 +216,7 @@ def NN_MseLossOp : NN_Op<"mse_loss"> {
   let description = "`nn.mse_loss mean %pred, %target : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<f32>`.";
   let arguments = (ins NN_LossReductionAttr:$reduction, NN_FloatTensor:$prediction, NN_FloatTensor:$target);
   let results = (outs NN_FloatTensor:$loss);
-  let assemblyFormat = "$reduction $prediction `,` $target attr-dict `:` `(` type($prediction) `,` type($target) `)` `->` type($loss)";
+  let assemblyFormat = "custom<Keyword>($reduction) $prediction `,` $target attr-dict `:` `(` type($prediction) `,` type($target) `)` `->` type($loss)";
   let hasVerifier = 1;
 }
 
@@ -231,7 +231,7 @@ def NN_CrossEntropyOp : NN_Op<"cross_entropy"> {
   let arguments = (ins NN_LossReductionAttr:$reduction, NN_FloatTensor:$logits, NN_Tensor:$targets,
                        DefaultValuedAttr<I64Attr, "-100">:$ignore_index);
   let results = (outs NN_FloatTensor:$loss);
-  let assemblyFormat = "$reduction $logits `,` $targets (`ignore_index` `=` $ignore_index^)? attr-dict `:` `(` type($logits) `,` type($targets) `)` `->` type($loss)";
+  let assemblyFormat = "custom<Keyword>($reduction) $logits `,` $targets (`ignore_index` `=` $ignore_index^)? attr-dict `:` `(` type($logits) `,` type($targets) `)` `->` type($loss)";
   let hasVerifier = 1;
 }
 

@@ -1,12 +1,26 @@
 // Verifiers, result types and folders of the `nn` ops.
 #include "shoal/Dialect/NN/IR/NN.h"
 
-#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace shoal::nn;
+
+/// An enum attribute as a bare keyword after the op's name.
+template <typename EnumAttr>
+static ParseResult parseKeyword(OpAsmParser &parser, EnumAttr &attr) {
+  auto value = FieldParser<decltype(attr.getValue())>::parse(parser);
+  if (failed(value))
+    return failure();
+  attr = EnumAttr::get(parser.getContext(), *value);
+  return success();
+}
+template <typename EnumAttr>
+static void printKeyword(OpAsmPrinter &printer, Operation *, EnumAttr attr) {
+  printer << stringifyEnum(attr.getValue());
+}
 
 #define GET_OP_CLASSES
 #include "shoal/Dialect/NN/NNOps.cpp.inc"
