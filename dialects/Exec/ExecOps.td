@@ -1,12 +1,222 @@
 #ifndef SHOAL_EXEC_OPS
 #define SHOAL_EXEC_OPS
 
-include "mlir/IR/OpBase.td"
+include "ExecAttrs.td"
+include "Dist/DistAttrs.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def Exec_Dialect : Dialect {
-  let name = "exec";
+def RowOpInterface : OpInterface<"RowOpInterface"> {
   let cppNamespace = "::shoal::exec";
-  let summary = "The rank program: buffers at fixed offsets, kernels, collectives on streams";
+  let description = "A row of the rank program: where it runs, what it signals, which buffers it touches.";
+  let methods = [
+    InterfaceMethod<"The stream it runs on; 0 computes.", "int64_t", "getStreamIndex", (ins), "", [{
+      return $_op.getStream();
+    }]>,
+    InterfaceMethod<"The token it signals, null when none.", "::mlir::Value", "getSignal", (ins), "", [{
+      return $_op.getToken();
+    }]>,
+    InterfaceMethod<"Buffers it reads.", "void", "getReads", (ins "::llvm::SmallVectorImpl<::mlir::Value> &":$buffers)>,
+    InterfaceMethod<"Buffers it writes.", "void", "getWrites", (ins "::llvm::SmallVectorImpl<::mlir::Value> &":$buffers)>,
+  ];
+}
+
+class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits>;
+
+//===-- L2: calls of outlined kernels --------------------------------------------===//
+
+def Exec_CallOp : Exec_Op<"call", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a kernel on tensors";
+  let description = "`exec.call @k_relu_0(%0) : (tensor<8xf32>) -> tensor<8xf32>`. Made by `exec-outline-kernels`, consumed by `exec-lower`.";
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyStaticShapeTensor>:$inputs);
+  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
+  let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)";
+}
+
+//===-- the program and its memory -------------------------------------------------===//
+
+def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator, NoRegionArguments]> {
+  let summary = "one step of one rank";
+  let description = [{
+    ```mlir
+    exec.program @mlp train arena = 4096 rows = 32 bytes = <params = 1024, grads = 1024, optimizer = 0, activations = 512, workspace = 0> {
+      %w = exec.arg param "w" at 0 init = zeros : !exec.buffer<16x16xf32>
+      ...
+    }
+    ```
+    `arena` bytes are allocated once; `rows` is the size of a full global batch (0 without batched inputs). Made by `exec-lower`;
+    consumed by the code generators' emission.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Exec_ModeAttr:$mode, I64Attr:$arena, I64Attr:$rows, Exec_BytesAttr:$bytes);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name $mode `arena` `=` $arena `rows` `=` $rows `bytes` `=` $bytes attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def Exec_ArgOp : Exec_Op<"arg", [HasParent<"ProgramOp">, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "storage that lives from step to step, filled by the host";
+  let description = [{
+    `%w1 = exec.arg param "w1" at 0 global tensor<64x128xf32> sharding = <@mesh, [{}, {"tensor"} ]> init = kaiming_uniform(0.0, 0.0) : !exec.buffer<64x64xf32>`.
+    `offset` in bytes from the start of the arena, a multiple of 64. `global` (the buffer's own shape when absent) and `sharding` say which box of the logical tensor this
+    rank holds. `batch` is the sample dimension of a batched input.
+  }];
+  let arguments = (ins Exec_ArgKindAttr:$kind, StrAttr:$name, I64Attr:$offset, OptionalAttr<TypeAttrOf<AnyStaticShapeTensor>>:$global,
+                       OptionalAttr<Dist_ShardingAttr>:$sharding, DefaultValuedAttr<I64Attr, "-1">:$batch_dim,
+                       DefaultValuedAttr<Exec_InitAttr, "::shoal::exec::Init::none">:$init,
+                       DefaultValuedAttr<F64Attr, "0.0">:$a, DefaultValuedAttr<F64Attr, "0.0">:$b);
+  let results = (outs Exec_BufferType:$result);
+  let assemblyFormat = "$kind $name `at` $offset (`global` $global^)? (`sharding` `=` $sharding^)? (`batch` `=` $batch_dim^)? (`init` `=` $init^ `(` $a `,` $b `)`)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = "StorageClass getStorageClass();";
+}
+
+def Exec_BufferOp : Exec_Op<"buffer", [HasParent<"ProgramOp">]> {
+  let summary = "storage within a step";
+  let description = [{
+    `%b = exec.buffer activation at 4096 : !exec.buffer<32x128xf32>`. In use from its first write to its last access; two buffers that are in use
+    at once do not overlap.
+  }];
+  let arguments = (ins Exec_ClassAttr:$storage, I64Attr:$offset);
+  let results = (outs Exec_BufferType:$result);
+  let assemblyFormat = "$storage `at` $offset attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Exec_ViewOp : Exec_Op<"view", [HasParent<"ProgramOp">]> {
+  let summary = "a range of a buffer in another shape";
+  let description = "`%v = exec.view %b[100] : !exec.buffer<150xf32> -> !exec.buffer<10x5xf32>`, from element 100 on.";
+  let arguments = (ins Exec_BufferType:$source, I64Attr:$start);
+  let results = (outs Exec_BufferType:$result);
+  let assemblyFormat = "$source `[` $start `]` attr-dict `:` type($source) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+//===-- rows -----------------------------------------------------------------------===//
+
+class Exec_Row<string mnemonic, list<Trait> traits = []>
+    : Exec_Op<mnemonic, !listconcat(traits, [HasParent<"ProgramOp">, DeclareOpInterfaceMethods<RowOpInterface>])> {
+  let results = (outs Optional<Exec_TokenType>:$token);
+  dag rowArguments = (ins DefaultValuedAttr<I64Attr, "0">:$stream, OptionalAttr<StrAttr>:$name);
+}
+defvar Exec_RowTail = " (`stream` $stream^)? attr-dict `:` ";
+defvar Exec_TokenTail = " (`->` type($token)^)?";
+
+def Exec_LaunchOp : Exec_Row<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "run a kernel";
+  let description = [{
+    `exec.launch @k_sgd_update_0 ins(%w, %g, %lr : ...) inplace [0]`. The kernel's buffers are `ins`, `outs` and the workspace, in this order;
+    `inplace` repeats the kernel's `exec.inplace`: which inputs are overwritten. No buffer that is written overlaps another one.
+  }];
+  let arguments = !con((ins FlatSymbolRefAttr:$kernel, Variadic<Exec_BufferType>:$inputs, Variadic<Exec_BufferType>:$outputs,
+                            Optional<Exec_BufferType>:$workspace, OptionalAttr<DenseI64ArrayAttr>:$inplace), rowArguments);
+  let assemblyFormat = [{
+    $kernel (`ins` `(` $inputs^ `:` type($inputs) `)`)? (`inplace` $inplace^)? (`outs` `(` $outputs^ `:` type($outputs) `)`)?
+    (`workspace` `(` $workspace^ `:` type($workspace) `)`)? (`stream` $stream^)? attr-dict (`->` type($token)^)?
+  }];
+}
+
+def Exec_GemmOp : Exec_Row<"gemm"> {
+  let summary = "matrix product by a library";
+  let description = [{
+    `C[i] (m x n) = op(A[i]) (m x k) * op(B[i]) (k x n)`, plus the old `C[i]` when `accumulate`; row-major, `lda`, `ldb`, `ldc` elements between rows,
+    `strides` elements between the matrices of a batch (cblas_sgemm, oneDNN matmul, cublasLtMatmul).
+  }];
+  let arguments = !con((ins Exec_BufferType:$a, Exec_BufferType:$b, Exec_BufferType:$c, I64Attr:$m, I64Attr:$n, I64Attr:$k,
+                            I64Attr:$lda, I64Attr:$ldb, I64Attr:$ldc, DefaultValuedAttr<I64Attr, "1">:$batch, OptionalAttr<DenseI64ArrayAttr>:$strides,
+                            UnitAttr:$transpose_a, UnitAttr:$transpose_b, UnitAttr:$accumulate), rowArguments);
+  let assemblyFormat = [{
+    $a `,` $b `into` $c `m` `=` $m `n` `=` $n `k` `=` $k `lda` `=` $lda `ldb` `=` $ldb `ldc` `=` $ldc (`batch` `=` $batch^ `strides` `=` $strides)?
+    (`transpose_a` $transpose_a^)? (`transpose_b` $transpose_b^)? (`accumulate` $accumulate^)? (`stream` $stream^)? attr-dict
+    `:` type($a) `,` type($b) `,` type($c) (`->` type($token)^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def Exec_CopyOp : Exec_Row<"copy"> {
+  let summary = "copy a buffer; equal bytes, no overlap";
+  let arguments = !con((ins Exec_BufferType:$input, Exec_BufferType:$output), rowArguments);
+  let assemblyFormat = !strconcat("$input `to` $output", Exec_RowTail, "type($input) `,` type($output)", Exec_TokenTail);
+  let hasVerifier = 1;
+}
+
+def Exec_AxisIndexOp : Exec_Row<"axis_index", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "writes this rank's linear position along axes, times a constant, as i64";
+  let arguments = !con((ins Dist_AxesAttr:$axes, I64Attr:$scale, Exec_BufferType:$output), rowArguments);
+  let assemblyFormat = !strconcat("$axes `*` $scale `to` $output", Exec_RowTail, "type($output)", Exec_TokenTail);
+  let hasVerifier = 1;
+}
+
+// Collectives act on contiguous equal chunks: chunk i belongs to position i of the group.
+class Exec_Collective<string mnemonic, dag extra, string head>
+    : Exec_Row<mnemonic, [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let arguments = !con((ins Dist_AxesAttr:$axes), extra, (ins Exec_BufferType:$input, Exec_BufferType:$output, OptionalAttr<StrAttr>:$reason), rowArguments);
+  let assemblyFormat = !strconcat("$axes ", head, " $input `to` $output", Exec_RowTail, "type($input) `,` type($output)", Exec_TokenTail);
+}
+def Exec_AllReduceOp : Exec_Collective<"all_reduce", (ins Dist_ReduceKindAttr:$kind), "$kind"> {
+  let summary = "combine over axes, the result on every rank; input and output may be the same buffer";
+}
+def Exec_AllGatherOp : Exec_Collective<"all_gather", (ins), ""> {
+  let summary = "the chunks of all ranks, in group order";
+}
+def Exec_ReduceScatterOp : Exec_Collective<"reduce_scatter", (ins Dist_ReduceKindAttr:$kind), "$kind"> {
+  let summary = "combine over axes, each rank keeps its chunk";
+}
+def Exec_AllToAllOp : Exec_Collective<"all_to_all", (ins), ""> {
+  let summary = "chunk i goes to position i";
+}
+def Exec_BroadcastOp : Exec_Collective<"broadcast", (ins I64Attr:$root), "`root` `=` $root"> {
+  let summary = "the root's buffer on every rank";
+}
+def Exec_ScatterOp : Exec_Collective<"scatter", (ins I64Attr:$root), "`root` `=` $root"> {
+  let summary = "one chunk of the root's buffer per rank";
+}
+def Exec_GatherOp : Exec_Collective<"gather", (ins I64Attr:$root), "`root` `=` $root"> {
+  let summary = "the chunks of all ranks on the root, zeros elsewhere";
+}
+def Exec_PermuteOp : Exec_Collective<"permute", (ins DenseI64ArrayAttr:$sources, DenseI64ArrayAttr:$targets), "`from` $sources `to` $targets"> {
+  let summary = "each pair's target receives its source's buffer; zeros where nothing arrives";
+}
+
+def Exec_PointToPointOp : Exec_Row<"point_to_point", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "sends and receives that progress together";
+  let description = [{
+    `exec.point_to_point sends(%a : ...) to [array<i64: 1, -1>] recvs(%b : ...) from [array<i64: -1, 0>]`: per transfer and per mesh position the mesh position
+    of the other end, -1 where that position takes no part (ncclGroupStart .. ncclGroupEnd; MPI_Isend, MPI_Irecv, MPI_Waitall).
+  }];
+  let arguments = !con((ins Variadic<Exec_BufferType>:$sends, Variadic<Exec_BufferType>:$recvs, ArrayAttr:$targets, ArrayAttr:$sources,
+                            OptionalAttr<StrAttr>:$reason), rowArguments);
+  let assemblyFormat = [{
+    (`sends` `(` $sends^ `:` type($sends) `)`)? `to` $targets (`recvs` `(` $recvs^ `:` type($recvs) `)`)? `from` $sources
+    (`stream` $stream^)? attr-dict (`->` type($token)^)?
+  }];
+}
+
+def Exec_BarrierOp : Exec_Row<"barrier", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "wait for every rank of the group";
+  let arguments = !con((ins Dist_AxesAttr:$axes, OptionalAttr<StrAttr>:$reason), rowArguments);
+  let assemblyFormat = "$axes (`stream` $stream^)? attr-dict (`->` type($token)^)?";
+}
+
+def Exec_WaitOp : Exec_Op<"wait", [HasParent<"ProgramOp">]> {
+  let summary = "the stream goes on when the token is signalled";
+  let description = "`exec.wait %t stream 1` (cudaStreamWaitEvent).";
+  let arguments = (ins Exec_TokenType:$token, DefaultValuedAttr<I64Attr, "0">:$stream);
+  let assemblyFormat = "$token (`stream` $stream^)? attr-dict";
+}
+
+def Exec_ProbeOp : Exec_Row<"probe"> {
+  let summary = "the host may read the buffer here";
+  let description = [{
+    `exec.probe loss "loss" %l : !exec.buffer<f32>`. The value is complete; it does not stay so any longer than its other readers need.
+    `global`, `sharding` and `batch` as in `exec.arg`.
+  }];
+  let arguments = !con((ins Exec_ResultKindAttr:$kind, StrAttr:$result_name, Exec_BufferType:$input, OptionalAttr<TypeAttrOf<AnyStaticShapeTensor>>:$global,
+                            OptionalAttr<Dist_ShardingAttr>:$sharding, DefaultValuedAttr<I64Attr, "-1">:$batch_dim), rowArguments);
+  let assemblyFormat = !strconcat("$kind $result_name $input (`global` $global^)? (`sharding` `=` $sharding^)? (`batch` `=` $batch_dim^)?", Exec_RowTail, "type($input)", Exec_TokenTail);
+  let hasVerifier = 1;
 }
 
 #endif

@@ -1,0 +1,43 @@
+#ifndef SHOAL_EXEC_DIALECT
+#define SHOAL_EXEC_DIALECT
+
+include "mlir/IR/OpBase.td"
+
+def Exec_Dialect : Dialect {
+  let name = "exec";
+  let cppNamespace = "::shoal::exec";
+  let summary = "The rank program: buffers at fixed offsets, kernels, collectives on streams";
+  let description = [{
+    One step as a list of rows, the same on every rank. `exec.arg`, `exec.buffer` and `exec.view` name ranges of one arena; every
+    other op is a row that the runtime executes. A row on a stream starts when the rows before it on that stream have ended.
+    A token is signalled when its row has ended; `exec.wait` makes another stream wait for it. Stream 0 computes, the
+    others communicate. At the end stream 0 has waited for all of them.
+
+    | attribute | on | meaning |
+    | --- | --- | --- |
+    | `exec.kernel` | `func.func` | a kernel: a body of `nn` ops on tensors |
+    | `exec.inplace` | kernel | per result the operand whose buffer it overwrites, or -1 |
+    | `exec.unaligned` | kernel argument or result | lies in a bucket, at a multiple of its element size only |
+    | `exec.workspace` | kernel | bytes of scratch memory it is given as its last buffer |
+  }];
+  let dependentDialects = ["::shoal::dist::DistDialect", "::mlir::func::FuncDialect"];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
+  let extraClassDeclaration = [{
+    static constexpr llvm::StringLiteral kKernelAttr = "exec.kernel";
+    static constexpr llvm::StringLiteral kInplaceAttr = "exec.inplace";
+    static constexpr llvm::StringLiteral kUnalignedAttr = "exec.unaligned";
+    static constexpr llvm::StringLiteral kWorkspaceAttr = "exec.workspace";
+
+  private:
+    void registerAttributes();
+    void registerTypes();
+
+  public:
+  }];
+}
+
+#endif

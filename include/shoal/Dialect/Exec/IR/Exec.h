@@ -1,0 +1,58 @@
+// The `exec` dialect: the rank program. See dialects/Exec.
+#ifndef SHOAL_DIALECT_EXEC_IR_EXEC_H
+#define SHOAL_DIALECT_EXEC_IR_EXEC_H
+
+#include "shoal/Dialect/Dist/IR/Dist.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/RegionKindInterface.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "shoal/Dialect/Exec/ExecDialect.h.inc"
+#include "shoal/Dialect/Exec/ExecEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "shoal/Dialect/Exec/ExecAttrs.h.inc"
+#define GET_TYPEDEF_CLASSES
+#include "shoal/Dialect/Exec/ExecTypes.h.inc"
+
+#include "shoal/Dialect/Exec/ExecInterfaces.h.inc"
+#define GET_OP_CLASSES
+#include "shoal/Dialect/Exec/ExecOps.h.inc"
+
+namespace shoal::exec {
+
+/// Offsets of buffers and of workspace are multiples of this (kAlignment of shoal-rt/program.h).
+inline constexpr int64_t kBufferAlignment = 64;
+
+/// The kernels of a module, in the order of the payload's table: a launch's kernel number is
+/// the position in this list.
+llvm::SmallVector<mlir::func::FuncOp> getKernels(mlir::ModuleOp module);
+
+bool isKernel(mlir::func::FuncOp func);
+
+/// Per result of a kernel the operand whose buffer it overwrites, or -1.
+llvm::SmallVector<int64_t> getInplace(mlir::func::FuncOp kernel);
+
+/// Bytes of scratch memory the kernel is given as its last buffer; 0: none.
+int64_t getWorkspaceBytes(mlir::func::FuncOp kernel);
+
+/// A range of the arena: [begin, end) in bytes, and the arg or buffer it lies in.
+struct ByteRange {
+  mlir::Operation *storage = nullptr;
+  int64_t begin = 0, end = 0;
+};
+
+/// The range a buffer value names; storage is null for malformed IR (a buffer that no
+/// exec op defines).
+ByteRange getByteRange(mlir::Value buffer);
+
+} // namespace shoal::exec
+
+#endif // SHOAL_DIALECT_EXEC_IR_EXEC_H

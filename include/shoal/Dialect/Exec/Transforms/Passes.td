@@ -1,0 +1,65 @@
+#ifndef SHOAL_EXEC_PASSES
+#define SHOAL_EXEC_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def OutlineKernelsPass : Pass<"exec-outline-kernels", "::mlir::ModuleOp"> {
+  let summary = "Fuse nn ops into kernels";
+  let description = [{
+    Decides, once for every target, what runs together: all `nn` ops but matmul move into functions marked
+    `exec.kernel`. An op joins the kernel of a producer when both run over the same elements, or over the same rows: elementwise chains, a
+    reduction over the last dimension and what is broadcast back from it, a reduction at the end of a chain. Nothing is computed
+    twice but constants. A fusion that would order two kernels both ways is not made. Equal kernels are one function.
+
+    A result that replaces an argument (`nn.updates`) overwrites it in place when the kernel reads the old value element by element and
+    every other reader can come before; the calls are put in such an order.
+
+    ```mlir
+    %1 = nn.add %0, %b : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<8x4xf32>
+    %2 = nn.relu %1 : tensor<8x4xf32>
+    ```
+    becomes
+    ```mlir
+    %2 = exec.call @k_add_relu_0(%0, %b) : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<8x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::shoal::exec::ExecDialect", "::mlir::func::FuncDialect"];
+}
+
+def LowerPass : Pass<"exec-lower", "::mlir::ModuleOp"> {
+  let summary = "From tensors to buffers, streams and waits";
+  let description = [{
+    Turns the outlined step function into an `exec.program`. Values get storage: reshapes share it, a bucket's tensors are written directly into
+    their place in it, an all-reduce works in place, all else has its own buffer. Collectives run on stream 1, started where they stand;
+    the other stream waits before the first row that reads or overwrites what they touch. Then buffers get offsets: two share bytes
+    only if every access of one is known, through streams and waits, to end before the other's first.
+
+    ```mlir
+    %g = nn.matmul %x, %dy {transpose_a} : ...
+    %r = dist.all_reduce {"data"} sum %g : tensor<64x10xf32>
+    %n = exec.call @k_sgd_update_0(%w, %r) : ...
+    ```
+    becomes
+    ```mlir
+    %t0 = exec.gemm %x, %dy into %b m = 64 n = 10 k = 32 ... -> !exec.token
+    exec.wait %t0 stream 1
+    %t1 = exec.all_reduce {"data"} sum %b to %b stream 1 : ... -> !exec.token
+    exec.wait %t1
+    exec.launch @k_sgd_update_0 ins(%w, %b : ...) inplace [0]
+    ```
+  }];
+  let dependentDialects = ["::shoal::exec::ExecDialect"];
+  let options = [Option<"overlap", "overlap", "bool", "true", "run collectives on a stream of their own">];
+}
+
+def VerifyPass : Pass<"exec-verify", "::mlir::ModuleOp"> {
+  let summary = "Contract of the rank program";
+  let description = [{
+    Derives from the program alone, without what `exec-lower` knew: every buffer lies in the arena; buffers in use at the same time do not
+    overlap; rows of different streams that touch the same bytes, one of them writing, are ordered by tokens; nothing is read
+    before it is written; a kernel's written buffers overlap no other; every token is waited for, and at the end stream 0 has waited for all rows;
+    every result has one probe, on bytes that are complete.
+  }];
+}
+
+#endif

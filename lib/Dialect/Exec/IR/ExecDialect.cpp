@@ -1,0 +1,182 @@
+// The exec dialect: its attributes, its buffer type, and what its attributes on kernels mean.
+#include "shoal/Dialect/Exec/IR/Exec.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+#include "shoal/Dialect/Exec/ExecDialect.cpp.inc"
+#include "shoal/Dialect/Exec/ExecEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "shoal/Dialect/Exec/ExecAttrs.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "shoal/Dialect/Exec/ExecTypes.cpp.inc"
+
+namespace shoal::exec {
+
+void ExecDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "shoal/Dialect/Exec/ExecAttrs.cpp.inc"
+      >();
+}
+
+void ExecDialect::registerTypes() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "shoal/Dialect/Exec/ExecTypes.cpp.inc"
+      >();
+}
+
+void ExecDialect::initialize() {
+  registerAttributes();
+  registerTypes();
+  addOperations<
+#define GET_OP_LIST
+#include "shoal/Dialect/Exec/ExecOps.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+BufferType BufferType::get(RankedTensorType tensor) {
+  return get(tensor.getContext(), tensor.getShape(), tensor.getElementType());
+}
+
+int64_t BufferType::getNumElements() const { return ShapedType::getNumElements(getShape()); }
+
+int64_t BufferType::getElementBytes() const {
+  return llvm::divideCeil(getElementType().getIntOrFloatBitWidth(), 8);
+}
+
+Type BufferType::parse(AsmParser &parser) {
+  SmallVector<int64_t> shape;
+  Type element;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
+      parser.parseType(element) || parser.parseGreater())
+    return {};
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), shape, element);
+}
+
+void BufferType::print(AsmPrinter &printer) const {
+  printer << '<';
+  for (int64_t size : getShape())
+    printer << size << 'x';
+  printer << getElementType() << '>';
+}
+
+LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 ArrayRef<int64_t> shape, Type elementType) {
+  if (!elementType.isF32() && !elementType.isF64() && !elementType.isBF16() &&
+      !elementType.isSignlessInteger(32) && !elementType.isSignlessInteger(64) &&
+      !elementType.isSignlessInteger(1))
+    return emitError() << "element type of a buffer must be f32, f64, bf16, i32, i64 or i1, got: "
+                       << elementType;
+  int64_t bytes = 8;
+  for (int64_t size : shape) {
+    if (size < 1)
+      return emitError() << "dimension of a buffer must be at least 1, got: " << size;
+    if (llvm::MulOverflow(bytes, size, bytes))
+      return emitError() << "size of a buffer does not fit 64 bits";
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+bool isKernel(func::FuncOp func) { return func->hasAttr(ExecDialect::kKernelAttr); }
+
+SmallVector<func::FuncOp> getKernels(ModuleOp module) {
+  return llvm::to_vector(llvm::make_filter_range(module.getOps<func::FuncOp>(), isKernel));
+}
+
+SmallVector<int64_t> getInplace(func::FuncOp kernel) {
+  if (auto attr = kernel->getAttrOfType<DenseI64ArrayAttr>(ExecDialect::kInplaceAttr))
+    return SmallVector<int64_t>(attr.asArrayRef());
+  return SmallVector<int64_t>(kernel.getNumResults(), -1);
+}
+
+int64_t getWorkspaceBytes(func::FuncOp kernel) {
+  auto attr = kernel->getAttrOfType<IntegerAttr>(ExecDialect::kWorkspaceAttr);
+  return attr ? attr.getInt() : 0;
+}
+
+static LogicalResult verifyInplace(Operation *op, Attribute value) {
+  auto func = dyn_cast<func::FuncOp>(op);
+  auto attr = dyn_cast<DenseI64ArrayAttr>(value);
+  if (!func || !attr)
+    return op->emitOpError() << "'exec.inplace' must be an array of i64 on a func.func";
+  FunctionType type = func.getFunctionType();
+  if (attr.size() != int64_t(type.getNumResults()))
+    return op->emitOpError() << "'exec.inplace' must have one entry per result ("
+                             << type.getNumResults() << "), got: " << attr.size();
+  llvm::SmallDenseSet<int64_t> used;
+  for (auto [index, operand] : llvm::enumerate(attr.asArrayRef())) {
+    if (operand == -1)
+      continue;
+    if (operand < 0 || operand >= int64_t(type.getNumInputs()))
+      return op->emitOpError() << "'exec.inplace' must name an operand or be -1, got: " << operand;
+    if (!used.insert(operand).second)
+      return op->emitOpError() << "operand " << operand << " is overwritten by two results";
+    if (type.getInput(operand) != type.getResult(index))
+      return op->emitOpError() << "result " << index << " of type " << type.getResult(index)
+                               << " cannot overwrite operand " << operand << " of type "
+                               << type.getInput(operand);
+  }
+  return success();
+}
+
+LogicalResult ExecDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (name == kKernelAttr) {
+    auto func = dyn_cast<func::FuncOp>(op);
+    if (!func || !isa<UnitAttr>(attribute.getValue()))
+      return op->emitOpError() << "'exec.kernel' must be a unit attribute on a func.func";
+    auto tensors = [](TypeRange types) {
+      return llvm::all_of(types, [](Type type) {
+        auto tensor = dyn_cast<RankedTensorType>(type);
+        return tensor && tensor.hasStaticShape();
+      });
+    };
+    if (!tensors(func.getArgumentTypes()) || !tensors(func.getResultTypes()))
+      return op->emitOpError() << "a kernel takes and gives tensors of static shape, got: "
+                               << func.getFunctionType();
+    return success();
+  }
+  if (name == kInplaceAttr)
+    return verifyInplace(op, attribute.getValue());
+  if (name == kWorkspaceAttr) {
+    auto bytes = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (!isa<func::FuncOp>(op) || !bytes || bytes.getValue().isNegative())
+      return op->emitOpError() << "'exec.workspace' must be a number of bytes on a func.func";
+    return success();
+  }
+  return op->emitOpError() << "unknown attribute '" << name << "'";
+}
+
+static LogicalResult verifyKernelValueAttr(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == ExecDialect::kUnalignedAttr && isa<UnitAttr>(attribute.getValue()))
+    return success();
+  return op->emitOpError() << "unknown attribute '" << attribute.getName()
+                           << "' on an argument or result";
+}
+
+LogicalResult ExecDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned,
+                                                    NamedAttribute attribute) {
+  return verifyKernelValueAttr(op, attribute);
+}
+
+LogicalResult ExecDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned,
+                                                       NamedAttribute attribute) {
+  return verifyKernelValueAttr(op, attribute);
+}
+
+} // namespace shoal::exec

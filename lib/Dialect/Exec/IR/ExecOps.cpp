@@ -1,0 +1,395 @@
+// Verifiers of the exec ops, and which buffers each row touches.
+#include "shoal/Dialect/Exec/IR/Exec.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+#include "shoal/Dialect/Exec/ExecInterfaces.cpp.inc"
+
+namespace shoal::exec {
+
+//===----------------------------------------------------------------------===//
+// Storage
+//===----------------------------------------------------------------------===//
+
+ByteRange getByteRange(Value buffer) {
+  int64_t start = 0;
+  auto type = dyn_cast<BufferType>(buffer.getType());
+  if (!type)
+    return {};
+  while (auto view = buffer.getDefiningOp<ViewOp>()) {
+    start += view.getStart() * type.getElementBytes();
+    buffer = view.getSource();
+  }
+  int64_t offset;
+  if (auto arg = buffer.getDefiningOp<ArgOp>())
+    offset = arg.getOffset();
+  else if (auto storage = buffer.getDefiningOp<BufferOp>())
+    offset = storage.getOffset();
+  else
+    return {};
+  return {buffer.getDefiningOp(), offset + start, offset + start + type.getNumBytes()};
+}
+
+StorageClass ArgOp::getStorageClass() {
+  switch (getKind()) {
+  case ArgKind::param:
+    return StorageClass::param;
+  case ArgKind::state:
+    return StorageClass::optimizer;
+  default:
+    return StorageClass::input;
+  }
+}
+
+static LogicalResult verifyOffset(Operation *op, int64_t offset) {
+  if (offset < 0 || offset % kBufferAlignment)
+    return op->emitOpError() << "offset must be a multiple of " << kBufferAlignment
+                             << ", got: " << offset;
+  return success();
+}
+
+// Batch dimension and global type of an argument or result.
+static LogicalResult verifyLogicalTensor(Operation *op, BufferType type,
+                                         std::optional<Type> global, int64_t batchDim) {
+  int64_t rank = type.getShape().size();
+  if (global) {
+    auto tensor = cast<RankedTensorType>(*global);
+    if (tensor.getRank() != rank || tensor.getElementType() != type.getElementType())
+      return op->emitOpError() << "buffer " << type << " cannot hold a piece of " << tensor;
+  }
+  if (batchDim < -1 || batchDim >= rank)
+    return op->emitOpError() << "batch dimension must be -1 or less than the rank " << rank
+                             << ", got: " << batchDim;
+  return success();
+}
+
+void ArgOp::getAsmResultNames(function_ref<void(Value, StringRef)> setName) {
+  setName(getResult(), getName());
+}
+
+LogicalResult ArgOp::verify() {
+  if (failed(verifyOffset(*this, getOffset())) ||
+      failed(verifyLogicalTensor(*this, getResult().getType(), getGlobal(), getBatchDim())))
+    return failure();
+  if (getKind() == ArgKind::step || getKind() == ArgKind::valid_rows) {
+    BufferType type = getResult().getType();
+    if (!type.getShape().empty() || !type.getElementType().isInteger(64))
+      return emitOpError() << stringifyArgKind(getKind()) << " must be a scalar i64, got: " << type;
+  }
+  return success();
+}
+
+LogicalResult BufferOp::verify() { return verifyOffset(*this, getOffset()); }
+
+LogicalResult ViewOp::verify() {
+  BufferType source = getSource().getType(), result = getResult().getType();
+  if (source.getElementType() != result.getElementType())
+    return emitOpError() << "element type must not change, got: " << source << " and " << result;
+  int64_t start = getStart();
+  if (start < 0 || start > source.getNumElements() ||
+      result.getNumElements() > source.getNumElements() - start)
+    return emitOpError() << "elements [" << start << ", +" << result.getNumElements()
+                         << ") must lie in a buffer of " << source.getNumElements() << " elements";
+  return success();
+}
+
+LogicalResult ProgramOp::verify() {
+  int64_t arena = getArena();
+  if (arena < 0 || arena % kBufferAlignment)
+    return emitOpError() << "arena must be a multiple of " << kBufferAlignment
+                         << " bytes, got: " << arena;
+  if (int64_t(getRows()) < 0)
+    return emitOpError() << "rows must not be negative, got: " << int64_t(getRows());
+  for (Operation &op : getBody().front())
+    if (op.getDialect() != (*this)->getDialect())
+      return op.emitOpError() << "only exec ops may stand in an exec.program";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Calls and launches
+//===----------------------------------------------------------------------===//
+
+static func::FuncOp lookupKernel(Operation *op, FlatSymbolRefAttr name,
+                                 SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(op, name);
+  if (!kernel || !isKernel(kernel)) {
+    op->emitOpError() << "no kernel is named " << name;
+    return {};
+  }
+  return kernel;
+}
+
+LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  func::FuncOp kernel = lookupKernel(*this, getKernelAttr(), symbols);
+  if (!kernel)
+    return failure();
+  auto type = FunctionType::get(getContext(), getInputs().getTypes(), getResultTypes());
+  if (type != kernel.getFunctionType())
+    return emitOpError() << "kernel " << getKernelAttr() << " has type " << kernel.getFunctionType()
+                         << ", called as " << type;
+  return success();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  func::FuncOp kernel = lookupKernel(*this, getKernelAttr(), symbols);
+  if (!kernel)
+    return failure();
+  SmallVector<int64_t> inplace = getInplaceAttr()
+                                     ? SmallVector<int64_t>(*getInplace())
+                                     : SmallVector<int64_t>(kernel.getNumResults(), -1);
+  if (inplace != exec::getInplace(kernel))
+    return emitOpError() << "inplace must repeat that of kernel " << getKernelAttr();
+  SmallVector<Type> inputs, outputs;
+  for (Type type : kernel.getArgumentTypes())
+    inputs.push_back(BufferType::get(cast<RankedTensorType>(type)));
+  for (auto [type, operand] : llvm::zip_equal(kernel.getResultTypes(), inplace))
+    if (operand < 0)
+      outputs.push_back(BufferType::get(cast<RankedTensorType>(type)));
+  if (TypeRange(getInputs().getTypes()) != TypeRange(inputs) ||
+      TypeRange(getOutputs().getTypes()) != TypeRange(outputs))
+    return emitOpError() << "buffers must be those of kernel " << getKernelAttr() << ", "
+                         << kernel.getFunctionType();
+  int64_t workspace =
+      getWorkspace() ? cast<BufferType>(getWorkspace().getType()).getNumBytes() : 0;
+  if (workspace < getWorkspaceBytes(kernel) ||
+      bool(getWorkspace()) != (getWorkspaceBytes(kernel) > 0))
+    return emitOpError() << "kernel " << getKernelAttr() << " needs " << getWorkspaceBytes(kernel)
+                         << " bytes of workspace, got: " << workspace;
+  return success();
+}
+
+void LaunchOp::getReads(SmallVectorImpl<Value> &buffers) { llvm::append_range(buffers, getInputs()); }
+
+void LaunchOp::getWrites(SmallVectorImpl<Value> &buffers) {
+  if (std::optional<ArrayRef<int64_t>> inplace = getInplace())
+    for (int64_t operand : *inplace)
+      if (operand >= 0 && operand < int64_t(getInputs().size()))
+        buffers.push_back(getInputs()[operand]);
+  llvm::append_range(buffers, getOutputs());
+  if (getWorkspace())
+    buffers.push_back(getWorkspace());
+}
+
+//===----------------------------------------------------------------------===//
+// Library calls and copies
+//===----------------------------------------------------------------------===//
+
+LogicalResult GemmOp::verify() {
+  int64_t m = getM(), n = getN(), k = getK(), batch = getBatch();
+  if (m < 1 || n < 1 || k < 1 || batch < 1)
+    return emitOpError() << "sizes must be at least 1, got: m = " << m << ", n = " << n
+                         << ", k = " << k << ", batch = " << batch;
+  if (batch > 1 && (!getStrides() || getStrides()->size() != 3))
+    return emitOpError() << "a batch needs three strides";
+  Type element = getA().getType().getElementType();
+  if (!isa<FloatType>(element) || getB().getType().getElementType() != element ||
+      !isa<FloatType>(getC().getType().getElementType()))
+    return emitOpError() << "operands must be of one float type, got: " << getA().getType() << ", "
+                         << getB().getType() << ", " << getC().getType();
+  // One matrix per operand: rows x columns with a leading dimension, and its batches.
+  auto check = [&](char name, Value buffer, int64_t rows, int64_t cols, int64_t ld,
+                   unsigned index) -> LogicalResult {
+    int64_t stride = batch > 1 ? (*getStrides())[index] : 0;
+    if (ld < cols || stride < 0)
+      return emitOpError() << "leading dimension of " << name << " must be at least " << cols
+                           << ", got: " << ld;
+    int64_t needed = (batch - 1) * stride + (rows - 1) * ld + cols;
+    int64_t held = cast<BufferType>(buffer.getType()).getNumElements();
+    if (needed > held)
+      return emitOpError() << name << " needs " << needed << " elements, its buffer has " << held;
+    return success();
+  };
+  bool ta = getTransposeA(), tb = getTransposeB();
+  return success(succeeded(check('a', getA(), ta ? k : m, ta ? m : k, getLda(), 0)) &&
+                 succeeded(check('b', getB(), tb ? n : k, tb ? k : n, getLdb(), 1)) &&
+                 succeeded(check('c', getC(), m, n, getLdc(), 2)));
+}
+
+void GemmOp::getReads(SmallVectorImpl<Value> &buffers) {
+  buffers.append({getA(), getB()});
+  if (getAccumulate())
+    buffers.push_back(getC());
+}
+void GemmOp::getWrites(SmallVectorImpl<Value> &buffers) { buffers.push_back(getC()); }
+
+LogicalResult CopyOp::verify() {
+  if (getInput().getType().getNumBytes() != getOutput().getType().getNumBytes())
+    return emitOpError() << "buffers must have equal sizes, got: " << getInput().getType()
+                         << " and " << getOutput().getType();
+  return success();
+}
+void CopyOp::getReads(SmallVectorImpl<Value> &buffers) { buffers.push_back(getInput()); }
+void CopyOp::getWrites(SmallVectorImpl<Value> &buffers) { buffers.push_back(getOutput()); }
+
+LogicalResult AxisIndexOp::verify() {
+  BufferType type = getOutput().getType();
+  if (!type.getShape().empty() || !type.getElementType().isInteger(64))
+    return emitOpError() << "writes a scalar i64, got: " << type;
+  return success();
+}
+void AxisIndexOp::getReads(SmallVectorImpl<Value> &) {}
+void AxisIndexOp::getWrites(SmallVectorImpl<Value> &buffers) { buffers.push_back(getOutput()); }
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+// The number of ranks of the group; failure when the mesh lacks an axis.
+static FailureOr<int64_t> getGroupSize(Operation *op, dist::AxesAttr axes) {
+  dist::MeshOp mesh = dist::lookupMesh(op);
+  if (!mesh)
+    return op->emitOpError() << "names mesh axes, but the module has no dist.mesh";
+  for (StringAttr axis : axes.getAxes())
+    if (!mesh.getMesh().getAxisSize(axis))
+      return op->emitOpError() << "unknown mesh axis " << axis;
+  return mesh.getMesh().getSize(axes.getAxes());
+}
+
+// Both buffers have the element type of the other, and `input * up == output * down` elements.
+static LogicalResult verifyChunks(Operation *op, Value input, Value output, int64_t up,
+                                  int64_t down, int64_t divisor) {
+  auto in = cast<BufferType>(input.getType()), out = cast<BufferType>(output.getType());
+  if (in.getElementType() != out.getElementType())
+    return op->emitOpError() << "element types must be equal, got: " << in << " and " << out;
+  if (in.getNumElements() * up != out.getNumElements() * down)
+    return op->emitOpError() << "the larger buffer must hold the smaller one once per rank of the "
+                                "group (chunks of equal size), got: "
+                             << in << " and " << out << " over " << std::max(up, down) << " ranks";
+  if (in.getNumElements() % divisor)
+    return op->emitOpError() << "buffer must divide into " << divisor << " chunks, got: " << in;
+  return success();
+}
+
+static LogicalResult verifyRoot(Operation *op, int64_t root, int64_t ranks) {
+  if (root < 0 || root >= ranks)
+    return op->emitOpError() << "root must be a position of the group of " << ranks
+                             << ", got: " << root;
+  return success();
+}
+
+LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &) {
+  FailureOr<int64_t> n = getGroupSize(*this, getAxes());
+  return failed(n) ? failure() : verifyChunks(*this, getInput(), getOutput(), 1, 1, 1);
+}
+LogicalResult AllGatherOp::verifySymbolUses(SymbolTableCollection &) {
+  FailureOr<int64_t> n = getGroupSize(*this, getAxes());
+  return failed(n) ? failure() : verifyChunks(*this, getInput(), getOutput(), *n, 1, 1);
+}
+LogicalResult ReduceScatterOp::verifySymbolUses(SymbolTableCollection &) {
+  FailureOr<int64_t> n = getGroupSize(*this, getAxes());
+  return failed(n) ? failure() : verifyChunks(*this, getInput(), getOutput(), 1, *n, 1);
+}
+LogicalResult AllToAllOp::verifySymbolUses(SymbolTableCollection &) {
+  FailureOr<int64_t> n = getGroupSize(*this, getAxes());
+  return failed(n) ? failure() : verifyChunks(*this, getInput(), getOutput(), 1, 1, *n);
+}
+LogicalResult BroadcastOp::verifySymbolUses(SymbolTableCollection &) {
+  FailureOr<int64_t> n = getGroupSize(*this, getAxes());
+  if (failed(n) || failed(verifyRoot(*this, getRoot(), *n)))
+    return failure();
+  return verifyChunks(*this, getInput(), getOutput(), 1, 1, 1);
+}
+LogicalResult ScatterOp::verifySymbolUses(SymbolTableCollection &) {
+  FailureOr<int64_t> n = getGroupSize(*this, getAxes());
+  if (failed(n) || failed(verifyRoot(*this, getRoot(), *n)))
+    return failure();
+  return verifyChunks(*this, getInput(), getOutput(), 1, *n, 1);
+}
+LogicalResult GatherOp::verifySymbolUses(SymbolTableCollection &) {
+  FailureOr<int64_t> n = getGroupSize(*this, getAxes());
+  if (failed(n) || failed(verifyRoot(*this, getRoot(), *n)))
+    return failure();
+  return verifyChunks(*this, getInput(), getOutput(), *n, 1, 1);
+}
+LogicalResult PermuteOp::verifySymbolUses(SymbolTableCollection &) {
+  FailureOr<int64_t> n = getGroupSize(*this, getAxes());
+  if (failed(n))
+    return failure();
+  if (getSources().size() != getTargets().size())
+    return emitOpError() << "needs as many targets as sources, got: " << getSources().size()
+                         << " sources and " << getTargets().size() << " targets";
+  for (ArrayRef<int64_t> side : {getSources(), getTargets()}) {
+    llvm::SmallDenseSet<int64_t> seen;
+    for (int64_t position : side)
+      if (position < 0 || position >= *n || !seen.insert(position).second)
+        return emitOpError() << "positions must differ and lie in a group of " << *n
+                             << ", got: " << position;
+  }
+  return verifyChunks(*this, getInput(), getOutput(), 1, 1, 1);
+}
+
+#define SHOAL_COLLECTIVE_ACCESSES(Op)                                                              \
+  void Op::getReads(SmallVectorImpl<Value> &buffers) { buffers.push_back(getInput()); }            \
+  void Op::getWrites(SmallVectorImpl<Value> &buffers) { buffers.push_back(getOutput()); }
+SHOAL_COLLECTIVE_ACCESSES(AllReduceOp)
+SHOAL_COLLECTIVE_ACCESSES(AllGatherOp)
+SHOAL_COLLECTIVE_ACCESSES(ReduceScatterOp)
+SHOAL_COLLECTIVE_ACCESSES(AllToAllOp)
+SHOAL_COLLECTIVE_ACCESSES(BroadcastOp)
+SHOAL_COLLECTIVE_ACCESSES(ScatterOp)
+SHOAL_COLLECTIVE_ACCESSES(GatherOp)
+SHOAL_COLLECTIVE_ACCESSES(PermuteOp)
+#undef SHOAL_COLLECTIVE_ACCESSES
+
+LogicalResult AxisIndexOp::verifySymbolUses(SymbolTableCollection &) {
+  return failure(failed(getGroupSize(*this, getAxes())));
+}
+
+LogicalResult BarrierOp::verifySymbolUses(SymbolTableCollection &) {
+  return failure(failed(getGroupSize(*this, getAxes())));
+}
+void BarrierOp::getReads(SmallVectorImpl<Value> &) {}
+void BarrierOp::getWrites(SmallVectorImpl<Value> &) {}
+
+LogicalResult PointToPointOp::verifySymbolUses(SymbolTableCollection &) {
+  dist::MeshOp mesh = dist::lookupMesh(*this);
+  if (!mesh)
+    return emitOpError() << "names mesh positions, but the module has no dist.mesh";
+  int64_t devices = mesh.getMesh().getNumDevices();
+  auto check = [&](ArrayAttr peers, size_t buffers) -> LogicalResult {
+    if (peers.size() != buffers)
+      return emitOpError() << "needs one list of peers per buffer, got: " << peers.size() << " for "
+                           << buffers;
+    for (Attribute attr : peers) {
+      auto list = dyn_cast<DenseI64ArrayAttr>(attr);
+      if (!list || list.size() != devices)
+        return emitOpError() << "needs one peer per mesh position (" << devices << "), got: " << attr;
+      for (int64_t peer : list.asArrayRef())
+        if (peer < -1 || peer >= devices)
+          return emitOpError() << "peer must be a mesh position or -1, got: " << peer;
+    }
+    return success();
+  };
+  return success(succeeded(check(getTargets(), getSends().size())) &&
+                 succeeded(check(getSources(), getRecvs().size())));
+}
+void PointToPointOp::getReads(SmallVectorImpl<Value> &buffers) {
+  llvm::append_range(buffers, getSends());
+}
+void PointToPointOp::getWrites(SmallVectorImpl<Value> &buffers) {
+  llvm::append_range(buffers, getRecvs());
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProbeOp::verify() {
+  BufferType type = getInput().getType();
+  if ((getKind() == ResultKind::loss || getKind() == ResultKind::metric) &&
+      !type.getShape().empty())
+    return emitOpError() << "a " << stringifyResultKind(getKind()) << " must be a scalar, got: "
+                         << type;
+  return verifyLogicalTensor(*this, type, getGlobal(), getBatchDim());
+}
+void ProbeOp::getReads(SmallVectorImpl<Value> &buffers) { buffers.push_back(getInput()); }
+void ProbeOp::getWrites(SmallVectorImpl<Value> &) {}
+
+} // namespace shoal::exec
+
+#define GET_OP_CLASSES
+#include "shoal/Dialect/Exec/ExecOps.cpp.inc"
