@@ -1,0 +1,142 @@
+// Batches from memory-mapped .npy files.
+#include "core/dataset.h"
+#include "core/error.h"
+#include "shoal-rt/random.h"
+#include "shoal-rt/traffic.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace shoal::rt {
+
+std::vector<uint64_t> epochOrder(uint64_t seed, uint64_t epoch, uint64_t rows) {
+  std::vector<uint64_t> order(rows);
+  std::iota(order.begin(), order.end(), uint64_t(0));
+  uint64_t key = streamKey(seed, "shuffle");
+  for (uint64_t i = rows; i > 1; --i) { // Fisher and Yates; i values scaled from 64 bits
+    std::array<uint32_t, 4> words = philox(key, i, epoch);
+    uint64_t draw = uint64_t(words[0]) << 32 | words[1];
+    std::swap(order[i - 1], order[uint64_t((unsigned __int128)draw * i >> 64)]);
+  }
+  return order;
+}
+
+Dataset::Dataset(const Program &program, uint32_t position,
+                 const std::map<std::string, std::string> &files)
+    : program_(program), batchRows_(program.header().batchRows) {
+  bool countsRows = false;
+  const Input *first = nullptr;
+  for (const Arg &arg : program.args()) {
+    countsRows |= arg.kind == ArgKind::ValidRows;
+    if (arg.kind != ArgKind::Input)
+      continue;
+    std::string name(program.str(arg.name));
+    auto given = files.find(name);
+    if (given == files.end())
+      badInput("input '", name, "' ", shapeText(program.dims(arg)), " needs --data ", name,
+               "=FILE.npy");
+    inputs_.push_back(std::unique_ptr<Input>(
+        new Input{&arg, program.views()[arg.view].dtype,
+                  boxOf(program, program.dims(arg), position), NpyFile(given->second), {}}));
+    Input &input = *inputs_.back();
+    checkShape(input);
+    if (arg.batchDim < 0) {
+      input.whole.resize(input.box.localElements() * elementBytes(input.type));
+      input.box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
+        convert(input.file.data() + global * fileElementBytes(input.file.type()),
+                input.file.type(), input.whole.data() + local * elementBytes(input.type),
+                input.type, count, input.file.path());
+      });
+      continue;
+    }
+    uint64_t rows = input.file.shape()[size_t(arg.batchDim)];
+    if (!first)
+      rows_ = rows;
+    else if (rows != rows_)
+      badInput(input.file.path(), ": has ", rows, " rows, but ", first->file.path(), " has ",
+               rows_);
+    if (!first)
+      first = &input;
+  }
+  if (batched() && !countsRows && rows_ % batchRows_ != 0)
+    badInput(first->file.path(), ": has ", rows_, " rows, and the program takes only whole ",
+             "batches of ", batchRows_);
+}
+
+void Dataset::checkShape(const Input &input) const {
+  const std::string &path = input.file.path();
+  std::string name(program_.str(input.arg->name));
+  std::span<const Dim> dims = program_.dims(*input.arg);
+  const std::vector<uint64_t> &shape = input.file.shape();
+  bool same = shape.size() == dims.size();
+  for (size_t d = 0; same && d < dims.size(); ++d)
+    same = int64_t(d) == input.arg->batchDim || shape[d] == dims[d].global;
+  if (!same) {
+    std::string expected = "[";
+    for (size_t d = 0; d < dims.size(); ++d)
+      expected += (d ? ", " : "") + (int64_t(d) == input.arg->batchDim
+                                         ? std::string("rows")
+                                         : std::to_string(dims[d].global));
+    badInput(path, ": has shape ", shapeText(shape), ", but input '", name, "' expects ",
+             expected, "]");
+  }
+  if (!canConvert(input.file.type(), input.type))
+    badInput(path, ": holds ", fileTypeName(input.file.type()), ", but input '", name,
+             "' expects ", dtypeName(input.type));
+}
+
+uint64_t Dataset::fill(uint64_t epoch, uint64_t batch, char *arena) {
+  uint64_t valid = 0;
+  if (batched()) {
+    uint64_t begin = batch * batchRows_;
+    valid = std::min(batchRows_, rows_ - begin);
+    if (shuffled_ && orderEpoch_ != epoch) {
+      order_ = epochOrder(seed_, epoch, rows_);
+      orderEpoch_ = epoch;
+    }
+    fileRows_.resize(batchRows_);
+    for (uint64_t i = 0; i < batchRows_; ++i) {
+      uint64_t row = begin + std::min(i, valid - 1);
+      fileRows_[i] = shuffled_ ? order_[row] : row;
+    }
+  }
+  for (const std::unique_ptr<Input> &input : inputs_) {
+    char *to = arena + program_.views()[input->arg->view].offset;
+    if (input->arg->batchDim >= 0)
+      fillBatched(*input, fileRows_, to);
+    else if (!input->whole.empty())
+      std::memcpy(to, input->whole.data(), input->whole.size());
+  }
+  for (const Arg &arg : program_.args())
+    if (arg.kind == ArgKind::ValidRows)
+      storeElement(arena + program_.views()[arg.view].offset, DType::I64, 0, double(valid));
+  return valid;
+}
+
+void Dataset::fillBatched(const Input &input, const std::vector<uint64_t> &fileRows,
+                          char *to) const {
+  size_t batchDim = size_t(input.arg->batchDim);
+  Box box = input.box;
+  for (size_t d = 0; d < box.dims.size(); ++d)
+    if (d != batchDim && box.dims[d].valid != box.dims[d].local) {
+      std::memset(to, 0, box.localElements() * elementBytes(input.type));
+      break;
+    }
+  BoxDim &rows = box.dims[batchDim];
+  uint64_t start = rows.start;
+  rows.global = rows_;
+  rows.valid = 1;
+  // One row of the file at a time goes to one row of the buffer; a shard's rows past the
+  // batch repeat the last row, too.
+  for (uint64_t i = 0; i < rows.local; ++i) {
+    rows.start = fileRows[std::min(start + i, uint64_t(fileRows.size()) - 1)];
+    rows.localStart = i;
+    box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
+      convert(input.file.data() + global * fileElementBytes(input.file.type()), input.file.type(),
+              to + local * elementBytes(input.type), input.type, count, input.file.path());
+    });
+  }
+}
+
+} // namespace shoal::rt

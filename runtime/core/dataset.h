@@ -1,0 +1,61 @@
+// The rows of the input files, batch by batch: which rows a step takes is a function of
+// (seed, epoch, batch) alone, so that every plan sees the same batches, and each rank
+// reads only its box of them.
+#ifndef SHOAL_RT_CORE_DATASET_H
+#define SHOAL_RT_CORE_DATASET_H
+
+#include "core/box.h"
+#include "core/npy.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace shoal::rt {
+
+// Row order of an epoch (counted from 0): a permutation of 0 to rows - 1.
+std::vector<uint64_t> epochOrder(uint64_t seed, uint64_t epoch, uint64_t rows);
+
+class Dataset {
+public:
+  // `files` maps each input of the program to its file. Opens and checks them all.
+  Dataset(const Program &program, uint32_t position,
+          const std::map<std::string, std::string> &files);
+
+  bool batched() const { return batchRows_ != 0; }
+  uint64_t rows() const { return rows_; }
+  uint64_t batchRows() const { return batchRows_; }
+  uint64_t batchesPerEpoch() const { return (rows_ + batchRows_ - 1) / batchRows_; }
+
+  void shuffle(uint64_t seed) { shuffled_ = true, seed_ = seed; }
+
+  // Writes the inputs of batch `batch` of `epoch` (both from 0) and the count of its rows
+  // into the arena. Rows past the last real one repeat it. Returns the count.
+  uint64_t fill(uint64_t epoch, uint64_t batch, char *arena);
+
+private:
+  struct Input {
+    const Arg *arg;
+    DType type;
+    Box box; // of the step's batch
+    NpyFile file;
+    std::vector<char> whole; // un-batched: converted once
+  };
+
+  void checkShape(const Input &input) const;
+  void fillBatched(const Input &input, const std::vector<uint64_t> &fileRows, char *to) const;
+
+  const Program &program_;
+  std::vector<std::unique_ptr<Input>> inputs_;
+  uint64_t rows_ = 0, batchRows_ = 0;
+  bool shuffled_ = false;
+  uint64_t seed_ = 0;
+  uint64_t orderEpoch_ = UINT64_MAX;
+  std::vector<uint64_t> order_;
+  std::vector<uint64_t> fileRows_; // of the current batch
+};
+
+} // namespace shoal::rt
+
+#endif // SHOAL_RT_CORE_DATASET_H

@@ -1,0 +1,274 @@
+// The executor: rows in program order per stream, events between streams.
+#include "core/executor.h"
+#include "core/error.h"
+#include "shoal-rt/traffic.h"
+
+#include <chrono>
+#include <cstring>
+#include <sched.h>
+
+namespace shoal::rt {
+
+class Executor::Backoff {
+public:
+  Backoff(uint32_t spins, uint32_t yields) : spins_(spins), yields_(yields) {}
+  void reset() { idle_ = 0; }
+  void pause() {
+    ++idle_;
+    if (idle_ <= spins_)
+      __builtin_ia32_pause();
+    else if (idle_ <= spins_ + yields_)
+      sched_yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+
+private:
+  uint32_t spins_, yields_, idle_ = 0;
+};
+
+Executor::Executor(const Program &program, uint32_t position, const shoal_rt_kernel *kernels,
+                   char *arena, Fabric &fabric, bool crowded)
+    : program_(program), fabric_(fabric), crowded_(crowded),
+      lanes_(program.header().numStreams - 1), awaitedByLane_(program.header().numEvents, false),
+      events_(program.header().numEvents) {
+  for (uint32_t index = 0; index < program.instrs().size(); ++index) {
+    uint32_t stream = program.instrs()[index].stream;
+    Row row = resolve(index, position, kernels, arena);
+    if (stream != 0 && row.awaited != kNone)
+      awaitedByLane_[row.awaited] = true;
+    (stream == 0 ? compute_ : lanes_[stream - 1].rows).push_back(std::move(row));
+  }
+  for (Lane &lane : lanes_)
+    lane.next = lane.rows.size();
+  bool hasLanes = false;
+  for (const Lane &lane : lanes_)
+    hasLanes |= !lane.rows.empty();
+  if (hasLanes)
+    thread_ = std::thread([this] { communicate(); });
+}
+
+Executor::~Executor() {
+  stop_ = true;
+  wakeCommunication();
+  if (thread_.joinable())
+    thread_.join();
+}
+
+Executor::Row Executor::resolve(uint32_t index, uint32_t position, const shoal_rt_kernel *kernels,
+                                char *arena) {
+  const Instr &instr = program_.instrs()[index];
+  Row row{};
+  row.op = instr.op;
+  row.index = index;
+  row.event = instr.event;
+  row.awaited = row.result = kNone;
+  for (uint32_t view : program_.operands(instr))
+    row.buffers.push_back(arena + program_.views()[view].offset);
+  std::span<const int64_t> params = program_.params(instr);
+  switch (instr.op) {
+  case Opcode::Launch:
+    row.kernel = kernels[instr.a];
+    if (!row.kernel)
+      badInput("program: row ", index, " launches kernel ", instr.a, ", which has no code");
+    break;
+  case Opcode::Gemm:
+    row.gemm = gemms_.get(params).bind(row.buffers[0], row.buffers[1], row.buffers[2]);
+    break;
+  case Opcode::Copy: {
+    const View &view = program_.views()[program_.operands(instr)[0]];
+    row.bytes = view.elements * elementBytes(view.dtype);
+    break;
+  }
+  case Opcode::AxisIndex:
+    row.value = params[0] *
+                int64_t(program_.linear(position, program_.axesOf(program_.groups()[instr.a])));
+    break;
+  case Opcode::Wait:
+    row.awaited = uint32_t(params[0]);
+    break;
+  case Opcode::Probe:
+    row.result = instr.a;
+    break;
+  default:
+    break;
+  }
+  return row;
+}
+
+bool Executor::isDone(uint32_t event) const {
+  return events_[event].load(std::memory_order_acquire) ==
+         stepNumber_.load(std::memory_order_relaxed);
+}
+
+void Executor::signal(uint32_t event) {
+  if (event != kNone)
+    events_[event].store(stepNumber_.load(std::memory_order_relaxed), std::memory_order_release);
+}
+
+void Executor::wakeCommunication() {
+  wake_.fetch_add(1);
+  wake_.notify_one();
+}
+
+void Executor::runLocalRow(Row &row) {
+  // Source and destination may be one range, or overlap.
+  if (row.op == Opcode::Copy && row.buffers[0] != row.buffers[1])
+    std::memmove(row.buffers[1], row.buffers[0], row.bytes);
+}
+
+bool Executor::advance(Lane &lane) {
+  bool moved = false;
+  auto finish = [&](Row &row) {
+    signal(row.event);
+    moved = true;
+    if (++lane.next == lane.rows.size())
+      lanesOpen_.fetch_sub(1);
+  };
+  while (lane.next < lane.rows.size()) {
+    Row &row = lane.rows[lane.next];
+    if (lane.running) {
+      if (!fabric_.test(row.index, lane.pending))
+        break;
+      lane.running = false;
+      finish(row);
+    } else if (row.op == Opcode::Wait) {
+      if (!isDone(row.awaited))
+        break;
+      finish(row);
+    } else if (isCommunication(row.op)) {
+      fabric_.start(row.index, lane.pending);
+      lane.running = moved = true;
+    } else {
+      runLocalRow(row);
+      finish(row);
+    }
+  }
+  return moved;
+}
+
+bool Executor::advance() {
+  bool moved = false;
+  for (Lane &lane : lanes_)
+    moved |= advance(lane);
+  return moved;
+}
+
+template <typename Condition> void Executor::driveUntil(Condition done) {
+  computeDrives_ = true;
+  // Nothing else to do here: give way to other ranks, but stay awake for long.
+  Backoff backoff(crowded_ ? 4 : 2000, 20000);
+  while (true) {
+    bool moved, ready;
+    {
+      std::lock_guard lock(mutex_);
+      if (failed_)
+        std::rethrow_exception(failure_);
+      moved = advance();
+      ready = done();
+    }
+    if (ready)
+      break;
+    if (moved)
+      backoff.reset();
+    else
+      backoff.pause();
+  }
+  computeDrives_ = false;
+  if (lanesOpen_ != 0)
+    wakeCommunication();
+}
+
+void Executor::runComputeRow(Row &row, const std::function<void(uint32_t)> &probe) {
+  switch (row.op) {
+  case Opcode::Launch:
+    row.kernel(row.buffers.data());
+    break;
+  case Opcode::Gemm:
+    row.gemm->run();
+    break;
+  case Opcode::AxisIndex:
+    std::memcpy(row.buffers[0], &row.value, sizeof row.value);
+    break;
+  case Opcode::Wait:
+    driveUntil([&] { return isDone(row.awaited); });
+    break;
+  case Opcode::Probe:
+    probe(row.result);
+    break;
+  case Opcode::Copy:
+    runLocalRow(row);
+    break;
+  default: { // communication on the compute stream: start it and drive everything
+    Fabric::Pending pending;
+    {
+      std::lock_guard lock(mutex_);
+      fabric_.start(row.index, pending);
+    }
+    driveUntil([&] { return fabric_.test(row.index, pending); });
+  }
+  }
+  if (row.event == kNone)
+    return;
+  signal(row.event);
+  if (awaitedByLane_[row.event])
+    wakeCommunication();
+}
+
+void Executor::step(const std::function<void(uint32_t)> &probe) {
+  bool startable = false;
+  {
+    std::lock_guard lock(mutex_);
+    stepNumber_.fetch_add(1);
+    for (Lane &lane : lanes_) {
+      lane.next = 0;
+      if (lane.rows.empty())
+        continue;
+      lanesOpen_.fetch_add(1);
+      startable |= lane.rows[0].op != Opcode::Wait;
+    }
+  }
+  if (startable)
+    wakeCommunication();
+  for (Row &row : compute_)
+    runComputeRow(row, probe);
+  driveUntil([&] { return lanesOpen_ == 0; });
+}
+
+// The communication thread: advances lanes while there is something to advance, polls
+// while transfers are under way, and sleeps otherwise.
+void Executor::communicate() {
+  // On a core of its own it may poll; on a shared one each poll delays a kernel.
+  Backoff backoff(crowded_ ? 0 : 2000, crowded_ ? 20 : 2000);
+  while (!stop_) {
+    uint32_t seen = wake_.load();
+    if (stop_)
+      return;
+    if (lanesOpen_ == 0 || computeDrives_ || failed_) {
+      wake_.wait(seen);
+      backoff.reset();
+      continue;
+    }
+    bool moved = false, running = false;
+    {
+      std::lock_guard lock(mutex_);
+      try {
+        moved = advance();
+      } catch (...) {
+        failure_ = std::current_exception();
+        failed_ = true;
+        continue;
+      }
+      for (const Lane &lane : lanes_)
+        running |= lane.running;
+    }
+    if (moved)
+      backoff.reset();
+    else if (running)
+      backoff.pause();
+    else
+      wake_.wait(seen);
+  }
+}
+
+} // namespace shoal::rt

@@ -1,0 +1,81 @@
+// Read-only mappings and outputs that appear complete or not at all.
+#include "core/file.h"
+#include "core/error.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace shoal::rt {
+
+MappedFile::MappedFile(const std::string &path) : path_(path) {
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    badInput(path, ": cannot be opened: ", std::strerror(errno));
+  struct stat info;
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    close(fd);
+    badInput(path, ": is not a regular file");
+  }
+  size_ = uint64_t(info.st_size);
+  if (size_ != 0) {
+    void *address = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+    int error = errno;
+    close(fd);
+    if (address == MAP_FAILED)
+      badInput(path, ": cannot be mapped: ", std::strerror(error));
+    data_ = static_cast<const unsigned char *>(address);
+  } else {
+    close(fd);
+  }
+}
+
+MappedFile::~MappedFile() {
+  if (data_)
+    munmap(const_cast<unsigned char *>(data_), size_);
+}
+
+OutputFile::OutputFile(const std::string &path) : path_(path), partial_(path + ".partial") {
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode))
+    badInput(path, ": is a directory, expected a file to write");
+  fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd_ < 0)
+    badInput(path, ": cannot be written: ", std::strerror(errno));
+}
+
+OutputFile::~OutputFile() {
+  if (fd_ < 0)
+    return;
+  close(fd_);
+  unlink(partial_.c_str());
+}
+
+void OutputFile::write(const void *bytes, uint64_t size, uint64_t offset) {
+  const char *at = static_cast<const char *>(bytes);
+  while (size != 0) {
+    ssize_t written = pwrite(fd_, at, size, off_t(offset));
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written <= 0)
+      workFailed(path_, ": write failed: ", std::strerror(errno));
+    at += written;
+    offset += uint64_t(written);
+    size -= uint64_t(written);
+  }
+  end_ = std::max(end_, offset);
+}
+
+void OutputFile::append(const std::string &text) { write(text.data(), text.size(), end_); }
+
+void OutputFile::commit() {
+  int fd = fd_;
+  fd_ = -1;
+  if (close(fd) != 0 || rename(partial_.c_str(), path_.c_str()) != 0)
+    workFailed(path_, ": cannot be completed: ", std::strerror(errno));
+}
+
+} // namespace shoal::rt

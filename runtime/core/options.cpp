@@ -1,0 +1,217 @@
+// Parses the command line and holds it against the program: a flag that cannot mean
+// anything here is an error, not ignored.
+#include "core/options.h"
+#include "core/error.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+namespace shoal::rt {
+namespace {
+
+bool isTraining(const Program &program) { return program.header().mode == Mode::Train; }
+
+std::string shapeWithType(const Program &program, std::span<const Dim> dims, int32_t batchDim,
+                          uint32_t view) {
+  std::string text = "[";
+  for (size_t i = 0; i < dims.size(); ++i)
+    text += (i ? ", " : "") +
+            (int64_t(i) == batchDim ? std::string("rows") : std::to_string(dims[i].global));
+  return text + "] " + dtypeName(program.views()[view].dtype);
+}
+
+// What this program is: the part of --help that no manual has.
+std::string describe(const Program &program) {
+  const Header &header = program.header();
+  std::string name(program.name());
+  std::string text = "This program: '" + name + "', " +
+                     (isTraining(program) ? "a training step" : "inference") + " on " +
+                     std::to_string(program.numPositions()) + " rank" +
+                     (program.numPositions() == 1 ? "" : "s") + " (" + meshText(program) + ")";
+  if (header.batchRows != 0)
+    text += ", batches of " + std::to_string(header.batchRows) + " rows";
+  text += "\n";
+  std::string data;
+  for (const Arg &arg : program.args()) {
+    if (arg.kind != ArgKind::Input)
+      continue;
+    std::string input(program.str(arg.name));
+    text += "  input    " + input + "  " +
+            shapeWithType(program, program.dims(arg), arg.batchDim, arg.view) + "\n";
+    data += " --data " + input + "=" + input + ".npy";
+  }
+  for (const Arg &arg : program.args())
+    if (arg.kind == ArgKind::Param)
+      text += "  param    " + std::string(program.str(arg.name)) + "  " +
+              shapeWithType(program, program.dims(arg), -1, arg.view) + "\n";
+  std::string output;
+  for (const Result &result : program.results()) {
+    const char *kind = result.kind == ResultKind::Loss     ? "loss"
+                       : result.kind == ResultKind::Metric ? "metric"
+                       : result.kind == ResultKind::Output ? "output"
+                                                           : nullptr;
+    if (!kind)
+      continue;
+    std::string resultName(program.str(result.name));
+    text += "  " + std::string(kind) + std::string(9 - std::string(kind).size(), ' ') +
+            resultName + "  " +
+            shapeWithType(program, program.dims(result), result.batchDim, result.view) + "\n";
+    if (result.kind == ResultKind::Output && output.empty())
+      output = " --output " + resultName + "=" + resultName + ".npy";
+  }
+  text += "\nFor example:\n  shoal-run -n " + std::to_string(program.numPositions()) + " ./" +
+          name + data +
+          (isTraining(program) ? std::string(header.batchRows ? " --epochs 10 --shuffle" : " --steps 100") +
+                                     " --dump-params params.safetensors"
+                               : " --load params.safetensors" + output) +
+          "\n";
+  return text;
+}
+
+// Splits NAME=FILE pairs and checks the names against what the program has.
+std::map<std::string, std::string> pairs(const char *flag, const char *what,
+                                         const std::vector<std::string> &given,
+                                         const std::vector<std::string> &known) {
+  std::map<std::string, std::string> result;
+  for (const std::string &pair : given) {
+    size_t equals = pair.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == pair.size())
+      badInput(flag, " expects NAME=FILE, got: '", pair, "'");
+    std::string name = pair.substr(0, equals);
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      std::string names;
+      for (const std::string &one : known)
+        names += (names.empty() ? "" : ", ") + one;
+      badInput(flag, ": the program has no ", what, " '", name, "', it has: ",
+               names.empty() ? "none" : names);
+    }
+    if (!result.emplace(name, pair.substr(equals + 1)).second)
+      badInput(flag, " names '", name, "' twice");
+  }
+  return result;
+}
+
+void checkApplicable(const CLI::App &app, const Program &program, const Options &options) {
+  auto given = [&](const char *flag) { return app.count(flag) != 0; };
+  auto refuse = [&](const char *flag, const std::string &why) {
+    if (given(flag))
+      badInput(flag, " does not apply: ", why);
+  };
+  if (!isTraining(program))
+    for (const char *flag : {"--steps", "--epochs", "--seed", "--shuffle", "--dump-params",
+                             "--dump-grads"}) {
+      // Parameters may be drawn instead of loaded, so the seed still means something.
+      if (std::string_view(flag) == "--seed" && !given("--load"))
+        continue;
+      refuse(flag, "this program was compiled with --mode infer and runs over the data once");
+    }
+  else
+    refuse("--output", "this program was compiled with --mode train");
+  if (given("--steps") && given("--epochs"))
+    badInput("--steps and --epochs exclude each other");
+  if (program.header().batchRows == 0)
+    for (const char *flag : {"--epochs", "--shuffle"})
+      refuse(flag, "the program has no batched input");
+  bool hasParams = false, hasGrads = false;
+  for (const Arg &arg : program.args())
+    hasParams |= arg.kind == ArgKind::Param;
+  for (const Result &result : program.results())
+    hasGrads |= result.kind == ResultKind::Grad;
+  if (!hasParams)
+    for (const char *flag : {"--load", "--dump-params"})
+      refuse(flag, "the program has no parameters");
+  if (!hasGrads)
+    refuse("--dump-grads", "the program has no gradients");
+  if (options.threads < 1 || options.threads > 1024)
+    badInput("--threads must be 1 to 1024, got: ", options.threads);
+  if (options.logEvery < 1)
+    badInput("--log-every must be at least 1, got: ", options.logEvery);
+}
+
+} // namespace
+
+std::string meshText(const Program &program) {
+  std::string text;
+  for (const Axis &axis : program.axes())
+    text += (text.empty() ? "" : ",") + std::string(program.str(axis.name)) + "=" +
+            std::to_string(axis.size);
+  return text.empty() ? "one device" : "mesh " + text;
+}
+
+Options parseOptions(int argc, const char *const *argv, const Program &program) {
+  Options options;
+  std::vector<std::string> data, outputs;
+  uint64_t steps = 0, epochs = 0;
+  CLI::App app("A program compiled by shoalc.");
+  app.set_help_flag();
+  bool help = false, version = false;
+  app.add_flag("-h,--help", help, "Print this help");
+  app.add_flag("--version", version, "Print the version");
+  app.add_option("--data", data, "An input and its .npy file; once per input")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
+  app.add_option("--steps", steps, "Steps to run, through as many epochs as that takes")
+      ->type_name("N");
+  app.add_option("--epochs", epochs, "Passes over the data (default 1)")->type_name("N");
+  app.add_option("--seed", options.seed, "Seed of parameters and shuffling (default 0)")
+      ->type_name("S");
+  app.add_flag("--shuffle", options.shuffle,
+               "Shuffle the rows anew each epoch, the same way under every plan");
+  app.add_option("--load", options.load,
+                 "Parameters, and optimizer state if it is there, to start from")
+      ->type_name("FILE.safetensors");
+  app.add_option("--dump-params", options.dumpParams, "Write the final parameters")
+      ->type_name("FILE.safetensors");
+  app.add_option("--dump-grads", options.dumpGrads, "Write the gradients of the first step")
+      ->type_name("FILE.safetensors");
+  app.add_option("--output", outputs, "Write an output, its rows in the order of the data")
+      ->type_name("NAME=FILE.npy")
+      ->allow_extra_args(false);
+  app.add_option("--log-every", options.logEvery,
+                 "Steps between lines of the log (default 10)")
+      ->type_name("K");
+  app.add_option("--metrics", options.metrics, "Write one JSON object per step")
+      ->type_name("FILE.jsonl");
+  app.add_option("--report", options.report, "Write bytes held and sent per rank, as counted")
+      ->type_name("FILE.json");
+  app.add_option("--threads", options.threads, "Threads per rank in matrix products (default 1)")
+      ->type_name("T");
+  app.add_flag("--no-progress", options.noProgress,
+               "Plain lines instead of a progress line on a terminal");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    std::string line = error.what();
+    std::replace(line.begin(), line.end(), '\n', ' ');
+    badInput(line, "; see --help");
+  }
+  if (help) {
+    options.text = app.help("shoal-run -n N ./OUT") + "\n" + describe(program);
+    return options;
+  }
+  if (version) {
+    options.text = cat("shoal ", SHOAL_VERSION, ", program '", program.name(), "'\n");
+    return options;
+  }
+  if (app.count("--steps"))
+    options.steps = steps;
+  if (app.count("--epochs"))
+    options.epochs = epochs;
+  std::vector<std::string> inputNames, outputNames;
+  for (const Arg &arg : program.args())
+    if (arg.kind == ArgKind::Input)
+      inputNames.emplace_back(program.str(arg.name));
+  for (const Result &result : program.results())
+    if (result.kind == ResultKind::Output)
+      outputNames.emplace_back(program.str(result.name));
+  checkApplicable(app, program, options);
+  options.data = pairs("--data", "input", data, inputNames);
+  options.outputs = pairs("--output", "output", outputs, outputNames);
+  return options;
+}
+
+} // namespace shoal::rt

@@ -1,0 +1,35 @@
+// The command line of a compiled program.
+#ifndef SHOAL_RT_CORE_OPTIONS_H
+#define SHOAL_RT_CORE_OPTIONS_H
+
+#include "core/program.h"
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace shoal::rt {
+
+struct Options {
+  std::optional<std::string> text; // of --help or --version: print it and do nothing else
+  std::map<std::string, std::string> data;    // input name, file
+  std::map<std::string, std::string> outputs; // output name, file
+  std::optional<uint64_t> steps, epochs;
+  uint64_t seed = 0;
+  bool shuffle = false;
+  std::string load, dumpParams, dumpGrads; // files; empty: not asked for
+  std::string metrics, report;
+  uint64_t logEvery = 10;
+  int threads = 1;
+  bool noProgress = false;
+};
+
+// Throws exit 2 for what the flags or this program do not allow.
+Options parseOptions(int argc, const char *const *argv, const Program &program);
+
+// "data=4,tensor=2", or "one device".
+std::string meshText(const Program &program);
+
+} // namespace shoal::rt
+
+#endif // SHOAL_RT_CORE_OPTIONS_H

@@ -1,0 +1,109 @@
+// First values and files of parameters.
+#include "core/parameters.h"
+#include "shoal-rt/random.h"
+#include "shoal-rt/traffic.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace shoal::rt {
+namespace {
+
+std::vector<uint64_t> shapeOf(std::span<const Dim> dims) {
+  std::vector<uint64_t> shape;
+  for (const Dim &dim : dims)
+    shape.push_back(dim.global);
+  return shape;
+}
+
+void draw(const Program &program, const Arg &arg, const Box &box, uint64_t seed, char *to) {
+  DType type = program.views()[arg.view].dtype;
+  std::vector<uint64_t> shape = shapeOf(program.dims(arg));
+  // State has no init kind: it is filled with `a`.
+  InitKind init = arg.kind == ArgKind::State ? InitKind::Constant : arg.init;
+  uint64_t key = streamKey(seed, program.str(arg.name));
+  box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i)
+      storeElement(to, type, local + i,
+                   initialValue(init, arg.a, arg.b, shape, key, global + i));
+  });
+}
+
+void read(const TensorEntry &tensor, const Box &box, DType type, const std::string &what,
+          char *to) {
+  box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
+    convert(tensor.data + global * fileElementBytes(tensor.type), tensor.type,
+            to + local * elementBytes(type), type, count, what);
+  });
+}
+
+} // namespace
+
+std::vector<std::string> initializeArguments(const Program &program, uint32_t position,
+                                             uint64_t seed, const SafetensorsFile *file,
+                                             char *arena) {
+  std::string wrong;
+  std::set<std::string> used;
+  for (const Arg &arg : program.args()) {
+    const View &view = program.views()[arg.view];
+    char *to = arena + view.offset;
+    if (arg.kind == ArgKind::Input || arg.kind == ArgKind::ValidRows)
+      continue; // the data set fills them before each step
+    std::memset(to, 0, view.elements * elementBytes(view.dtype));
+    std::string name(program.str(arg.name));
+    std::span<const Dim> dims = program.dims(arg);
+    const TensorEntry *tensor = file ? file->find(name) : nullptr;
+    Box box = boxOf(program, dims, position);
+    auto complain = [&](const std::string &what) { wrong += (wrong.empty() ? "" : "; ") + what; };
+    if (tensor) {
+      used.insert(name);
+      if (tensor->shape != shapeOf(dims))
+        complain(cat("'", name, "' has shape ", shapeText(tensor->shape), ", expected ",
+                     shapeText(dims)));
+      else if (!canConvert(tensor->type, view.dtype))
+        complain(cat("'", name, "' holds ", fileTypeName(tensor->type), ", expected ",
+                     dtypeName(view.dtype)));
+      else
+        read(*tensor, box, view.dtype, file->path(), to);
+    } else if (arg.kind == ArgKind::Param && file) {
+      complain(cat("'", name, "' is missing, expected shape ", shapeText(dims)));
+    } else if (arg.kind == ArgKind::Param && arg.init == InitKind::None) {
+      badInput("parameter '", name, "' ", shapeText(dims), " has no init and needs --load");
+    } else if (arg.kind != ArgKind::Step) {
+      draw(program, arg, box, seed, to);
+    }
+  }
+  if (!wrong.empty())
+    badInput(file->path(), ": ", wrong);
+  std::vector<std::string> unused;
+  if (file)
+    for (const auto &[name, tensor] : file->tensors())
+      if (!used.count(name))
+        unused.push_back(name);
+  return unused;
+}
+
+void dumpTensors(const World &world, const Program &program, uint32_t position,
+                 const std::vector<DumpTensor> &tensors, OutputFile *file) {
+  std::vector<TensorSpec> specs;
+  for (const DumpTensor &tensor : tensors)
+    specs.push_back({tensor.name, fileTypeOf(tensor.type), shapeOf(tensor.dims)});
+  SafetensorsLayout layout(specs);
+  if (file)
+    file->write(layout.header().data(), layout.header().size(), 0);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    uint64_t size = elementBytes(tensors[i].type);
+    world.gatherBoxes(program, tensors[i].dims, size, position, tensors[i].local,
+                      [&](const Box &box, const char *data) {
+                        box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
+                          file->write(data + local * size, count * size,
+                                      layout.offsets()[i] + global * size);
+                        });
+                      });
+  }
+  if (file)
+    file->commit();
+}
+
+} // namespace shoal::rt

@@ -1,0 +1,36 @@
+// Parameters and optimizer state: their first values, and files of them. Files hold whole
+// logical tensors; rank 0 puts them together from every rank's boxes and writes alone.
+#ifndef SHOAL_RT_CORE_PARAMETERS_H
+#define SHOAL_RT_CORE_PARAMETERS_H
+
+#include "core/file.h"
+#include "core/safetensors.h"
+#include "mpi/world.h"
+
+#include <vector>
+
+namespace shoal::rt {
+
+// Writes this position's boxes of all parameters, state and the step counter into the
+// arena. With a file, each parameter comes from it and state that it holds too; without,
+// from (seed, name, global index). Padding is zero. Throws exit 2 naming every tensor
+// that is missing or has another shape. Returns the file's tensors that found no use.
+std::vector<std::string> initializeArguments(const Program &program, uint32_t position,
+                                             uint64_t seed, const SafetensorsFile *file,
+                                             char *arena);
+
+// A tensor to be written: `local` is this position's buffer.
+struct DumpTensor {
+  std::string name;
+  std::span<const Dim> dims;
+  DType type;
+  const char *local;
+};
+
+// Collective. Writes a safetensors file; `file` is null on ranks other than 0.
+void dumpTensors(const World &world, const Program &program, uint32_t position,
+                 const std::vector<DumpTensor> &tensors, OutputFile *file);
+
+} // namespace shoal::rt
+
+#endif // SHOAL_RT_CORE_PARAMETERS_H

@@ -1,0 +1,96 @@
+// A rank program after it was read and checked: the records of shoal-rt/program.h as
+// spans. Whoever holds a Program may index without looking, since every index, offset
+// and operand was checked against what it indexes.
+#ifndef SHOAL_RT_CORE_PROGRAM_H
+#define SHOAL_RT_CORE_PROGRAM_H
+
+#include "shoal-rt/program.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shoal::rt {
+
+class Program {
+public:
+  // Copies and checks a blob of at most `available` bytes (what the symbol or buffer
+  // holds). Throws Error with exit code 2 that names the record and the rule.
+  Program(const unsigned char *blob, uint64_t available);
+
+  const Header &header() const { return *header_; }
+  std::string_view name() const { return str(header().name); }
+  std::string_view str(Str s) const {
+    return {reinterpret_cast<const char *>(strings_.data()) + s.offset, s.size};
+  }
+
+  std::span<const Axis> axes() const { return axes_; }
+  std::span<const uint32_t> deviceIds() const { return deviceIds_; }
+  std::span<const Group> groups() const { return groups_; }
+  std::span<const View> views() const { return views_; }
+  std::span<const Arg> args() const { return args_; }
+  std::span<const Result> results() const { return results_; }
+  std::span<const Instr> instrs() const { return instrs_; }
+
+  std::span<const Dim> dims(const Arg &a) const { return dims_.subspan(a.firstDim, a.numDims); }
+  std::span<const Dim> dims(const Result &r) const { return dims_.subspan(r.firstDim, r.numDims); }
+  std::span<const uint32_t> axesOf(const Dim &d) const {
+    return indices_.subspan(d.firstAxis, d.numAxes);
+  }
+  std::span<const uint32_t> axesOf(const Group &g) const {
+    return indices_.subspan(g.firstIndex, g.numIndices);
+  }
+  std::span<const uint32_t> operands(const Instr &i) const {
+    return operands_.subspan(i.firstOperand, i.numOperands);
+  }
+  std::span<const Peer> peers(const Instr &i) const {
+    return peers_.subspan(i.firstPeer, i.numPeers);
+  }
+  std::span<const int64_t> params(const Instr &i) const {
+    return params_.subspan(i.firstParam, i.numParams);
+  }
+  // The other end of a send or receive, as a mesh position, or kNone.
+  uint32_t peerOf(const Peer &p, uint32_t position) const {
+    return indices_[p.firstPosition + position];
+  }
+
+  // Mesh arithmetic. A position is row-major over all axes, the last fastest.
+  uint32_t numPositions() const { return uint32_t(deviceIds_.size()); }
+  uint32_t positionOfRank(uint32_t mpiRank) const;
+  uint32_t coordinate(uint32_t position, uint32_t axis) const;
+  // Linear position over `axes`, major to minor, and the number of such positions.
+  uint32_t linear(uint32_t position, std::span<const uint32_t> axes) const;
+  uint32_t extent(std::span<const uint32_t> axes) const;
+
+private:
+  template <typename T>
+  std::span<const T> section(const char *what, const Section &section, uint64_t size) const;
+
+  std::vector<uint64_t> storage_; // the blob, aligned for its records
+  const Header *header_ = nullptr;
+  std::span<const char> strings_;
+  std::span<const Axis> axes_;
+  std::span<const uint32_t> deviceIds_, indices_, operands_;
+  std::span<const Group> groups_;
+  std::span<const Dim> dims_;
+  std::span<const View> views_;
+  std::span<const Arg> args_;
+  std::span<const Result> results_;
+  std::span<const Instr> instrs_;
+  std::span<const Peer> peers_;
+  std::span<const int64_t> params_;
+
+  friend class ProgramChecker;
+};
+
+const char *dtypeName(DType type);
+const char *opcodeName(Opcode op);
+
+// "[8, 64]", the logical shape of an argument or result.
+std::string shapeText(std::span<const Dim> dims);
+std::string shapeText(std::span<const uint64_t> dims);
+
+} // namespace shoal::rt
+
+#endif // SHOAL_RT_CORE_PROGRAM_H

@@ -1,0 +1,527 @@
+// The rules a rank program must keep, section by section. Sums and products of numbers
+// from the blob are formed only after bounds that exclude overflow.
+#include "core/program_check.h"
+#include "core/error.h"
+#include "shoal-rt/traffic.h"
+
+#include <algorithm>
+#include <climits>
+#include <set>
+#include <utility>
+
+namespace shoal::rt {
+namespace {
+
+// More than any machine has; keeps later products inside 64 bits.
+constexpr uint64_t kMaxArenaBytes = uint64_t(1) << 46;
+constexpr uint64_t kMaxMeshPositions = 1 << 20;
+
+bool multiplyFits(uint64_t a, uint64_t b, uint64_t limit, uint64_t &product) {
+  return !__builtin_mul_overflow(a, b, &product) && product <= limit;
+}
+
+bool isFloat(DType type) {
+  return type == DType::F32 || type == DType::F64 || type == DType::BF16;
+}
+
+} // namespace
+
+void ProgramChecker::check() const {
+  checkHeader();
+  checkMesh();
+  checkViews();
+  checkArgs();
+  checkPersistentArgsApart();
+  checkResults();
+  checkInstrs();
+  checkOrder();
+}
+
+void ProgramChecker::checkStr(const char *what, uint64_t number, Str s) const {
+  if (s.offset > p.strings_.size() || s.size > p.strings_.size() - s.offset)
+    badInput("program: the name of ", what, " ", number, " must lie inside the ",
+             p.strings_.size(), " bytes of strings, got: ", s.size, " bytes at ", s.offset);
+}
+
+void ProgramChecker::checkHeader() const {
+  const Header &h = p.header();
+  checkStr("program", 0, h.name);
+  if (h.mode != Mode::Train && h.mode != Mode::Infer)
+    badInput("program: mode must be 0 or 1, got: ", uint32_t(h.mode));
+  if (h.arenaBytes > kMaxArenaBytes)
+    badInput("program: the arena must be at most ", kMaxArenaBytes, " bytes, got: ", h.arenaBytes);
+  if (h.numStreams < 1 || h.numStreams > 64)
+    badInput("program: streams must number 1 to 64, got: ", h.numStreams);
+  if (h.numEvents > p.instrs_.size())
+    badInput("program: events must be at most the ", p.instrs_.size(), " rows, got: ",
+             h.numEvents);
+}
+
+void ProgramChecker::checkAxisList(const char *what, uint64_t number, uint32_t first,
+                                   uint32_t count) const {
+  if (first > p.indices_.size() || count > p.indices_.size() - first)
+    badInput("program: the axes of ", what, " ", number, " must lie inside ", p.indices_.size(),
+             " indices, got: ", count, " at ", first);
+  for (uint32_t i = 0; i < count; ++i) {
+    uint32_t axis = p.indices_[first + i];
+    if (axis >= p.axes_.size())
+      badInput("program: ", what, " ", number, " names mesh axis ", axis, " of ", p.axes_.size());
+    for (uint32_t j = 0; j < i; ++j)
+      if (p.indices_[first + j] == axis)
+        badInput("program: ", what, " ", number, " names mesh axis ", axis, " twice");
+  }
+}
+
+void ProgramChecker::checkMesh() const {
+  uint64_t positions = 1;
+  for (size_t i = 0; i < p.axes_.size(); ++i) {
+    checkStr("mesh axis", i, p.axes_[i].name);
+    if (p.axes_[i].size < 1)
+      badInput("program: axis size must be at least 1, got: ", p.axes_[i].size);
+    if (!multiplyFits(positions, p.axes_[i].size, kMaxMeshPositions, positions))
+      badInput("program: the mesh must have at most ", kMaxMeshPositions, " positions");
+  }
+  if (p.deviceIds_.size() != positions)
+    badInput("program: device ids must number the ", positions, " mesh positions, got: ",
+             p.deviceIds_.size());
+  std::vector<bool> seen(positions);
+  for (uint32_t id : p.deviceIds_) {
+    if (id >= positions || seen[id])
+      badInput("program: device ids must be a permutation of 0 to ", positions - 1,
+               ", got: ", id, id < positions ? " twice" : "");
+    seen[id] = true;
+  }
+  for (size_t i = 0; i < p.groups_.size(); ++i)
+    checkAxisList("group", i, p.groups_[i].firstIndex, p.groups_[i].numIndices);
+}
+
+void ProgramChecker::checkViews() const {
+  uint64_t arena = p.header().arenaBytes;
+  for (size_t i = 0; i < p.views_.size(); ++i) {
+    const View &view = p.views_[i];
+    uint64_t size = elementBytes(view.dtype), bytes = 0;
+    if (size == 0)
+      badInput("program: view ", i, " has unknown dtype ", uint32_t(view.dtype));
+    if (view.offset > arena || !multiplyFits(view.elements, size, arena - view.offset, bytes))
+      badInput("program: view ", i, " must lie inside the arena of ", arena, " bytes, got: ",
+               view.elements, " ", dtypeName(view.dtype), " at ", view.offset);
+    if (view.offset % size != 0)
+      badInput("program: view ", i, " of ", dtypeName(view.dtype),
+               " must start at a multiple of ", size, ", got: ", view.offset);
+  }
+}
+
+void ProgramChecker::checkDims(const std::string &who, uint32_t first, uint32_t count,
+                               uint32_t view, int32_t batchDim) const {
+  if (view >= p.views_.size())
+    badInput("program: ", who, " names view ", view, " of ", p.views_.size());
+  if (first > p.dims_.size() || count > p.dims_.size() - first)
+    badInput("program: the dimensions of ", who, " must lie inside ", p.dims_.size(), ", got: ",
+             count, " at ", first);
+  if (batchDim < -1 || batchDim >= int64_t(count))
+    badInput("program: the batch dimension of ", who, " must be -1 or one of its ", count,
+             " dimensions, got: ", batchDim);
+  uint64_t local = 1, global = 1;
+  std::vector<bool> used(p.axes_.size(), false);
+  for (uint32_t i = 0; i < count; ++i) {
+    const Dim &dim = p.dims_[first + i];
+    checkAxisList("dimension", first + i, dim.firstAxis, dim.numAxes);
+    for (uint32_t axis : p.axesOf(dim)) {
+      if (used[axis])
+        badInput("program: mesh axis ", axis, " shards two dimensions of ", who);
+      used[axis] = true;
+    }
+    uint64_t shards = p.extent(p.axesOf(dim));
+    if (!multiplyFits(global, dim.global, kMaxArenaBytes, global))
+      badInput("program: ", who, " must have at most ", kMaxArenaBytes, " elements");
+    if (dim.local != dim.global / shards + (dim.global % shards != 0))
+      badInput("program: dimension ", i, " of ", who, " must be ceil(", dim.global, " / ", shards,
+               ") locally, got: ", dim.local);
+    if (!multiplyFits(local, dim.local, kMaxArenaBytes, local))
+      badInput("program: ", who, " must have at most ", kMaxArenaBytes, " local elements");
+  }
+  if (p.views_[view].elements != local)
+    badInput("program: ", who, " has ", local, " local elements, its view ", view, " has ",
+             p.views_[view].elements);
+}
+
+void ProgramChecker::checkArgs() const {
+  std::set<std::string_view> names;
+  uint32_t steps = 0, validRows = 0;
+  bool batched = false;
+  for (size_t i = 0; i < p.args_.size(); ++i) {
+    const Arg &arg = p.args_[i];
+    checkStr("argument", i, arg.name);
+    std::string who = cat("argument ", i, " '", p.str(arg.name), "'");
+    if (arg.kind > ArgKind::ValidRows)
+      badInput("program: ", who, " has unknown kind ", uint32_t(arg.kind));
+    if (arg.init > InitKind::XavierUniform)
+      badInput("program: ", who, " has unknown init ", uint32_t(arg.init));
+    if (arg.kind != ArgKind::Input && arg.batchDim != -1)
+      badInput("program: ", who, " is no input and must have batch dimension -1, got: ",
+               arg.batchDim);
+    checkDims(who, arg.firstDim, arg.numDims, arg.view, arg.batchDim);
+    if (!names.insert(p.str(arg.name)).second)
+      badInput("program: the name of ", who, " is taken by another argument");
+    DType type = p.views_[arg.view].dtype;
+    if (arg.kind == ArgKind::Step || arg.kind == ArgKind::ValidRows) {
+      if (type != DType::I64 || arg.numDims != 0)
+        badInput("program: ", who, " must be a scalar i64, got: ", dtypeName(type),
+                 shapeText(p.dims(arg)));
+      uint32_t &count = arg.kind == ArgKind::Step ? steps : validRows;
+      if (++count > 1)
+        badInput("program: only one argument may be the ",
+                 arg.kind == ArgKind::Step ? "step" : "count of valid rows", ", got: ", who);
+    }
+    bool random = arg.init == InitKind::Uniform || arg.init == InitKind::Normal ||
+                  arg.init == InitKind::KaimingUniform || arg.init == InitKind::XavierUniform;
+    if (random && !isFloat(type))
+      badInput("program: the random init of ", who, " needs a float type, got: ",
+               dtypeName(type));
+    if (arg.batchDim >= 0) {
+      uint64_t rows = p.dims(arg)[arg.batchDim].global;
+      batched = true;
+      if (rows != p.header().batchRows || rows == 0)
+        badInput("program: the batch dimension of ", who, " must be the batch of ",
+                 p.header().batchRows, " rows and not 0, got: ", rows);
+    }
+  }
+  if (!batched && p.header().batchRows != 0)
+    badInput("program: batch rows must be 0 without a batched input, got: ",
+             p.header().batchRows);
+}
+
+void ProgramChecker::checkPersistentArgsApart() const {
+  // Inputs may be written over once they are read, but they are all filled before row 0.
+  struct Range {
+    uint64_t begin, end;
+    size_t arg;
+  };
+  std::vector<Range> ranges;
+  for (size_t i = 0; i < p.args_.size(); ++i) {
+    const View &view = p.views_[p.args_[i].view];
+    if (view.elements != 0)
+      ranges.push_back({view.offset, view.offset + view.elements * elementBytes(view.dtype), i});
+  }
+  std::sort(ranges.begin(), ranges.end(),
+            [](const Range &a, const Range &b) { return a.begin < b.begin; });
+  for (size_t i = 1; i < ranges.size(); ++i)
+    if (ranges[i].begin < ranges[i - 1].end)
+      badInput("program: arguments must not share storage, but '",
+               p.str(p.args_[ranges[i - 1].arg].name), "' and '",
+               p.str(p.args_[ranges[i].arg].name), "' overlap at byte ", ranges[i].begin);
+}
+
+void ProgramChecker::checkResults() const {
+  std::set<std::pair<ResultKind, std::string_view>> names;
+  bool hasLoss = false;
+  for (size_t i = 0; i < p.results_.size(); ++i) {
+    const Result &result = p.results_[i];
+    checkStr("result", i, result.name);
+    std::string who = cat("result ", i, " '", p.str(result.name), "'");
+    if (result.kind > ResultKind::Grad)
+      badInput("program: ", who, " has unknown kind ", uint32_t(result.kind));
+    checkDims(who, result.firstDim, result.numDims, result.view, result.batchDim);
+    bool scalar = result.kind == ResultKind::Loss || result.kind == ResultKind::Metric;
+    if (scalar && result.numDims != 0)
+      badInput("program: ", who, " must be a scalar, got: ", shapeText(p.dims(result)));
+    if (result.kind == ResultKind::Loss && std::exchange(hasLoss, true))
+      badInput("program: only one result may be the loss, got: ", who);
+    if (result.batchDim >= 0 && (result.kind != ResultKind::Output ||
+                                 p.dims(result)[result.batchDim].global != p.header().batchRows))
+      badInput("program: only an output may be batched, with the batch's ", p.header().batchRows,
+               " rows, got: ", who);
+    if (!names.insert({result.kind, p.str(result.name)}).second)
+      badInput("program: the name of ", who, " is taken by another result of its kind");
+    if (result.probe >= p.instrs_.size())
+      badInput("program: ", who, " is read at row ", result.probe, " of ", p.instrs_.size());
+    const Instr &probe = p.instrs_[result.probe];
+    if (probe.op != Opcode::Probe || probe.a != i)
+      badInput("program: ", who, " must be read at a probe of its own, got: row ", result.probe,
+               ", ", opcodeName(probe.op), " of ", probe.a);
+  }
+}
+
+bool ProgramChecker::overlap(uint32_t viewA, uint32_t viewB) const {
+  const View &a = p.views_[viewA], &b = p.views_[viewB];
+  uint64_t endA = a.offset + a.elements * elementBytes(a.dtype);
+  uint64_t endB = b.offset + b.elements * elementBytes(b.dtype);
+  return a.offset < endB && b.offset < endA;
+}
+
+bool ProgramChecker::sameRange(uint32_t viewA, uint32_t viewB) const {
+  const View &a = p.views_[viewA], &b = p.views_[viewB];
+  return a.offset == b.offset && a.elements == b.elements && a.dtype == b.dtype;
+}
+
+void ProgramChecker::checkInstrs() const {
+  const Header &h = p.header();
+  for (size_t row = 0; row < p.instrs_.size(); ++row) {
+    const Instr &instr = p.instrs_[row];
+    checkStr("row", row, instr.name);
+    checkStr("row", row, instr.reason);
+    std::string who = cat("row ", row, " (", opcodeName(instr.op), " '", p.str(instr.name), "')");
+    auto inside = [&](const char *what, uint32_t first, uint32_t count, size_t size) {
+      if (first > size || count > size - first)
+        badInput("program: the ", what, " of ", who, " must lie inside ", size, ", got: ", count,
+                 " at ", first);
+    };
+    inside("operands", instr.firstOperand, instr.numOperands, p.operands_.size());
+    inside("peers", instr.firstPeer, instr.numPeers, p.peers_.size());
+    inside("parameters", instr.firstParam, instr.numParams, p.params_.size());
+    auto operands = p.operands(instr);
+    for (uint32_t view : operands)
+      if (view >= p.views_.size())
+        badInput("program: ", who, " names view ", view, " of ", p.views_.size());
+    if (instr.stream >= h.numStreams)
+      badInput("program: ", who, " runs on stream ", instr.stream, " of ", h.numStreams);
+    if (instr.event != kNone && instr.event >= h.numEvents)
+      badInput("program: ", who, " signals event ", instr.event, " of ", h.numEvents);
+    auto expect = [&](const char *what, uint64_t wanted, uint64_t got) {
+      if (wanted != got)
+        badInput("program: ", who, " takes ", wanted, " ", what, ", got: ", got);
+    };
+    auto onComputeStream = [&] {
+      if (instr.stream != 0)
+        badInput("program: ", who, " must run on the compute stream 0, got: ", instr.stream);
+    };
+
+    switch (instr.op) {
+    case Opcode::Launch:
+      onComputeStream();
+      if (instr.a >= h.numKernels)
+        badInput("program: ", who, " launches kernel ", instr.a, " of ", h.numKernels);
+      for (uint32_t view : operands)
+        if (p.views_[view].offset % kAlignment != 0)
+          badInput("program: kernel operands of ", who, " must start at a multiple of ",
+                   kAlignment, ", got: ", p.views_[view].offset);
+      break;
+    case Opcode::Gemm:
+      onComputeStream();
+      checkGemm(who, instr);
+      break;
+    case Opcode::Copy: {
+      expect("operands", 2, operands.size());
+      const View &from = p.views_[operands[0]], &to = p.views_[operands[1]];
+      uint64_t fromBytes = from.elements * elementBytes(from.dtype);
+      uint64_t toBytes = to.elements * elementBytes(to.dtype);
+      if (fromBytes != toBytes)
+        badInput("program: ", who, " must copy equal bytes, got: ", fromBytes, " and ", toBytes);
+      break;
+    }
+    case Opcode::AxisIndex:
+      onComputeStream();
+      expect("operands", 1, operands.size());
+      expect("parameters", 1, instr.numParams);
+      if (instr.a >= p.groups_.size())
+        badInput("program: ", who, " names group ", instr.a, " of ", p.groups_.size());
+      if (p.views_[operands[0]].dtype != DType::I64 || p.views_[operands[0]].elements != 1)
+        badInput("program: ", who, " writes one i64, got a view of ",
+                 p.views_[operands[0]].elements, " ", dtypeName(p.views_[operands[0]].dtype));
+      break;
+    case Opcode::Wait:
+      expect("parameters", 1, instr.numParams);
+      if (p.params(instr)[0] < 0 || uint64_t(p.params(instr)[0]) >= h.numEvents)
+        badInput("program: ", who, " waits for event ", p.params(instr)[0], " of ", h.numEvents);
+      break;
+    case Opcode::Probe:
+      onComputeStream();
+      if (instr.a >= p.results_.size() || p.results_[instr.a].probe != row)
+        badInput("program: ", who, " must be the probe of its result, got: result ", instr.a,
+                 " of ", p.results_.size());
+      break;
+    case Opcode::Permute:
+    case Opcode::PointToPoint:
+      checkPeers(who, instr);
+      break;
+    default:
+      if (!isCommunication(instr.op))
+        badInput("program: row ", row, " has unknown operation ", uint32_t(instr.op));
+      checkCollective(who, instr);
+    }
+  }
+}
+
+// Each event is signalled by one row, and waited for only after it in program order, so
+// that rows executed in that order never wait for what has not been started.
+void ProgramChecker::checkOrder() const {
+  std::vector<uint32_t> signalledBy(p.header().numEvents, kNone);
+  for (uint32_t row = 0; row < p.instrs_.size(); ++row) {
+    const Instr &instr = p.instrs_[row];
+    if (instr.op == Opcode::Wait) {
+      uint32_t event = uint32_t(p.params(instr)[0]);
+      if (signalledBy[event] == kNone)
+        badInput("program: row ", row, " waits for event ", event,
+                 ", which no earlier row signals");
+    }
+    if (instr.event == kNone)
+      continue;
+    if (signalledBy[instr.event] != kNone)
+      badInput("program: event ", instr.event, " must be signalled by one row, got: rows ",
+               signalledBy[instr.event], " and ", row);
+    signalledBy[instr.event] = row;
+  }
+}
+
+void ProgramChecker::checkCollective(const std::string &who, const Instr &instr) const {
+  if (instr.a >= p.groups_.size())
+    badInput("program: ", who, " names group ", instr.a, " of ", p.groups_.size());
+  auto operands = p.operands(instr);
+  if (instr.op == Opcode::Barrier) {
+    if (!operands.empty())
+      badInput("program: ", who, " takes 0 operands, got: ", operands.size());
+    return;
+  }
+  if (operands.size() != 2)
+    badInput("program: ", who, " takes 2 operands, got: ", operands.size());
+  const View &in = p.views_[operands[0]], &out = p.views_[operands[1]];
+  uint64_t ranks = p.extent(p.axesOf(p.groups_[instr.a]));
+  if (in.dtype != out.dtype)
+    badInput("program: ", who, " must keep the element type, got: ", dtypeName(in.dtype), " and ",
+             dtypeName(out.dtype));
+  if (std::max(in.elements, out.elements) > INT_MAX)
+    badInput("program: ", who, " must take at most ", INT_MAX, " elements, got: ",
+             std::max(in.elements, out.elements));
+
+  uint64_t inChunks = 1, outChunks = 1;
+  bool rooted = false, inPlace = false;
+  switch (instr.op) {
+  case Opcode::AllReduce:
+    inPlace = true;
+    break;
+  case Opcode::AllGather:
+    outChunks = ranks;
+    break;
+  case Opcode::ReduceScatter:
+    inChunks = ranks;
+    break;
+  case Opcode::AllToAll:
+    inChunks = outChunks = ranks;
+    break;
+  case Opcode::Broadcast:
+    rooted = inPlace = true;
+    break;
+  case Opcode::Scatter:
+    rooted = true;
+    inChunks = ranks;
+    break;
+  case Opcode::Gather:
+    rooted = true;
+    outChunks = ranks;
+    break;
+  default:
+    break;
+  }
+  if (in.elements % inChunks != 0 || out.elements % outChunks != 0 ||
+      in.elements / inChunks != out.elements / outChunks)
+    badInput("program: ", who, " over ", ranks, " ranks needs ", inChunks, " and ", outChunks,
+             " equal chunks, got: ", in.elements, " and ", out.elements, " elements");
+  if (overlap(operands[0], operands[1]) && !(inPlace && sameRange(operands[0], operands[1])))
+    badInput("program: the operands of ", who,
+             inPlace ? " must be equal or apart" : " must be apart", ", got: views ", operands[0],
+             " and ", operands[1]);
+  bool reduces = instr.op == Opcode::AllReduce || instr.op == Opcode::ReduceScatter;
+  if (reduces && instr.b > uint32_t(Reduction::Min))
+    badInput("program: ", who, " has unknown reduction ", instr.b);
+  if (reduces && in.dtype == DType::I1 && Reduction(instr.b) == Reduction::Sum)
+    badInput("program: ", who, " must not sum i1 values; use max for or, min for and");
+  if (rooted && (instr.numParams != 1 || p.params(instr)[0] < 0 ||
+                 uint64_t(p.params(instr)[0]) >= ranks))
+    badInput("program: ", who, " needs a root among its ", ranks, " ranks");
+}
+
+void ProgramChecker::checkPeers(const std::string &who, const Instr &instr) const {
+  bool permute = instr.op == Opcode::Permute;
+  if (instr.a != kNone && instr.a >= p.groups_.size())
+    badInput("program: ", who, " names group ", instr.a, " of ", p.groups_.size());
+  auto peers = p.peers(instr);
+  auto operands = p.operands(instr);
+  if (permute && (peers.size() != 2 || !peers[0].isSend || peers[1].isSend ||
+                  operands.size() != 2 || operands[0] != peers[0].view ||
+                  operands[1] != peers[1].view))
+    badInput("program: ", who, " takes a send of operand 0 and a receive of operand 1");
+  uint32_t positions = p.numPositions();
+  for (const Peer &peer : peers) {
+    if (peer.view >= p.views_.size())
+      badInput("program: ", who, " names view ", peer.view, " of ", p.views_.size());
+    if (p.views_[peer.view].elements > INT_MAX)
+      badInput("program: ", who, " must take at most ", INT_MAX, " elements, got: ",
+               p.views_[peer.view].elements);
+    if (peer.firstPosition > p.indices_.size() ||
+        positions > p.indices_.size() - peer.firstPosition)
+      badInput("program: the positions of ", who, " must lie inside ", p.indices_.size(),
+               " indices, got: ", positions, " at ", peer.firstPosition);
+    for (uint32_t position = 0; position < positions; ++position) {
+      uint32_t other = p.peerOf(peer, position);
+      if (other != kNone && other >= positions)
+        badInput("program: ", who, " names mesh position ", other, " of ", positions);
+    }
+  }
+  for (const Peer &receive : peers)
+    for (const Peer &other : peers)
+      if (&receive != &other && !receive.isSend && overlap(receive.view, other.view))
+        badInput("program: a receive of ", who, " must not share storage with another message");
+  if (!permute)
+    return;
+  // The two lists say the same thing twice; a receive without its send would never end.
+  if (p.views_[operands[0]].elements != p.views_[operands[1]].elements ||
+      p.views_[operands[0]].dtype != p.views_[operands[1]].dtype)
+    badInput("program: ", who, " must keep type and size");
+  for (uint32_t position = 0; position < positions; ++position) {
+    uint32_t to = p.peerOf(peers[0], position), from = p.peerOf(peers[1], position);
+    if ((to != kNone && p.peerOf(peers[1], to) != position) ||
+        (from != kNone && p.peerOf(peers[0], from) != position))
+      badInput("program: ", who, " must pair each send with its receive, got none for mesh ",
+               "position ", position);
+  }
+}
+
+void ProgramChecker::checkGemm(const std::string &who, const Instr &instr) const {
+  auto operands = p.operands(instr);
+  auto params = p.params(instr);
+  if (operands.size() != 3 || params.size() != kGemmNumParams)
+    badInput("program: ", who, " takes 3 operands and ", uint32_t(kGemmNumParams),
+             " parameters, got: ", operands.size(), " and ", params.size());
+  for (uint32_t i : {kGemmM, kGemmN, kGemmK, kGemmBatch, kGemmLdA, kGemmLdB, kGemmLdC})
+    if (params[i] < 1 || params[i] > INT_MAX)
+      badInput("program: parameter ", i, " of ", who, " must be 1 to ", INT_MAX, ", got: ",
+               params[i]);
+  for (uint32_t i : {kGemmTransA, kGemmTransB, kGemmAccumulate})
+    if (params[i] < 0 || params[i] > 1)
+      badInput("program: parameter ", i, " of ", who, " must be 0 or 1, got: ", params[i]);
+
+  int64_t m = params[kGemmM], n = params[kGemmN], k = params[kGemmK];
+  auto matrix = [&](const char *what, uint32_t view, int64_t rows, int64_t columns, int64_t ld,
+                    int64_t stride) {
+    if (ld < columns)
+      badInput("program: ld of ", what, " of ", who, " must be at least ", columns, ", got: ", ld);
+    uint64_t elements = p.views_[view].elements, batches = 0;
+    if (stride < 0 ||
+        !multiplyFits(uint64_t(stride), uint64_t(params[kGemmBatch] - 1), elements, batches) ||
+        batches + uint64_t(rows - 1) * uint64_t(ld) + uint64_t(columns) > elements)
+      badInput("program: ", what, " of ", who, " must lie inside its view of ", elements,
+               " elements, got: ", params[kGemmBatch], " x ", rows, " x ", columns, ", ld ", ld,
+               ", stride ", stride);
+  };
+  bool ta = params[kGemmTransA], tb = params[kGemmTransB];
+  matrix("A", operands[0], ta ? k : m, ta ? m : k, params[kGemmLdA], params[kGemmStrideA]);
+  matrix("B", operands[1], tb ? n : k, tb ? k : n, params[kGemmLdB], params[kGemmStrideB]);
+  matrix("C", operands[2], m, n, params[kGemmLdC], params[kGemmStrideC]);
+  if (params[kGemmBatch] > 1 &&
+      params[kGemmStrideC] < (m - 1) * params[kGemmLdC] + n)
+    badInput("program: the batches of C of ", who, " must be apart, got: stride ",
+             params[kGemmStrideC]);
+  if (overlap(operands[0], operands[2]) || overlap(operands[1], operands[2]))
+    badInput("program: C of ", who, " must not share storage with A or B");
+
+  DType in = p.views_[operands[0]].dtype, out = p.views_[operands[2]].dtype;
+  bool known = (in == DType::F32 && out == DType::F32) || (in == DType::F64 && out == DType::F64) ||
+               (in == DType::BF16 && (out == DType::F32 || out == DType::BF16));
+  if (!known || p.views_[operands[1]].dtype != in || params[kGemmDTypeIn] != int64_t(in) ||
+      params[kGemmDTypeOut] != int64_t(out))
+    badInput("program: ", who, " must be f32, f64, or bf16 to f32 or bf16, as its views say, got: ",
+             dtypeName(in), " x ", dtypeName(p.views_[operands[1]].dtype), " to ", dtypeName(out),
+             ", parameters ", params[kGemmDTypeIn], " and ", params[kGemmDTypeOut]);
+}
+
+} // namespace shoal::rt

@@ -1,0 +1,40 @@
+// The rules a rank program must keep before anything of it runs. A program is data from
+// a file, so nothing in it is believed: this is the runtime's twin of `exec-verify`.
+#ifndef SHOAL_RT_CORE_PROGRAM_CHECK_H
+#define SHOAL_RT_CORE_PROGRAM_CHECK_H
+
+#include "core/program.h"
+
+namespace shoal::rt {
+
+class ProgramChecker {
+public:
+  explicit ProgramChecker(const Program &program) : p(program) {}
+  void check() const;
+
+private:
+  void checkHeader() const;
+  void checkStr(const char *what, uint64_t number, Str s) const;
+  void checkAxisList(const char *what, uint64_t number, uint32_t first, uint32_t count) const;
+  void checkMesh() const;
+  void checkDims(const std::string &who, uint32_t first, uint32_t count, uint32_t view,
+                 int32_t batchDim) const;
+  void checkViews() const;
+  void checkArgs() const;
+  void checkPersistentArgsApart() const;
+  void checkResults() const;
+  void checkInstrs() const;
+  void checkOrder() const;
+  void checkCollective(const std::string &who, const Instr &instr) const;
+  void checkPeers(const std::string &who, const Instr &instr) const;
+  void checkGemm(const std::string &who, const Instr &instr) const;
+
+  bool overlap(uint32_t viewA, uint32_t viewB) const;
+  bool sameRange(uint32_t viewA, uint32_t viewB) const;
+
+  const Program &p;
+};
+
+} // namespace shoal::rt
+
+#endif // SHOAL_RT_CORE_PROGRAM_CHECK_H

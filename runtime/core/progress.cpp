@@ -1,0 +1,113 @@
+// Progress line, log lines and metrics.
+#include "core/progress.h"
+#include "core/error.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+
+#include <nlohmann/json.hpp>
+
+namespace shoal::rt {
+namespace {
+
+constexpr double kRedrawSeconds = 0.1;
+
+std::string duration(double seconds) {
+  uint64_t whole = uint64_t(std::min(std::max(seconds, 0.0), 1e9));
+  char text[48];
+  if (whole >= 3600)
+    std::snprintf(text, sizeof text, "%llu:%02u:%02u", (unsigned long long)whole / 3600,
+                  unsigned(whole / 60 % 60), unsigned(whole % 60));
+  else
+    std::snprintf(text, sizeof text, "%u:%02u", unsigned(whole / 60), unsigned(whole % 60));
+  return text;
+}
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", value);
+  return text;
+}
+
+} // namespace
+
+Progress::Progress(uint64_t totalSteps, uint64_t totalEpochs, uint64_t logEvery, bool terminal,
+                   const std::string &metricsPath)
+    : totalSteps_(totalSteps), totalEpochs_(totalEpochs), logEvery_(logEvery),
+      terminal_(terminal), metricsPath_(metricsPath) {
+  if (metricsPath.empty())
+    return;
+  metrics_ = std::fopen(metricsPath.c_str(), "we");
+  if (!metrics_)
+    badInput(metricsPath, ": cannot be written: ", std::strerror(errno));
+  std::setvbuf(metrics_, nullptr, _IOLBF, 0); // whoever follows the file sees whole lines
+}
+
+Progress::~Progress() {
+  if (metrics_)
+    std::fclose(metrics_);
+}
+
+void Progress::start() { begin_ = std::chrono::steady_clock::now(); }
+
+double Progress::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+}
+
+void Progress::writeMetrics(const StepRecord &record) {
+  // JSON has no NaN or infinity; they are written as null.
+  nlohmann::ordered_json line{{"step", record.step}, {"epoch", record.epoch}};
+  if (record.loss)
+    line["loss"] = *record.loss;
+  for (const auto &[name, value] : record.metrics)
+    line[name] = value;
+  line["wall_s"] = std::round(seconds() * 1e6) / 1e6;
+  std::fprintf(metrics_, "%s\n", line.dump().c_str());
+}
+
+void Progress::step(const StepRecord &record) {
+  rows_ += record.rows;
+  if (metrics_)
+    writeMetrics(record);
+  bool last = record.step == totalSteps_;
+  bool due = record.step % logEvery_ == 0 || record.step == 1 || last;
+  double now = 0;
+  if (terminal_) {
+    now = seconds();
+    due = last || now - lastDrawn_ >= kRedrawSeconds;
+  }
+  if (!due)
+    return;
+  now = seconds();
+  std::string line = cat("step ", record.step, "/", totalSteps_);
+  if (record.epoch != 0)
+    line += cat("  epoch ", record.epoch, "/", totalEpochs_);
+  if (record.loss)
+    line += "  loss " + number(*record.loss);
+  for (const auto &[name, value] : record.metrics)
+    line += "  " + name + " " + number(value);
+  if (rows_ != 0 && now > 0)
+    line += "  " + number(std::round(double(rows_) / now)) + " rows/s";
+  if (!terminal_) {
+    std::printf("%s\n", line.c_str());
+    std::fflush(stdout);
+    return;
+  }
+  line += "  ETA " + duration(now / double(record.step) * double(totalSteps_ - record.step));
+  std::fprintf(stderr, "\r\x1b[K%s%s", line.c_str(), last ? "\n" : "");
+  std::fflush(stderr);
+  lastDrawn_ = now;
+}
+
+void Progress::finish() {
+  if (!metrics_)
+    return;
+  bool failed = std::ferror(metrics_) != 0;
+  failed |= std::fclose(metrics_) != 0;
+  metrics_ = nullptr;
+  if (failed)
+    workFailed(metricsPath_, ": write failed");
+}
+
+} // namespace shoal::rt

@@ -1,0 +1,52 @@
+// What a run tells while it runs: a line that rewrites itself on a terminal, plain lines
+// elsewhere, and the metrics file. Only rank 0 has one.
+#ifndef SHOAL_RT_CORE_PROGRESS_H
+#define SHOAL_RT_CORE_PROGRESS_H
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace shoal::rt {
+
+struct StepRecord {
+  uint64_t step = 0;  // from 1
+  uint64_t epoch = 0; // from 1
+  uint64_t rows = 0;  // real rows of its batch
+  std::optional<double> loss;
+  std::vector<std::pair<std::string, double>> metrics;
+};
+
+class Progress {
+public:
+  // `metricsPath` may be empty. Exit 2 when it cannot be written.
+  Progress(uint64_t totalSteps, uint64_t totalEpochs, uint64_t logEvery, bool terminal,
+           const std::string &metricsPath);
+  ~Progress();
+  Progress(const Progress &) = delete;
+  Progress &operator=(const Progress &) = delete;
+
+  void start();
+  void step(const StepRecord &record);
+  void finish(); // exit 1 when the metrics file is incomplete
+
+private:
+  double seconds() const;
+  void writeMetrics(const StepRecord &record);
+
+  uint64_t totalSteps_, totalEpochs_, logEvery_;
+  bool terminal_;
+  std::string metricsPath_;
+  std::FILE *metrics_ = nullptr;
+  std::chrono::steady_clock::time_point begin_;
+  double lastDrawn_ = -1;
+  uint64_t rows_ = 0;
+};
+
+} // namespace shoal::rt
+
+#endif // SHOAL_RT_CORE_PROGRESS_H

@@ -1,0 +1,319 @@
+// A run: load, check the command line, prepare memory and data, step, write results.
+#include "core/run.h"
+#include "core/arena.h"
+#include "core/dataset.h"
+#include "core/executor.h"
+#include "core/options.h"
+#include "core/parameters.h"
+#include "core/payload.h"
+#include "core/progress.h"
+#include "shoal-rt/report.h"
+#include "shoal-rt/traffic.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
+
+namespace shoal::rt {
+namespace {
+
+// An output file that grows batch by batch, on every rank; the file is rank 0's.
+struct Output {
+  const Result *result;
+  std::string path;
+  std::unique_ptr<OutputFile> file;
+  uint64_t dataStart = 0;
+};
+
+// mpirun hands its ranks pipes, so the launcher says whether a person is watching.
+bool onTerminal() {
+  const char *launcher = std::getenv("SHOAL_TERMINAL");
+  return launcher ? std::string_view(launcher) == "1" : isatty(STDERR_FILENO) == 1;
+}
+
+class Run {
+public:
+  Run(World &world, LoadedPayload &payload, const Options &options)
+      : world_(world), program_(*payload.program), payload_(payload), options_(options),
+        position_(program_.positionOfRank(uint32_t(world.rank()))),
+        training_(program_.header().mode == Mode::Train) {}
+
+  void prepare(); // local: errors are agreed on by the caller
+  void execute(); // collective
+
+private:
+  void planSteps();
+  void openOutputs();
+  void step(uint64_t index);
+  void onProbe(uint32_t index, StepRecord &record, bool firstStep);
+  void writeOutputs(uint64_t batch, uint64_t valid);
+  void writeGrads();
+  void writeParams();
+  void writeReport();
+  const char *local(uint32_t view) const { return arena_->base() + program_.views()[view].offset; }
+
+  World &world_;
+  const Program &program_;
+  LoadedPayload &payload_;
+  const Options &options_;
+  uint32_t position_;
+  bool training_;
+  uint64_t totalSteps_ = 0, totalEpochs_ = 0;
+
+  std::unique_ptr<Dataset> dataset_;
+  std::unique_ptr<Arena> arena_;
+  std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<Progress> progress_;
+  std::vector<Output> outputs_;
+  std::unique_ptr<OutputFile> paramsFile_, gradsFile_, reportFile_;
+  std::map<uint32_t, std::vector<char>> held_; // results copied at their probe
+};
+
+void Run::planSteps() {
+  if (!dataset_->batched()) {
+    totalSteps_ = options_.steps.value_or(1);
+    return;
+  }
+  uint64_t perEpoch = dataset_->batchesPerEpoch();
+  if (options_.steps) {
+    totalSteps_ = *options_.steps;
+    if (perEpoch == 0 && totalSteps_ != 0)
+      badInput("--steps ", totalSteps_, " needs data, but the input files have 0 rows");
+    totalEpochs_ = perEpoch == 0 ? 0 : (totalSteps_ + perEpoch - 1) / perEpoch;
+    return;
+  }
+  totalEpochs_ = options_.epochs.value_or(1);
+  if (__builtin_mul_overflow(totalEpochs_, perEpoch, &totalSteps_))
+    badInput("--epochs ", totalEpochs_, " of ", perEpoch, " batches do not fit 64 bits");
+}
+
+void Run::openOutputs() {
+  for (const auto &[name, path] : options_.outputs)
+    for (const Result &result : program_.results()) {
+      if (result.kind != ResultKind::Output || program_.str(result.name) != name)
+        continue;
+      if (result.batchDim < 0 && totalSteps_ != 1)
+        badInput("--output ", name, " has no rows, and the data make ", totalSteps_,
+                 " batches, expected: 1");
+      outputs_.push_back({&result, path, nullptr, 0});
+      std::vector<uint64_t> shape;
+      for (const Dim &dim : program_.dims(result))
+        shape.push_back(dim.global);
+      if (result.batchDim >= 0)
+        shape[size_t(result.batchDim)] = dataset_->rows();
+      DType type = program_.views()[result.view].dtype;
+      if (type == DType::BF16)
+        badInput("--output ", name, " is bf16, which .npy files lack; cast it to f32");
+      std::string header = npyHeader(fileTypeOf(type), shape);
+      outputs_.back().dataStart = header.size();
+      if (world_.rank() != 0)
+        continue;
+      outputs_.back().file = std::make_unique<OutputFile>(path);
+      outputs_.back().file->write(header.data(), header.size(), 0);
+    }
+  if (world_.rank() != 0)
+    return;
+  auto open = [](const std::string &path) {
+    return path.empty() ? nullptr : std::make_unique<OutputFile>(path);
+  };
+  paramsFile_ = open(options_.dumpParams);
+  gradsFile_ = open(options_.dumpGrads);
+  reportFile_ = open(options_.report);
+  progress_ = std::make_unique<Progress>(totalSteps_, totalEpochs_, options_.logEvery,
+                                         onTerminal() && !options_.noProgress, options_.metrics);
+}
+
+void Run::prepare() {
+  dataset_ = std::make_unique<Dataset>(program_, position_, options_.data);
+  if (options_.shuffle)
+    dataset_->shuffle(options_.seed);
+  planSteps();
+  if (!options_.dumpGrads.empty() && totalSteps_ == 0)
+    badInput("--dump-grads needs at least 1 step, got: 0");
+  if (!options_.report.empty() && totalSteps_ == 0)
+    badInput("--report counts per step and needs at least 1, got: 0");
+  std::unique_ptr<SafetensorsFile> file;
+  if (!options_.load.empty())
+    file = std::make_unique<SafetensorsFile>(options_.load);
+  arena_ = std::make_unique<Arena>(program_.header().arenaBytes);
+  std::vector<std::string> unused =
+      initializeArguments(program_, position_, options_.seed, file.get(), arena_->base());
+  openOutputs();
+  if (!unused.empty() && world_.rank() == 0)
+    std::fprintf(stderr, "note: %s holds %zu tensors that this program has no use for: %s%s\n",
+                 options_.load.c_str(), unused.size(), unused[0].c_str(),
+                 unused.size() > 1 ? ", ..." : "");
+  setHostThreads(options_.threads);
+}
+
+void Run::onProbe(uint32_t index, StepRecord &record, bool firstStep) {
+  const Result &result = program_.results()[index];
+  const View &view = program_.views()[result.view];
+  const char *at = local(result.view);
+  auto hold = [&] { held_[index].assign(at, at + view.elements * elementBytes(view.dtype)); };
+  switch (result.kind) {
+  case ResultKind::Loss:
+    record.loss = loadElement(at, view.dtype, 0);
+    break;
+  case ResultKind::Metric:
+    record.metrics.emplace_back(program_.str(result.name), loadElement(at, view.dtype, 0));
+    break;
+  case ResultKind::Output:
+    if (!outputs_.empty())
+      hold();
+    break;
+  case ResultKind::Grad:
+    if (firstStep && !options_.dumpGrads.empty())
+      hold();
+    break;
+  }
+}
+
+void Run::step(uint64_t index) {
+  uint64_t perEpoch = dataset_->batched() ? dataset_->batchesPerEpoch() : totalSteps_;
+  StepRecord record;
+  record.step = index + 1;
+  record.epoch = dataset_->batched() ? index / perEpoch + 1 : 0;
+  record.rows = dataset_->fill(index / perEpoch, index % perEpoch, arena_->base());
+  executor_->step([&](uint32_t result) { onProbe(result, record, index == 0); });
+  if (!outputs_.empty())
+    writeOutputs(index, record.rows);
+  if (index == 0 && !options_.dumpGrads.empty())
+    writeGrads();
+  if (progress_)
+    progress_->step(record);
+}
+
+void Run::writeOutputs(uint64_t batch, uint64_t valid) {
+  for (Output &output : outputs_) {
+    const Result &result = *output.result;
+    uint32_t index = uint32_t(output.result - program_.results().data());
+    uint64_t size = elementBytes(program_.views()[result.view].dtype);
+    auto take = [&](Box box, const char *data) {
+      if (result.batchDim >= 0) { // the batch's box becomes a box of the file
+        BoxDim &rows = box.dims[size_t(result.batchDim)];
+        rows.valid = valid > rows.start ? std::min(rows.local, valid - rows.start) : 0;
+        rows.start += batch * dataset_->batchRows();
+        rows.global = dataset_->rows();
+      }
+      box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
+        output.file->write(data + local * size, count * size, output.dataStart + global * size);
+      });
+    };
+    world_.gatherBoxes(program_, program_.dims(result), size, position_, held_[index].data(), take);
+  }
+}
+
+void Run::writeGrads() {
+  std::vector<DumpTensor> tensors;
+  for (uint32_t i = 0; i < program_.results().size(); ++i) {
+    const Result &result = program_.results()[i];
+    if (result.kind == ResultKind::Grad)
+      tensors.push_back({std::string(program_.str(result.name)), program_.dims(result),
+                         program_.views()[result.view].dtype, held_[i].data()});
+  }
+  dumpTensors(world_, program_, position_, tensors, gradsFile_.get());
+  held_.clear();
+}
+
+void Run::writeParams() {
+  std::vector<DumpTensor> tensors;
+  for (const Arg &arg : program_.args())
+    if (arg.kind == ArgKind::Param)
+      tensors.push_back({std::string(program_.str(arg.name)), program_.dims(arg),
+                         program_.views()[arg.view].dtype, local(arg.view)});
+  dumpTensors(world_, program_, position_, tensors, paramsFile_.get());
+}
+
+void Run::writeReport() {
+  const Header &header = program_.header();
+  RankReport mine;
+  mine.rank = uint64_t(world_.rank());
+  Report report;
+  report.program = program_.name();
+  for (uint32_t axis = 0; axis < program_.axes().size(); ++axis) {
+    std::string name(program_.str(program_.axes()[axis].name));
+    report.axes.emplace_back(name, program_.axes()[axis].size);
+    mine.coords.emplace_back(name, program_.coordinate(position_, axis));
+  }
+  mine.bytes = {header.paramBytes,      header.gradBytes,      header.optimizerBytes,
+                header.activationBytes, header.workspaceBytes, arena_->size()};
+  fabric_->report(totalSteps_, mine);
+  std::vector<std::string> texts = world_.gather(toJson(mine).dump());
+  if (!reportFile_)
+    return;
+  ReportJson json = toJson(report);
+  for (const std::string &text : texts)
+    json["ranks"].push_back(ReportJson::parse(text));
+  reportFile_->append(json.dump(2) + "\n");
+  reportFile_->commit();
+}
+
+void Run::execute() {
+  fabric_ = std::make_unique<Fabric>(program_, position_, arena_->base());
+  executor_ = std::make_unique<Executor>(program_, position_, payload_.kernels, arena_->base(),
+                                         *fabric_, world_.crowded());
+  if (progress_)
+    progress_->start();
+  for (uint64_t index = 0; index < totalSteps_; ++index)
+    step(index);
+  if (progress_)
+    progress_->finish();
+  for (Output &output : outputs_)
+    if (output.file)
+      output.file->commit();
+  if (!options_.dumpParams.empty())
+    writeParams();
+  if (!options_.report.empty())
+    writeReport();
+}
+
+} // namespace
+
+int runExecutable(World &world, int argc, const char *const *argv) {
+  LoadedPayload payload;
+  Options options;
+  std::string note;
+  std::optional<Error> error;
+  try {
+    payload = loadPayload("/proc/self/exe", note);
+    const Program &program = *payload.program;
+    options = parseOptions(argc, argv, program);
+    if (!options.text && uint32_t(world.size()) != program.numPositions())
+      badInput("this program runs on ", program.numPositions(), " ranks (", meshText(program),
+               "), got: ", world.size(), "; start it with: shoal-run -n ",
+               program.numPositions(), " ", argv[0]);
+  } catch (const Error &caught) {
+    error = caught;
+  }
+  if (int code = world.agree(error))
+    return code;
+  if (!note.empty() && world.rank() == 0)
+    std::fprintf(stderr, "note: %s\n", note.c_str());
+  if (options.text) {
+    if (world.rank() == 0)
+      std::fputs(options.text->c_str(), stdout);
+    return 0;
+  }
+
+  Run run(world, payload, options);
+  try {
+    run.prepare();
+  } catch (const Error &caught) {
+    error = caught;
+  }
+  if (int code = world.agree(error))
+    return code;
+  try {
+    run.execute();
+  } catch (const Error &caught) {
+    world.abort(caught);
+  } catch (const std::exception &caught) {
+    world.abort(Error(kExitWorkFailed, caught.what()));
+  }
+  return 0;
+}
+
+} // namespace shoal::rt

@@ -1,0 +1,47 @@
+// Matrix products on the host, by oneDNN (f32, bf16) or a BLAS (f64). What depends on the
+// shape alone is made once and shared; a call is bound to its buffers once, and then run.
+#ifndef SHOAL_RT_HOST_GEMM_H
+#define SHOAL_RT_HOST_GEMM_H
+
+#include "shoal-rt/program.h"
+
+#include <array>
+#include <map>
+#include <memory>
+#include <span>
+
+namespace shoal::rt {
+
+// A product with its three buffers.
+class GemmCall {
+public:
+  virtual ~GemmCall() = default;
+  virtual void run() = 0;
+};
+
+// A product of one shape, see GemmParam.
+class Gemm {
+public:
+  virtual ~Gemm() = default;
+  virtual std::unique_ptr<GemmCall> bind(const void *a, const void *b, void *c) = 0;
+};
+
+class GemmCache {
+public:
+  // `params` holds kGemmNumParams numbers and is already checked. Throws exit 1 when the
+  // library cannot do it.
+  Gemm &get(std::span<const int64_t> params);
+
+private:
+  std::map<std::array<int64_t, kGemmNumParams>, std::unique_ptr<Gemm>> made_;
+};
+
+std::unique_ptr<Gemm> makeOneDnnGemm(std::span<const int64_t> params); // f32, bf16
+std::unique_ptr<Gemm> makeBlasGemm(std::span<const int64_t> params);   // f64
+
+// Threads that kernels of both libraries use in this process.
+void setHostThreads(int threads);
+
+} // namespace shoal::rt
+
+#endif // SHOAL_RT_HOST_GEMM_H

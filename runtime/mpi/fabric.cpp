@@ -1,0 +1,211 @@
+// Communication rows as non-blocking MPI calls.
+#include "mpi/fabric.h"
+#include "core/error.h"
+#include "shoal-rt/traffic.h"
+
+#include <cstring>
+
+namespace shoal::rt {
+
+// Messages between two ranks match in the order in which a stream issues them.
+static constexpr int kTag = 1;
+
+Fabric::Fabric(const Program &program, uint32_t position, char *arena)
+    : program_(program), position_(position), arena_(arena),
+      channelOf_(program.instrs().size(), nullptr), traffic_(program.instrs().size()) {
+  for (uint32_t row = 0; row < program.instrs().size(); ++row) {
+    const Instr &instr = program.instrs()[row];
+    if (!isCommunication(instr.op))
+      continue;
+    bool peers = instr.op == Opcode::Permute || instr.op == Opcode::PointToPoint;
+    std::pair key(peers ? kNone : instr.a, instr.stream);
+    auto at = channels_.find(key);
+    if (at == channels_.end())
+      at = channels_.emplace(key, makeChannel(key.first, key.second)).first;
+    channelOf_[row] = &at->second;
+  }
+}
+
+Fabric::~Fabric() {
+  for (auto &[key, channel] : channels_)
+    MPI_Comm_free(&channel.comm);
+}
+
+Fabric::Channel Fabric::makeChannel(uint32_t group, uint32_t stream) const {
+  Channel channel;
+  std::string name = "shoal stream " + std::to_string(stream) + " {";
+  if (group == kNone) { // point to point: ranked by mesh position
+    MPI_Comm_split(MPI_COMM_WORLD, 0, int(position_), &channel.comm);
+    name += "*";
+  } else {
+    std::span<const uint32_t> axes = program_.axesOf(program_.groups()[group]);
+    std::vector<uint32_t> others;
+    for (uint32_t axis = 0; axis < program_.axes().size(); ++axis) {
+      bool inGroup = false;
+      for (uint32_t member : axes)
+        inGroup |= member == axis;
+      if (!inGroup)
+        others.push_back(axis);
+    }
+    for (uint32_t axis : axes)
+      name += (name.back() == '{' ? "" : ",") + std::string(program_.str(program_.axes()[axis].name));
+    MPI_Comm_split(MPI_COMM_WORLD, int(program_.linear(position_, others)),
+                   int(program_.linear(position_, axes)), &channel.comm);
+  }
+  if (channel.comm == MPI_COMM_NULL)
+    workFailed("MPI cannot make the communicator '", name, "}'");
+  // The name lets MPI tools tell the program's traffic from the runtime's own.
+  MPI_Comm_set_name(channel.comm, (name + "}").c_str());
+  MPI_Comm_set_errhandler(channel.comm, MPI_ERRORS_RETURN);
+  MPI_Comm_size(channel.comm, &channel.size);
+  MPI_Comm_rank(channel.comm, &channel.rank);
+  return channel;
+}
+
+void Fabric::check(uint32_t row, int status) const {
+  if (status == MPI_SUCCESS)
+    return;
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(status, text, &length);
+  const Instr &instr = program_.instrs()[row];
+  workFailed(opcodeName(instr.op), " '", program_.str(instr.name), "' (row ", row, "): ",
+             std::string(text, size_t(length)));
+}
+
+void Fabric::count(uint32_t row, const Channel &channel, uint64_t root, uint64_t elements,
+                   MPI_Datatype type) {
+  int bytes = 0;
+  MPI_Type_size(type, &bytes);
+  traffic_[row].calls += 1;
+  traffic_[row].bytes += sentBytes(program_.instrs()[row].op, uint64_t(channel.size),
+                                   uint64_t(channel.rank), root, elements, uint64_t(bytes));
+}
+
+void Fabric::start(uint32_t row, Pending &pending) {
+  const Instr &instr = program_.instrs()[row];
+  pending.clear();
+  if (instr.op == Opcode::Permute || instr.op == Opcode::PointToPoint)
+    startPeers(row, instr, pending);
+  else
+    startCollective(row, instr, pending);
+}
+
+void Fabric::startCollective(uint32_t row, const Instr &instr, Pending &pending) {
+  const Channel &channel = *channelOf_[row];
+  MPI_Comm comm = channel.comm;
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (instr.op == Opcode::Barrier) {
+    check(row, MPI_Ibarrier(comm, &request));
+    count(row, channel, 0, 0, MPI_BYTE);
+    pending.push_back(request);
+    return;
+  }
+  std::span<const uint32_t> operands = program_.operands(instr);
+  const View &inView = program_.views()[operands[0]], &outView = program_.views()[operands[1]];
+  void *in = address(operands[0]), *out = address(operands[1]);
+  int inCount = int(inView.elements), outCount = int(outView.elements);
+  MPI_Datatype type = mpiType(inView.dtype);
+  int root = program_.params(instr).empty() ? 0 : int(program_.params(instr)[0]);
+  bool isRoot = root == channel.rank;
+  uint64_t full = uint64_t(inCount); // elements of the full buffer, see sentBytes()
+
+  switch (instr.op) {
+  case Opcode::AllReduce:
+    check(row, MPI_Iallreduce(in == out ? MPI_IN_PLACE : in, out, inCount, type,
+                              ops_.get(inView.dtype, Reduction(instr.b)), comm, &request));
+    break;
+  case Opcode::AllGather:
+    check(row, MPI_Iallgather(in, inCount, type, out, inCount, type, comm, &request));
+    full = uint64_t(inCount) * uint64_t(channel.size);
+    break;
+  case Opcode::ReduceScatter:
+    check(row, MPI_Ireduce_scatter_block(in, out, outCount, type,
+                                         ops_.get(inView.dtype, Reduction(instr.b)), comm,
+                                         &request));
+    full = uint64_t(outCount) * uint64_t(channel.size);
+    break;
+  case Opcode::AllToAll:
+    check(row, MPI_Ialltoall(in, inCount / channel.size, type, out, inCount / channel.size, type,
+                             comm, &request));
+    break;
+  case Opcode::Broadcast:
+    if (isRoot && in != out)
+      std::memcpy(out, in, outView.elements * elementBytes(outView.dtype));
+    check(row, MPI_Ibcast(out, outCount, type, root, comm, &request));
+    break;
+  case Opcode::Scatter:
+    check(row, MPI_Iscatter(in, outCount, type, out, outCount, type, root, comm, &request));
+    full = uint64_t(outCount) * uint64_t(channel.size);
+    break;
+  case Opcode::Gather:
+    if (!isRoot)
+      std::memset(out, 0, outView.elements * elementBytes(outView.dtype));
+    check(row, MPI_Igather(in, inCount, type, out, inCount, type, root, comm, &request));
+    full = uint64_t(inCount) * uint64_t(channel.size);
+    break;
+  default:
+    workFailed("row ", row, " is no collective");
+  }
+  count(row, channel, uint64_t(root), full, type);
+  pending.push_back(request);
+}
+
+void Fabric::startPeers(uint32_t row, const Instr &instr, Pending &pending) {
+  const Channel &channel = *channelOf_[row];
+  // Receives first, so that arriving messages find their place.
+  for (bool sends : {false, true})
+    for (const Peer &peer : program_.peers(instr)) {
+      if (bool(peer.isSend) != sends)
+        continue;
+      const View &view = program_.views()[peer.view];
+      MPI_Datatype type = mpiType(view.dtype);
+      uint32_t other = program_.peerOf(peer, position_);
+      if (other == kNone) {
+        if (!sends && instr.op == Opcode::Permute)
+          std::memset(address(peer.view), 0, view.elements * elementBytes(view.dtype));
+        continue;
+      }
+      MPI_Request request = MPI_REQUEST_NULL;
+      if (sends) {
+        check(row, MPI_Isend(address(peer.view), int(view.elements), type, int(other), kTag,
+                             channel.comm, &request));
+        bool leaves = other != uint32_t(channel.rank);
+        traffic_[row].bytes += sentBytes(instr.op, leaves ? 2 : 1, 0, 0, view.elements,
+                                         elementBytes(view.dtype));
+        if (instr.op == Opcode::PointToPoint)
+          traffic_[row].calls += 1;
+      } else {
+        check(row, MPI_Irecv(address(peer.view), int(view.elements), type, int(other), kTag,
+                             channel.comm, &request));
+      }
+      pending.push_back(request);
+    }
+  if (instr.op == Opcode::Permute)
+    traffic_[row].calls += 1;
+}
+
+bool Fabric::test(uint32_t row, Pending &pending) {
+  int done = 0;
+  check(row, MPI_Testall(int(pending.size()), pending.data(), &done, MPI_STATUSES_IGNORE));
+  return done != 0;
+}
+
+void Fabric::report(uint64_t steps, RankReport &to) const {
+  for (uint32_t row = 0; row < traffic_.size(); ++row) {
+    const Instr &instr = program_.instrs()[row];
+    const Traffic &traffic = traffic_[row];
+    if (!isCommunication(instr.op) || traffic.calls == 0)
+      continue;
+    if (traffic.calls % steps != 0 || traffic.bytes % steps != 0)
+      workFailed(opcodeName(instr.op), " '", program_.str(instr.name), "' was called ",
+                 traffic.calls, " times in ", steps, " steps and cannot be reported per step");
+    std::vector<std::string> axes;
+    if (instr.a != kNone)
+      for (uint32_t axis : program_.axesOf(program_.groups()[instr.a]))
+        axes.emplace_back(program_.str(program_.axes()[axis].name));
+    to.addCollective(collectiveKind(instr.op), axes, traffic.calls / steps, traffic.bytes / steps);
+  }
+}
+
+} // namespace shoal::rt

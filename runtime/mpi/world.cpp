@@ -1,0 +1,128 @@
+// Start, end and agreement of the processes of a run.
+#include "mpi/world.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <sched.h>
+#include <unistd.h>
+
+#include <mpi.h>
+
+namespace shoal::rt {
+namespace {
+
+constexpr int kTag = 1;
+constexpr uint64_t kMessageBytes = 1 << 30; // MPI counts are ints
+
+// Cores that this process may use.
+int ownCores() {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) != 0)
+    return 1;
+  return CPU_COUNT(&set);
+}
+
+void printLine(const std::string &line) {
+  std::fprintf(stderr, "error: %s\n", line.c_str());
+  std::fflush(stderr);
+}
+
+} // namespace
+
+World::World(int *argc, char ***argv) {
+  int provided = MPI_THREAD_SINGLE;
+  if (MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
+    workFailed("MPI cannot be started");
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  if (provided < MPI_THREAD_SERIALIZED)
+    abort(Error(kExitWorkFailed, "this MPI must support MPI_THREAD_SERIALIZED"));
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+
+  MPI_Comm node;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  int neighbours = 1;
+  MPI_Comm_size(node, &neighbours);
+  MPI_Comm_free(&node);
+  crowded_ = ownCores() < 2 || sysconf(_SC_NPROCESSORS_ONLN) < 2 * long(neighbours);
+}
+
+World::~World() { MPI_Finalize(); }
+
+int World::agree(const std::optional<Error> &error) const {
+  int code = error ? error->code : 0, worst = 0;
+  MPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (worst == 0)
+    return 0;
+  std::vector<std::string> lines = gather(error ? error->what() : "");
+  // The same line everywhere is one error; else each is told with its rank.
+  bool same = std::all_of(lines.begin(), lines.end(),
+                          [&](const std::string &line) { return line == lines[0]; });
+  std::vector<std::string> told;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i].empty() || std::find(told.begin(), told.end(), lines[i]) != told.end())
+      continue;
+    told.push_back(lines[i]);
+    printLine(same ? lines[i] : cat("rank ", i, ": ", lines[i]));
+  }
+  return worst;
+}
+
+void World::abort(const Error &error) const {
+  printLine(size_ > 1 ? cat("rank ", rank_, ": ", error.what()) : error.what());
+  MPI_Abort(MPI_COMM_WORLD, error.code);
+  std::_Exit(error.code); // MPI_Abort may return in a run without a launcher
+}
+
+std::vector<std::string> World::gather(const std::string &text) const {
+  int length = int(text.size());
+  std::vector<int> lengths(rank_ == 0 ? size_ : 0), starts;
+  MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
+  int total = 0;
+  for (int one : lengths) {
+    starts.push_back(total);
+    total += one;
+  }
+  std::string all(size_t(total), '\0');
+  MPI_Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR,
+              0, MPI_COMM_WORLD);
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < lengths.size(); ++i)
+    texts.push_back(all.substr(size_t(starts[i]), size_t(lengths[i])));
+  return texts;
+}
+
+void World::gatherBoxes(const Program &program, std::span<const Dim> dims, uint64_t elementBytes,
+                        uint32_t position, const char *local, const TakeBox &take) const {
+  auto check = [](int status) {
+    if (status != MPI_SUCCESS)
+      workFailed("MPI cannot bring a tensor to rank 0");
+  };
+  if (rank_ != 0) {
+    if (!holdsFirstCopy(program, dims, position))
+      return;
+    uint64_t bytes = boxOf(program, dims, position).localElements() * elementBytes;
+    for (uint64_t at = 0; at < bytes; at += kMessageBytes)
+      check(MPI_Send(local + at, int(std::min(kMessageBytes, bytes - at)), MPI_BYTE, 0, kTag,
+                     MPI_COMM_WORLD));
+    return;
+  }
+  std::vector<char> received;
+  for (uint32_t other = 0; other < program.numPositions(); ++other) {
+    if (!holdsFirstCopy(program, dims, other))
+      continue;
+    Box box = boxOf(program, dims, other);
+    if (other == position) {
+      take(box, local);
+      continue;
+    }
+    uint64_t bytes = box.localElements() * elementBytes;
+    received.resize(bytes);
+    for (uint64_t at = 0; at < bytes; at += kMessageBytes)
+      check(MPI_Recv(received.data() + at, int(std::min(kMessageBytes, bytes - at)), MPI_BYTE,
+                     int(program.deviceIds()[other]), kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    take(box, received.data());
+  }
+}
+
+} // namespace shoal::rt
