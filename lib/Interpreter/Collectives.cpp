@@ -107,15 +107,6 @@ Results allToAll(dist::AllToAllOp op, Inputs in) {
   return results;
 }
 
-Results allSlice(dist::AllSliceOp op, Inputs in) {
-  SmallVector<Tensor> results;
-  for (size_t member = 0; member < in.size(); ++member) {
-    results.emplace_back(typeOf(op.getResult())); // zeros past the end
-    cut(results.back(), *in[member], op.getDim(), member);
-  }
-  return results;
-}
-
 Results scatter(dist::ScatterOp op, Inputs in) {
   SmallVector<Tensor> results;
   for (size_t member = 0; member < in.size(); ++member) {
@@ -140,6 +131,12 @@ template <typename PermuteOp> Results permute(PermuteOp op, Inputs in) {
 
 } // namespace
 
+Tensor evaluateAllSlice(dist::AllSliceOp op, const Tensor &input, int64_t member) {
+  Tensor result(typeOf(op.getResult())); // zeros past the end
+  cut(result, input, op.getDim(), member);
+  return result;
+}
+
 FailureOr<SmallVector<Tensor>> evaluateCollective(Operation *op, Inputs in) {
   return TypeSwitch<Operation *, Results>(op)
       .Case([&](dist::AllReduceOp op) { return forAll(in.size(), reduceAll(op.getKind(), in)); })
@@ -148,7 +145,6 @@ FailureOr<SmallVector<Tensor>> evaluateCollective(Operation *op, Inputs in) {
       })
       .Case([&](dist::ReduceScatterOp op) { return reduceScatter(op, in); })
       .Case([&](dist::AllToAllOp op) { return allToAll(op, in); })
-      .Case([&](dist::AllSliceOp op) { return allSlice(op, in); })
       .Case([&](dist::BroadcastOp op) { return forAll(in.size(), *in[op.getRoot()]); })
       .Case([&](dist::ScatterOp op) { return scatter(op, in); })
       .Case([&](dist::GatherOp op) { return gather(op, in); })

@@ -30,6 +30,14 @@ template <typename Visit> void forEachIndex(llvm::ArrayRef<int64_t> shape, Visit
   }
 }
 
+/// Number of elements; 1 for no dimensions.
+inline int64_t product(llvm::ArrayRef<int64_t> shape) {
+  int64_t count = 1;
+  for (int64_t size : shape)
+    count *= size;
+  return count;
+}
+
 /// Row-major position of an index.
 inline int64_t linearIndex(llvm::ArrayRef<int64_t> index, llvm::ArrayRef<int64_t> shape) {
   int64_t linear = 0;

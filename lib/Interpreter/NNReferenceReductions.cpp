@@ -19,7 +19,7 @@ Results matmul(nn::MatmulOp op, Operands in) {
     std::swap(m, k);
   if (op.getTransposeB())
     n = b.shape()[rankB - 2];
-  int64_t batches = a.size() / (m * k);
+  int64_t batches = product(a.shape().drop_back(2));
   bool sharedB = rankB == 2;
   for (int64_t batch = 0; batch < batches; ++batch) {
     const double *pa = a.f.data() + batch * m * k;
@@ -77,10 +77,8 @@ Results reduce(nn::ReduceOp op, Operands in) {
 
 Tensor logSoftmaxOver(const Tensor &x, int64_t dim) {
   Tensor result = x;
-  int64_t size = x.shape()[dim], inner = 1;
-  for (int64_t d = dim + 1; d < x.type.getRank(); ++d)
-    inner *= x.shape()[d];
-  for (int64_t outer = 0; outer < x.size() / (size * inner); ++outer)
+  int64_t size = x.shape()[dim], inner = product(x.shape().drop_front(dim + 1));
+  for (int64_t outer = 0; outer < product(x.shape().take_front(dim)); ++outer)
     for (int64_t i = 0; i < inner; ++i) {
       int64_t base = outer * size * inner + i;
       double max = -std::numeric_limits<double>::infinity();

@@ -1,4 +1,5 @@
 // What the losses and the optimizers' updates mean.
+#include "Indexing.h"
 #include "NNReference.h"
 
 #include <cmath>
@@ -36,7 +37,7 @@ double logSumExp(const double *row, int64_t size) {
 Results crossEntropy(nn::CrossEntropyOp op, Operands in) {
   const Tensor &logits = *in[0], &targets = *in[1];
   Tensor loss = resultOf(op);
-  int64_t classes = logits.shape().back(), rows = logits.size() / classes, counted = 0;
+  int64_t classes = logits.shape().back(), rows = product(logits.shape().drop_back()), counted = 0;
   for (int64_t r = 0; r < rows; ++r) {
     if (!targets.isFloat() && targets.i[r] == op.getIgnoreIndex())
       continue;
@@ -61,7 +62,7 @@ Results crossEntropyGrad(nn::CrossEntropyGradOp op, Operands in) {
   const Tensor &logits = *in[0], &targets = *in[1];
   double scale = in[2]->f[0];
   Tensor result = resultOf(op);
-  int64_t classes = logits.shape().back(), rows = logits.size() / classes;
+  int64_t classes = logits.shape().back(), rows = product(logits.shape().drop_back());
   for (int64_t r = 0; r < rows; ++r) {
     if (!targets.isFloat() && targets.i[r] == op.getIgnoreIndex())
       continue;

@@ -36,6 +36,9 @@ struct Ticket {
 mlir::FailureOr<llvm::SmallVector<Tensor>> evaluateCollective(mlir::Operation *op,
                                                               llvm::ArrayRef<TensorRef> inputs);
 
+/// The shard that a member keeps; local, nobody is waited for.
+Tensor evaluateAllSlice(dist::AllSliceOp op, const Tensor &input, int64_t member);
+
 /// "dist.send at file:3:5".
 std::string describe(mlir::Operation *op);
 

@@ -1,0 +1,50 @@
+// Arguments to run a function with: parameters and state as a run of the program starts them, random
+// inputs. All are functions of (seed, name, step, index), so one device and all ranks draw the same.
+#ifndef SHOAL_INTERPRETER_ARGUMENTS_H
+#define SHOAL_INTERPRETER_ARGUMENTS_H
+
+#include "shoal/Interpreter/Interpreter.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+namespace shoal::interp {
+
+struct ArgumentOptions {
+  uint64_t seed = 1;
+  /// Parameters that start constant (zeros, ones) get noise, so that a wrong factor on them shows.
+  bool perturb = false;
+  /// Odd steps have fewer valid rows than the batch.
+  bool shortBatches = false;
+};
+
+/// The function of that name; without a name the module's model, or its only function with a body.
+mlir::FailureOr<mlir::func::FuncOp> findFunction(mlir::ModuleOp module, llvm::StringRef name);
+
+/// The type of the whole tensor that an argument is, or is a piece of (`dist.global`).
+mlir::RankedTensorType wholeType(mlir::FunctionOpInterface func, unsigned index);
+
+/// The whole value of an argument at a step. Integer targets of a cross_entropy lie in the range of
+/// its classes, some are its ignore_index; float targets are probabilities.
+mlir::FailureOr<Tensor> makeArgument(mlir::FunctionOpInterface func, unsigned index, int64_t step,
+                                     const ArgumentOptions &options);
+
+/// Whether the argument is new in every step (inputs and valid rows), unlike parameters and state.
+bool isFreshEachStep(mlir::FunctionOpInterface func, unsigned index);
+
+/// The argument that a result replaces in the next step (`nn.updates`), if any; an error when the
+/// function has no argument of that name.
+mlir::FailureOr<std::optional<unsigned>> updatedArgument(mlir::FunctionOpInterface func,
+                                                         unsigned result);
+
+/// What a result is called in reports: "loss", the name of an output, metric, gradient or argument.
+llvm::StringRef resultName(mlir::FunctionOpInterface func, unsigned result);
+
+/// The arguments of every rank, cut from whole ones by `dist.global`; arguments without it are the
+/// same on every rank.
+mlir::FailureOr<std::vector<TensorList>> distribute(mlir::func::FuncOp func, dist::MeshAttr mesh,
+                                                    const TensorList &whole);
+
+} // namespace shoal::interp
+
+#endif // SHOAL_INTERPRETER_ARGUMENTS_H

@@ -1,0 +1,45 @@
+// The proof that a plan kept the meaning: a local program on all ranks against the global program on
+// one device. Used by `shoalc --verify-plan` and the pass `dist-verify-plan`.
+#ifndef SHOAL_INTERPRETER_VERIFYPLAN_H
+#define SHOAL_INTERPRETER_VERIFYPLAN_H
+
+#include "shoal/Interpreter/Interpreter.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <optional>
+#include <string>
+
+namespace shoal::interp {
+
+struct VerifyPlanOptions {
+  std::string function;    ///< by default the module's model, or its only function
+  uint64_t seed = 1;       ///< of parameters and inputs
+  unsigned steps = 3;      ///< state is fed back; odd steps have a short batch
+  Precision precision = Precision::F64;
+  double tolerance = 0.0;  ///< against a tensor's root mean square; 0: 1e-10 in F64, else 1e-4
+};
+
+/// The first value, in the order of the global program, that differs.
+struct PlanDifference {
+  mlir::Operation *local = nullptr;  ///< op of the local module (its function for a result)
+  mlir::Operation *global = nullptr; ///< op of the global module (its function for a result)
+  std::string message;               ///< one line: op, id, element, rank, both values, step
+};
+
+struct PlanReport {
+  std::optional<PlanDifference> difference; ///< none: the plan keeps the meaning
+  int64_t comparedValues = 0;               ///< global values found in the local program, per step
+};
+
+/// Runs both. Fails (after an error) when a program cannot be run or they do not belong together.
+mlir::FailureOr<PlanReport> verifyPlan(mlir::ModuleOp global, mlir::ModuleOp local,
+                                       const VerifyPlanOptions &options);
+
+/// The same; a difference is an error at the local op, with a note at the global one.
+mlir::LogicalResult checkPlan(mlir::ModuleOp global, mlir::ModuleOp local,
+                              const VerifyPlanOptions &options);
+
+} // namespace shoal::interp
+
+#endif // SHOAL_INTERPRETER_VERIFYPLAN_H

@@ -1,0 +1,241 @@
+// Arguments of a run: initial parameters and state, random inputs, and their shards.
+#include "shoal/Interpreter/Arguments.h"
+
+#include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
+
+#include "shoal-rt/random.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace shoal::interp {
+
+FailureOr<func::FuncOp> findFunction(ModuleOp module, StringRef name) {
+  if (!name.empty()) {
+    if (auto func = module.lookupSymbol<func::FuncOp>(name))
+      return func;
+    return module.emitError() << "the module has no function of that name: " << name;
+  }
+  SmallVector<func::FuncOp> models, all;
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (func.isExternal() || func->hasAttr("exec.kernel"))
+      continue;
+    all.push_back(func);
+    if (nn::isModel(func))
+      models.push_back(func);
+  }
+  if (models.size() == 1)
+    return models.front();
+  if (models.empty() && all.size() == 1)
+    return all.front();
+  return module.emitError() << "cannot tell which function is meant (option function): the module "
+                               "has "
+                            << all.size() << ", of which models: " << models.size();
+}
+
+static dist::GlobalAttr globalOf(FunctionOpInterface func, unsigned index) {
+  return func.getArgAttrOfType<dist::GlobalAttr>(index, dist::DistDialect::kGlobalAttr);
+}
+
+RankedTensorType wholeType(FunctionOpInterface func, unsigned index) {
+  if (dist::GlobalAttr global = globalOf(func, index))
+    return global.getType();
+  return dyn_cast<RankedTensorType>(func.getArgumentTypes()[index]);
+}
+
+// Uniform in [0, 1), a function of (seed, name, step, index).
+static double draw(uint64_t seed, StringRef name, int64_t step, int64_t index) {
+  auto words = rt::philox(rt::streamKey(seed, std::string_view(name)), uint64_t(index),
+                          uint64_t(step) + 1);
+  return rt::unitInterval(words[0], words[1]);
+}
+
+static double toDouble(APFloat value) {
+  bool inexact;
+  value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &inexact);
+  return value.convertToDouble();
+}
+
+static Tensor makeParameter(nn::ParamAttr param, RankedTensorType type,
+                            const ArgumentOptions &options) {
+  double a = toDouble(param.getA()), b = toDouble(param.getB());
+  rt::InitKind kind = rt::InitKind::Constant;
+  switch (param.getInit()) {
+  case nn::Init::zeros:
+    a = 0;
+    break;
+  case nn::Init::ones:
+    a = 1;
+    break;
+  case nn::Init::constant:
+    break;
+  case nn::Init::uniform:
+    kind = rt::InitKind::Uniform;
+    break;
+  case nn::Init::normal:
+    kind = rt::InitKind::Normal;
+    break;
+  case nn::Init::kaiming_uniform:
+    kind = rt::InitKind::KaimingUniform;
+    break;
+  case nn::Init::xavier_uniform:
+    kind = rt::InitKind::XavierUniform;
+    break;
+  }
+  SmallVector<uint64_t> dims(type.getShape().begin(), type.getShape().end());
+  StringRef name = param.getName();
+  uint64_t key = rt::streamKey(options.seed, std::string_view(name));
+  bool addNoise = options.perturb && kind == rt::InitKind::Constant;
+  Tensor value(type);
+  for (int64_t k = 0; k < value.size(); ++k)
+    value.set(k, rt::initialValue(kind, a, b, dims, key, k) +
+                     (addNoise ? 0.2 * draw(options.seed, name, 0, k) - 0.1 : 0.0));
+  return value;
+}
+
+// The cross_entropy whose targets a value becomes, through ops that keep its elements.
+static Operation *findTargetsUse(Value value) {
+  SmallVector<Value> worklist{value};
+  for (size_t next = 0; next < worklist.size(); ++next)
+    for (OpOperand &use : worklist[next].getUses()) {
+      Operation *user = use.getOwner();
+      if (isa<nn::CrossEntropyOp, nn::CrossEntropyGradOp>(user) && use.getOperandNumber() == 1)
+        return user;
+      if (isa<nn::MaskOp, nn::ReshapeOp, nn::CastOp, nn::SliceOp, nn::PadOp, nn::TransposeOp,
+              dist::ReshardOp, dist::AllGatherOp, dist::AllSliceOp>(user) &&
+          use.getOperandNumber() == 0)
+        worklist.push_back(user->getResult(0));
+      if (auto accumulate = dyn_cast<dist::AccumulateOp>(user))
+        worklist.push_back(accumulate.getBody().getArgument(use.getOperandNumber()));
+    }
+  return nullptr;
+}
+
+static int64_t ignoreIndex(Operation *loss) {
+  if (auto op = dyn_cast<nn::CrossEntropyOp>(loss))
+    return op.getIgnoreIndex();
+  return cast<nn::CrossEntropyGradOp>(loss).getIgnoreIndex();
+}
+
+static Tensor makeInput(FunctionOpInterface func, unsigned index, RankedTensorType type,
+                        int64_t step, const ArgumentOptions &options) {
+  Tensor value(type);
+  std::string name = nn::getArgName(func, index).str();
+  if (name.empty())
+    name = "argument " + std::to_string(index);
+  auto uniform = [&](int64_t k) { return draw(options.seed, name, step, k); };
+  Operation *loss =
+      func.isExternal() ? nullptr : findTargetsUse(func.getArgument(index));
+
+  if (!value.isFloat()) {
+    int64_t classes = type.getElementType().isInteger(1) ? 2 : 4;
+    if (loss)
+      classes = cast<RankedTensorType>(loss->getOperand(0).getType()).getShape().back();
+    for (int64_t k = 0; k < value.size(); ++k) {
+      value.i[k] = int64_t(uniform(k) * double(classes));
+      // About every sixth target is one that does not count.
+      if (loss && draw(options.seed, name + "/ignored", step, k) < 1.0 / 6)
+        value.i[k] = ignoreIndex(loss);
+    }
+    return value;
+  }
+  for (int64_t k = 0; k < value.size(); ++k)
+    value.f[k] = loss ? 0.1 + uniform(k) : 2 * uniform(k) - 1;
+  int64_t classes = loss && type.getRank() ? type.getShape().back() : 0;
+  for (int64_t row = 0; classes && row < value.size() / classes; ++row) {
+    double sum = 0;
+    for (int64_t c = 0; c < classes; ++c)
+      sum += value.f[row * classes + c];
+    for (int64_t c = 0; c < classes; ++c)
+      value.f[row * classes + c] /= sum;
+  }
+  return value;
+}
+
+FailureOr<Tensor> makeArgument(FunctionOpInterface func, unsigned index, int64_t step,
+                               const ArgumentOptions &options) {
+  RankedTensorType type = wholeType(func, index);
+  if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat())
+    return func.emitError() << "argument " << index << " is no tensor of static shape, got: "
+                            << func.getArgumentTypes()[index];
+  switch (nn::getArgRole(func, index)) {
+  case nn::ArgRole::Param:
+    if (auto param = func.getArgAttrOfType<nn::ParamAttr>(index, nn::NNDialect::kParamAttr))
+      return makeParameter(param, type, options);
+    break;
+  case nn::ArgRole::State:
+    if (auto state = func.getArgAttrOfType<nn::StateAttr>(index, nn::NNDialect::kStateAttr)) {
+      Tensor value(type);
+      for (int64_t k = 0; k < value.size(); ++k)
+        value.set(k, toDouble(state.getInit()));
+      return value;
+    }
+    break;
+  case nn::ArgRole::Step:
+    return Tensor(type);
+  case nn::ArgRole::ValidRows: {
+    int64_t rows = 1;
+    for (unsigned i = 0; i < func.getNumArguments(); ++i)
+      if (nn::isBatchedInput(func, i))
+        rows = wholeType(func, i).getDimSize(0);
+    Tensor value(type);
+    bool isShort = options.shortBatches && step % 2 == 1;
+    value.i[0] = isShort ? 1 + int64_t(draw(options.seed, "valid rows", step, 0) * double(rows - 1))
+                         : rows;
+    return value;
+  }
+  case nn::ArgRole::Input:
+  case nn::ArgRole::None:
+    break;
+  }
+  return makeInput(func, index, type, step, options);
+}
+
+bool isFreshEachStep(FunctionOpInterface func, unsigned index) {
+  nn::ArgRole role = nn::getArgRole(func, index);
+  return role == nn::ArgRole::Input || role == nn::ArgRole::ValidRows;
+}
+
+FailureOr<std::optional<unsigned>> updatedArgument(FunctionOpInterface func, unsigned result) {
+  auto name = func.getResultAttrOfType<StringAttr>(result, nn::NNDialect::kUpdatesAttr);
+  if (!name)
+    return std::optional<unsigned>();
+  std::optional<unsigned> found = nn::findArg(func, name.getValue());
+  if (!found)
+    return func.emitError() << "result " << result << " updates an argument that is not there: "
+                            << name;
+  return found;
+}
+
+StringRef resultName(FunctionOpInterface func, unsigned result) {
+  if (func.getResultAttr(result, nn::NNDialect::kLossAttr))
+    return "loss";
+  for (StringRef attr : {nn::NNDialect::kOutputAttr, nn::NNDialect::kMetricAttr,
+                         nn::NNDialect::kGradAttr, nn::NNDialect::kUpdatesAttr})
+    if (auto name = func.getResultAttrOfType<StringAttr>(result, attr))
+      return name.getValue();
+  return "";
+}
+
+FailureOr<std::vector<TensorList>> distribute(func::FuncOp func, dist::MeshAttr mesh,
+                                              const TensorList &whole) {
+  std::vector<TensorList> ranks(mesh ? mesh.getNumDevices() : 1);
+  for (auto [index, tensor] : llvm::enumerate(whole)) {
+    dist::GlobalAttr global = globalOf(func, index);
+    Type expected = func.getArgumentTypes()[index];
+    for (auto [position, list] : llvm::enumerate(ranks)) {
+      list.push_back(global && mesh ? takeShard(tensor, global.getSharding(), mesh, position)
+                                    : tensor);
+      if (list.back().type != expected)
+        return func.emitError() << "argument " << index << " is a " << expected
+                                << ", its shard of the whole tensor is a " << list.back().type;
+    }
+  }
+  return ranks;
+}
+
+} // namespace shoal::interp

@@ -1,0 +1,421 @@
+// The machine: every rank has a stack of regions in execution, and runs until it has to wait for
+// others. Ranks take turns on one thread, so a run is the same every time, and when no rank can go
+// on the program is in a deadlock.
+#include "shoal/Interpreter/Interpreter.h"
+
+#include "LocalOps.h"
+#include "Rendezvous.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace shoal::interp {
+namespace {
+
+// A block in execution, and what its op needs until the block has ended.
+struct Frame {
+  Operation *owner;
+  Block::iterator next;
+  int64_t iteration = 0;         // accumulate, scf.for
+  SmallVector<TensorRef> values; // accumulate: sums so far; scf.for: iteration arguments
+  SmallVector<Ticket> tickets;   // group: what was posted and is waited for at its end
+};
+
+struct Rank {
+  int64_t position;
+  std::vector<Frame> stack;
+  llvm::DenseMap<Value, TensorRef> values;
+  llvm::DenseMap<Value, Ticket> futures;
+  SmallVector<Ticket> awaited; // the rank stands until all are done
+  Operation *waitsIn = nullptr;
+  TensorList results;
+  bool finished = false;
+};
+
+class Machine {
+public:
+  Machine(func::FuncOp func, dist::MeshAttr mesh, const RunOptions &options)
+      : func(func), mesh(mesh), options(options), rendezvous(mesh, options.precision) {}
+
+  FailureOr<std::vector<TensorList>> run(const std::vector<TensorList> &arguments);
+
+private:
+  LogicalResult start(const std::vector<TensorList> &arguments);
+  FailureOr<bool> runUntilBlocked(Rank &rank);
+  LogicalResult step(Rank &rank);
+  LogicalResult enterAccumulate(Rank &rank, dist::AccumulateOp op, int64_t part);
+  LogicalResult enterFor(Rank &rank, scf::ForOp op, int64_t value);
+  LogicalResult endRegion(Rank &rank, Operation *terminator);
+  LogicalResult communicate(Rank &rank, Operation *op);
+  LogicalResult deadlock();
+
+  FailureOr<SmallVector<TensorRef>> read(Rank &rank, Operation *op, ValueRange values);
+  void define(Rank &rank, Operation *op, ArrayRef<TensorRef> results);
+  void enter(Rank &rank, Operation *owner, Block &block) {
+    rank.stack.push_back({owner, block.begin()});
+  }
+  void forget(Rank &rank, Operation *op);
+  void findLastUses();
+
+  func::FuncOp func;
+  dist::MeshAttr mesh;
+  const RunOptions &options;
+  Rendezvous rendezvous;
+  std::vector<Rank> ranks;
+  llvm::DenseMap<Operation *, SmallVector<Value>> lastUses;
+};
+
+// For every value the last op of its own block that uses it, so that tensors live no longer.
+void Machine::findLastUses() {
+  auto add = [&](Value value, Block *block) {
+    Operation *last = nullptr;
+    for (Operation *user : value.getUsers()) {
+      Operation *ancestor = block->findAncestorOpInBlock(*user);
+      if (ancestor && (!last || last->isBeforeInBlock(ancestor)))
+        last = ancestor;
+    }
+    if (last)
+      lastUses[last].push_back(value);
+  };
+  func->walk([&](Block *block) {
+    for (BlockArgument argument : block->getArguments())
+      add(argument, block);
+    for (Operation &op : *block)
+      for (Value result : op.getResults())
+        add(result, block);
+  });
+}
+
+void Machine::forget(Rank &rank, Operation *op) {
+  auto found = lastUses.find(op);
+  if (found == lastUses.end())
+    return;
+  for (Value value : found->second) {
+    rank.values.erase(value);
+    rank.futures.erase(value);
+  }
+}
+
+FailureOr<SmallVector<TensorRef>> Machine::read(Rank &rank, Operation *op, ValueRange values) {
+  SmallVector<TensorRef> read;
+  for (Value value : values) {
+    auto found = rank.values.find(value);
+    if (found == rank.values.end()) {
+      Operation *definition = value.getDefiningOp();
+      return op->emitError() << "uses a value before it is there: "
+                             << (definition ? describe(definition) : "an argument")
+                             << " completes at the end of its group";
+    }
+    read.push_back(found->second);
+  }
+  return read;
+}
+
+void Machine::define(Rank &rank, Operation *op, ArrayRef<TensorRef> results) {
+  SmallVector<const Tensor *> seen;
+  for (auto [value, result] : llvm::zip_equal(op->getResults(), results)) {
+    if (!value.use_empty())
+      rank.values[value] = result;
+    seen.push_back(result.get());
+  }
+  if (options.observer && !seen.empty())
+    options.observer(op, rank.position, seen);
+}
+
+LogicalResult Machine::start(const std::vector<TensorList> &arguments) {
+  if (func.isExternal())
+    return func.emitError() << "has no body to run";
+  for (auto [position, list] : llvm::enumerate(arguments)) {
+    if (list.size() != func.getNumArguments())
+      return func.emitError() << "takes " << func.getNumArguments() << " arguments, got: "
+                              << list.size();
+    Rank &rank = ranks.emplace_back();
+    rank.position = position;
+    for (auto [argument, tensor] : llvm::zip_equal(func.getArguments(), list)) {
+      if (argument.getType() != tensor.type)
+        return func.emitError() << "argument " << argument.getArgNumber() << " is a "
+                                << argument.getType() << ", got: " << tensor.type;
+      Tensor copy = tensor;
+      normalize(copy, options.precision);
+      rank.values[argument] = std::make_shared<const Tensor>(std::move(copy));
+    }
+    enter(rank, func, func.getBody().front());
+  }
+  findLastUses();
+  return success();
+}
+
+FailureOr<std::vector<TensorList>> Machine::run(const std::vector<TensorList> &arguments) {
+  if (failed(start(arguments)))
+    return failure();
+  for (bool finished = false; !finished;) {
+    bool progress = false;
+    finished = true;
+    for (Rank &rank : ranks) {
+      FailureOr<bool> advanced = runUntilBlocked(rank);
+      if (failed(advanced))
+        return failure();
+      progress |= *advanced;
+      finished &= rank.finished;
+    }
+    if (!finished && !progress)
+      return deadlock();
+  }
+  std::vector<TensorList> results;
+  for (Rank &rank : ranks)
+    results.push_back(std::move(rank.results));
+  return results;
+}
+
+FailureOr<bool> Machine::runUntilBlocked(Rank &rank) {
+  for (bool advanced = false;; advanced = true) {
+    if (rank.finished)
+      return advanced;
+    for (const Ticket &ticket : rank.awaited)
+      if (!ticket.transfer->done)
+        return advanced;
+    for (const Ticket &ticket : rank.awaited)
+      if (ticket.op->getNumResults())
+        define(rank, ticket.op, ticket.transfer->results[ticket.member]);
+    rank.awaited.clear();
+    if (failed(step(rank)))
+      return failure();
+  }
+}
+
+LogicalResult Machine::deadlock() {
+  std::string text;
+  Operation *first = nullptr;
+  for (const Rank &rank : ranks) {
+    text += (text.empty() ? "rank " : "; rank ") + std::to_string(rendezvous.rankOf(rank.position));
+    if (rank.finished) {
+      text += " has ended";
+      continue;
+    }
+    first = first ? first : rank.waitsIn;
+    text += " waits in " + describe(rank.waitsIn);
+  }
+  return first->emitError() << "deadlock: " << text;
+}
+
+LogicalResult Machine::step(Rank &rank) {
+  Operation *op = &*rank.stack.back().next;
+  if (isa<func::ReturnOp, dist::YieldOp, scf::YieldOp>(op))
+    return endRegion(rank, op);
+  if (op->hasTrait<OpTrait::IsTerminator>())
+    return op->emitError() << "the interpreter does not run '" << op->getName() << "'";
+  ++rank.stack.back().next;
+
+  if (auto accumulate = dyn_cast<dist::AccumulateOp>(op)) {
+    enter(rank, op, *accumulate.getBody().begin());
+    return enterAccumulate(rank, accumulate, 0);
+  }
+  if (auto group = dyn_cast<dist::GroupOp>(op)) {
+    enter(rank, op, *group.getBody().begin());
+    return success();
+  }
+  if (auto branch = dyn_cast<scf::IfOp>(op)) {
+    FailureOr<SmallVector<TensorRef>> condition = read(rank, op, branch.getCondition());
+    if (failed(condition))
+      return failure();
+    Region &region = (*condition)[0]->i[0] ? branch.getThenRegion() : branch.getElseRegion();
+    if (region.empty())
+      forget(rank, op);
+    else
+      enter(rank, op, region.front());
+    return success();
+  }
+  if (auto loop = dyn_cast<scf::ForOp>(op)) {
+    FailureOr<SmallVector<TensorRef>> operands = read(rank, op, op->getOperands());
+    if (failed(operands))
+      return failure();
+    if ((*operands)[2]->i[0] <= 0)
+      return op->emitError() << "steps must be at least 1, got: " << (*operands)[2]->i[0];
+    enter(rank, op, *loop.getBody());
+    rank.stack.back().values.assign(operands->begin() + 3, operands->end());
+    return enterFor(rank, loop, (*operands)[0]->i[0]);
+  }
+  if (isa<dist::AllReduceOp, dist::AllGatherOp, dist::ReduceScatterOp, dist::AllToAllOp,
+          dist::BroadcastOp, dist::ScatterOp, dist::GatherOp, dist::CollectivePermuteOp,
+          dist::PermuteStartOp, dist::WaitOp, dist::BarrierOp, dist::SendOp, dist::RecvOp>(op))
+    return communicate(rank, op);
+
+  FailureOr<SmallVector<TensorRef>> operands = read(rank, op, op->getOperands());
+  if (failed(operands))
+    return failure();
+  SmallVector<const Tensor *> pointers;
+  for (const TensorRef &operand : *operands)
+    pointers.push_back(operand.get());
+  FailureOr<SmallVector<Tensor>> results = evaluateLocal(op, pointers, mesh, rank.position);
+  if (failed(results))
+    return failure();
+  SmallVector<TensorRef> references;
+  for (Tensor &result : *results) {
+    normalize(result, options.precision);
+    references.push_back(std::make_shared<const Tensor>(std::move(result)));
+  }
+  define(rank, op, references);
+  forget(rank, op);
+  return success();
+}
+
+LogicalResult Machine::communicate(Rank &rank, Operation *op) {
+  if (!mesh)
+    return op->emitError() << "'" << op->getName()
+                           << "' needs a mesh: the program runs on one device here";
+  if (auto wait = dyn_cast<dist::WaitOp>(op)) {
+    auto found = rank.futures.find(wait.getFuture());
+    if (found == rank.futures.end())
+      return op->emitError() << "waits for a future that no op of this function made";
+    Ticket ticket = found->second;
+    ticket.op = op;
+    rank.awaited.push_back(ticket);
+    rank.waitsIn = op;
+    forget(rank, op);
+    return success();
+  }
+
+  FailureOr<SmallVector<TensorRef>> operands = read(rank, op, op->getOperands());
+  if (failed(operands))
+    return failure();
+  FailureOr<Ticket> ticket;
+  if (auto send = dyn_cast<dist::SendOp>(op))
+    ticket = rendezvous.send(send, rank.position, (*operands)[1]->i[0], (*operands)[0]);
+  else if (auto recv = dyn_cast<dist::RecvOp>(op))
+    ticket = rendezvous.recv(recv, rank.position, (*operands)[0]->i[0]);
+  else
+    ticket = rendezvous.join(op, op->getAttrOfType<dist::AxesAttr>("axes"), rank.position,
+                             operands->empty() ? nullptr : operands->front());
+  if (failed(ticket))
+    return failure();
+  if (auto start = dyn_cast<dist::PermuteStartOp>(op)) {
+    rank.futures[start.getFuture()] = *ticket;
+  } else if (isa<dist::GroupOp>(rank.stack.back().owner) && isa<dist::SendOp, dist::RecvOp>(op)) {
+    rank.stack.back().tickets.push_back(*ticket);
+  } else {
+    rank.awaited.push_back(*ticket);
+    rank.waitsIn = op;
+  }
+  forget(rank, op);
+  return success();
+}
+
+LogicalResult Machine::enterAccumulate(Rank &rank, dist::AccumulateOp op, int64_t part) {
+  Frame &frame = rank.stack.back();
+  frame.iteration = part;
+  frame.next = op.getBody().front().begin();
+  FailureOr<SmallVector<TensorRef>> inputs = read(rank, op, op.getInputs());
+  if (failed(inputs))
+    return failure();
+  for (auto [argument, input] : llvm::zip_equal(op.getBody().getArguments(), *inputs)) {
+    Tensor slice(cast<RankedTensorType>(argument.getType()));
+    if (slice.size() * int64_t(op.getMicrobatches()) != input->size())
+      return op.emitError() << "splits " << input->type << " into " << op.getMicrobatches()
+                            << " micro-batches of " << slice.type;
+    int64_t begin = part * slice.size();
+    if (slice.isFloat())
+      std::copy_n(input->f.begin() + begin, slice.size(), slice.f.begin());
+    else
+      std::copy_n(input->i.begin() + begin, slice.size(), slice.i.begin());
+    rank.values[argument] = std::make_shared<const Tensor>(std::move(slice));
+  }
+  return success();
+}
+
+LogicalResult Machine::enterFor(Rank &rank, scf::ForOp op, int64_t value) {
+  Frame &frame = rank.stack.back();
+  FailureOr<SmallVector<TensorRef>> bound = read(rank, op, op.getUpperBound());
+  if (failed(bound))
+    return failure();
+  if (value >= (*bound)[0]->i[0]) {
+    SmallVector<TensorRef> results = std::move(frame.values);
+    rank.stack.pop_back();
+    define(rank, op, results);
+    forget(rank, op);
+    return success();
+  }
+  frame.iteration = value;
+  frame.next = op.getBody()->begin();
+  Type type = op.getInductionVar().getType();
+  rank.values[op.getInductionVar()] = std::make_shared<const Tensor>(makeScalar(type, value));
+  for (auto [argument, carried] : llvm::zip_equal(op.getRegionIterArgs(), frame.values))
+    rank.values[argument] = carried;
+  return success();
+}
+
+LogicalResult Machine::endRegion(Rank &rank, Operation *terminator) {
+  Frame &frame = rank.stack.back();
+  // What a group has posted completes together, here.
+  if (!frame.tickets.empty()) {
+    rank.awaited = std::move(frame.tickets);
+    frame.tickets.clear();
+    rank.waitsIn = frame.owner;
+    return success();
+  }
+  FailureOr<SmallVector<TensorRef>> yielded = read(rank, terminator, terminator->getOperands());
+  if (failed(yielded))
+    return failure();
+  forget(rank, terminator);
+
+  if (auto accumulate = dyn_cast<dist::AccumulateOp>(frame.owner)) {
+    SmallVector<TensorRef> sums;
+    for (auto [number, value] : llvm::enumerate(*yielded)) {
+      Tensor sum = *value;
+      if (frame.iteration > 0)
+        for (int64_t k = 0; k < sum.size(); ++k)
+          if (sum.isFloat())
+            sum.f[k] += frame.values[number]->f[k];
+          else
+            sum.i[k] = int64_t(uint64_t(sum.i[k]) + uint64_t(frame.values[number]->i[k]));
+      normalize(sum, options.precision);
+      sums.push_back(std::make_shared<const Tensor>(std::move(sum)));
+    }
+    if (frame.iteration + 1 < int64_t(accumulate.getMicrobatches())) {
+      frame.values = std::move(sums);
+      return enterAccumulate(rank, accumulate, frame.iteration + 1);
+    }
+    *yielded = std::move(sums);
+  } else if (auto loop = dyn_cast<scf::ForOp>(frame.owner)) {
+    FailureOr<SmallVector<TensorRef>> step = read(rank, loop, loop.getStep());
+    if (failed(step))
+      return failure();
+    frame.values = std::move(*yielded);
+    return enterFor(rank, loop, frame.iteration + (*step)[0]->i[0]);
+  } else if (isa<func::FuncOp>(frame.owner)) {
+    for (const TensorRef &value : *yielded)
+      rank.results.push_back(*value);
+    rank.finished = true;
+    rank.values.clear();
+    return success();
+  }
+  Operation *owner = frame.owner;
+  rank.stack.pop_back();
+  define(rank, owner, *yielded);
+  forget(rank, owner);
+  return success();
+}
+
+} // namespace
+
+FailureOr<TensorList> runGlobal(func::FuncOp func, const TensorList &arguments,
+                                const RunOptions &options) {
+  FailureOr<std::vector<TensorList>> results =
+      Machine(func, nullptr, options).run({arguments});
+  if (failed(results))
+    return failure();
+  return std::move(results->front());
+}
+
+FailureOr<std::vector<TensorList>> runLocal(func::FuncOp func, dist::MeshAttr mesh,
+                                            const std::vector<TensorList> &arguments,
+                                            const RunOptions &options) {
+  int64_t devices = mesh ? mesh.getNumDevices() : 1;
+  if (int64_t(arguments.size()) != devices)
+    return func.emitError() << "runs on " << devices << " devices, got arguments for: "
+                            << arguments.size();
+  return Machine(func, mesh, options).run(arguments);
+}
+
+} // namespace shoal::interp

@@ -1,0 +1,162 @@
+// The interpreter as passes: `interpret` prints what a program computes, `dist-verify-plan` compares
+// a local program with the global one.
+#include "shoal/Interpreter/Passes.h"
+
+#include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Interpreter/Arguments.h"
+#include "shoal/Interpreter/VerifyPlan.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace shoal::interp {
+#define GEN_PASS_DEF_INTERPRETPASS
+#define GEN_PASS_DEF_DISTVERIFYPLANPASS
+#include "shoal/passes/ShoalInterpreter.h.inc"
+} // namespace shoal::interp
+
+using namespace mlir;
+using namespace shoal;
+using namespace shoal::interp;
+
+namespace {
+
+FailureOr<Precision> parsePrecision(Operation *op, StringRef name) {
+  if (name == "f64")
+    return Precision::F64;
+  if (name == "program")
+    return Precision::Program;
+  return op->emitError() << "precision is f64 or program, got: " << name;
+}
+
+void print(llvm::raw_ostream &os, const Tensor &tensor, unsigned elements) {
+  double sum = 0, square = 0;
+  for (int64_t k = 0; k < tensor.size(); ++k) {
+    sum += tensor.at(k);
+    square += tensor.at(k) * tensor.at(k);
+  }
+  os << tensor.type << " sum " << llvm::format("%.9g", sum) << " sumsq "
+     << llvm::format("%.9g", square) << " [";
+  for (int64_t k = 0; k < tensor.size() && k < int64_t(elements); ++k)
+    os << (k ? ", " : "") << llvm::format("%.9g", tensor.at(k));
+  os << (tensor.size() > int64_t(elements) ? ", ...]" : "]");
+}
+
+struct InterpretPass : interp::impl::InterpretPassBase<InterpretPass> {
+  using InterpretPassBase::InterpretPassBase;
+
+  void runOnOperation() override {
+    if (failed(interpret()))
+      signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+
+  LogicalResult interpret() {
+    FailureOr<func::FuncOp> func = findFunction(getOperation(), function);
+    FailureOr<Precision> parsed = parsePrecision(getOperation(), precision);
+    if (failed(func) || failed(parsed))
+      return failure();
+    dist::MeshAttr mesh;
+    if (allRanks) {
+      dist::MeshOp op = dist::lookupMesh(getOperation());
+      if (!op)
+        return getOperation().emitError() << "all-ranks needs a dist.mesh in the module";
+      mesh = op.getMesh();
+    }
+    RunOptions run;
+    run.precision = *parsed;
+    ArgumentOptions argumentOptions{seed};
+    std::vector<TensorList> ranks;
+    for (int64_t step = 0; step < int64_t(steps); ++step) {
+      if (failed(refresh(*func, mesh, step, argumentOptions, ranks)))
+        return failure();
+      FailureOr<std::vector<TensorList>> results = runLocal(*func, mesh, ranks, run);
+      if (failed(results))
+        return failure();
+      report(*func, mesh, step, *results);
+      for (unsigned r = 0; r < func->getNumResults(); ++r) {
+        FailureOr<std::optional<unsigned>> updated = updatedArgument(*func, r);
+        if (failed(updated))
+          return failure();
+        for (size_t p = 0; *updated && p < ranks.size(); ++p)
+          ranks[p][**updated] = (*results)[p][r];
+      }
+    }
+    return success();
+  }
+
+  // All arguments in the first step, later only those that each step brings anew.
+  LogicalResult refresh(func::FuncOp func, dist::MeshAttr mesh, int64_t step,
+                        const ArgumentOptions &argumentOptions, std::vector<TensorList> &ranks) {
+    TensorList whole;
+    for (unsigned i = 0; i < func.getNumArguments(); ++i) {
+      FailureOr<Tensor> value = makeArgument(func, i, step, argumentOptions);
+      if (failed(value))
+        return failure();
+      whole.push_back(std::move(*value));
+    }
+    FailureOr<std::vector<TensorList>> shards = distribute(func, mesh, whole);
+    if (failed(shards))
+      return failure();
+    if (step == 0) {
+      ranks = std::move(*shards);
+      return success();
+    }
+    for (size_t p = 0; p < ranks.size(); ++p)
+      for (unsigned i = 0; i < func.getNumArguments(); ++i)
+        if (isFreshEachStep(func, i))
+          ranks[p][i] = std::move((*shards)[p][i]);
+    return success();
+  }
+
+  void report(func::FuncOp func, dist::MeshAttr mesh, int64_t step,
+              const std::vector<TensorList> &results) {
+    llvm::raw_ostream &os = llvm::outs();
+    for (auto [position, list] : llvm::enumerate(results))
+      for (auto [number, tensor] : llvm::enumerate(list)) {
+        os << "step " << step;
+        if (allRanks)
+          os << " rank "
+             << (mesh.getDeviceIds().empty() ? position : mesh.getDeviceIds()[position]);
+        os << " result " << number;
+        if (StringRef name = resultName(func, number); !name.empty())
+          os << " (" << name << ")";
+        os << ": ";
+        print(os, tensor, elements);
+        os << "\n";
+      }
+    os.flush();
+  }
+};
+
+struct DistVerifyPlanPass : interp::impl::DistVerifyPlanPassBase<DistVerifyPlanPass> {
+  using DistVerifyPlanPassBase::DistVerifyPlanPassBase;
+
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    FailureOr<Precision> parsed = parsePrecision(getOperation(), precision);
+    if (failed(parsed))
+      return signalPassFailure();
+    if (reference.empty()) {
+      getOperation().emitError() << "dist-verify-plan needs the L1 module (option reference)";
+      return signalPassFailure();
+    }
+    OwningOpRef<ModuleOp> global = parseSourceFile<ModuleOp>(reference, &getContext());
+    if (!global) {
+      getOperation().emitError() << "the reference cannot be read: " << reference;
+      return signalPassFailure();
+    }
+    VerifyPlanOptions planOptions;
+    planOptions.function = function;
+    planOptions.seed = seed;
+    planOptions.steps = steps;
+    planOptions.precision = *parsed;
+    planOptions.tolerance = tolerance;
+    if (failed(checkPlan(*global, getOperation(), planOptions)))
+      signalPassFailure();
+  }
+};
+
+} // namespace

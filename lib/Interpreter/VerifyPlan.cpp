@@ -1,0 +1,423 @@
+// Comparison of a local program on all ranks with the global one on one device.
+//
+// One device runs first, and keeps what its numbered ops (`dist.id`) gave. Then the ranks run; each
+// local op that is a piece of a global value (`dist.globals`) is compared as soon as it has run, a
+// partial one once all its ranks have. Of all differences the first in the global order is reported.
+#include "shoal/Interpreter/VerifyPlan.h"
+
+#include "Indexing.h"
+
+#include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Interpreter/Arguments.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cmath>
+#include <map>
+
+using namespace mlir;
+
+namespace shoal::interp {
+namespace {
+
+// What one device computed for a numbered op.
+struct Reference {
+  Operation *op = nullptr;
+  int64_t order = 0;
+  // Ranks split their own rows into micro-batches, one device splits all rows: values inside
+  // an accumulate do not correspond one by one.
+  bool comparable = true;
+  TensorList values;
+};
+
+struct Mismatch {
+  int64_t order = 0;
+  PlanDifference difference;
+};
+
+double combine(dist::ReduceKindAttrEnum kind, double a, double b) {
+  if (kind == dist::ReduceKindAttrEnum::sum || std::isnan(a) || std::isnan(b))
+    return a + b;
+  return kind == dist::ReduceKindAttrEnum::max ? std::max(a, b) : std::min(a, b);
+}
+
+class PlanVerifier {
+public:
+  PlanVerifier(func::FuncOp global, func::FuncOp local, dist::MeshAttr mesh,
+               const VerifyPlanOptions &options)
+      : global(global), local(local), mesh(mesh), options(options) {
+    bool exact = options.precision == Precision::F64;
+    tolerance = options.tolerance > 0 ? options.tolerance : exact ? 1e-10 : 1e-4;
+    // Values that are mathematically zero are rounding noise of terms of order one.
+    floor = exact ? 1e-14 : 1e-6;
+  }
+
+  FailureOr<PlanReport> verify();
+
+private:
+  LogicalResult checkSignatures();
+  void collectWanted();
+  FailureOr<TensorList> runOneDevice(const TensorList &arguments);
+  FailureOr<std::vector<TensorList>> runRanks(const std::vector<TensorList> &arguments);
+  void observeLocal(Operation *op, int64_t position, ArrayRef<const Tensor *> results);
+  void compareResults(const TensorList &whole, const std::vector<TensorList> &ranks);
+
+  void comparePiece(const Tensor &whole, const Tensor &piece, dist::ShardingAttr sharding,
+                    int64_t position, Mismatch where, const Twine &what);
+  void comparePartial(const Tensor &whole, ArrayRef<const Tensor *> pieces,
+                      dist::ShardingAttr sharding, Mismatch where, const Twine &what);
+  void note(Mismatch mismatch, const Twine &what, ArrayRef<int64_t> index, const Twine &rank,
+            double got, double expected, bool isFloat);
+  double allowed(const Tensor &whole) const;
+  int64_t rankOf(int64_t position) const {
+    return !mesh || mesh.getDeviceIds().empty() ? position : mesh.getDeviceIds()[position];
+  }
+  void refuse(Operation *op, const Twine &message) {
+    if (!invalid)
+      op->emitError(message);
+    invalid = true;
+  }
+
+  func::FuncOp global, local;
+  dist::MeshAttr mesh;
+  const VerifyPlanOptions &options;
+  double tolerance, floor;
+  int64_t step = 0, compared = 0;
+  bool invalid = false; // an error has been emitted
+
+  llvm::DenseSet<int64_t> wanted; // ids that the local program has pieces of
+  llvm::DenseMap<int64_t, Reference> references;
+  std::optional<Mismatch> first;
+
+  // Pieces of partial values, per op, result and execution, until all ranks have theirs.
+  struct Pieces {
+    std::vector<Tensor> tensors;
+    int64_t arrived = 0;
+  };
+  using PieceKey = std::pair<std::pair<Operation *, unsigned>, int64_t>;
+  std::map<PieceKey, Pieces> partials; // never iterated
+  std::map<std::pair<PieceKey::first_type, int64_t>, int64_t> executions;
+};
+
+LogicalResult PlanVerifier::checkSignatures() {
+  if (global.getNumArguments() != local.getNumArguments() ||
+      global.getNumResults() != local.getNumResults())
+    return local.emitError() << "the plan takes " << local.getNumArguments() << " arguments and gives "
+                             << local.getNumResults() << " results, the reference "
+                             << global.getNumArguments() << " and " << global.getNumResults();
+  for (unsigned i = 0; i < local.getNumArguments(); ++i)
+    if (wholeType(local, i) != global.getArgumentTypes()[i])
+      return local.emitError() << "argument " << i << " of the plan is a piece of a "
+                               << wholeType(local, i) << ", the reference takes a "
+                               << global.getArgumentTypes()[i];
+  return success();
+}
+
+void PlanVerifier::collectWanted() {
+  local.walk([&](Operation *op) {
+    if (auto globals = op->getAttrOfType<ArrayAttr>(dist::DistDialect::kGlobalsAttr))
+      for (auto tag : globals.getAsRange<Attribute>())
+        if (auto piece = dyn_cast<dist::GlobalAttr>(tag))
+          wanted.insert(piece.getId());
+  });
+}
+
+FailureOr<TensorList> PlanVerifier::runOneDevice(const TensorList &arguments) {
+  references.clear();
+  int64_t order = 0;
+  RunOptions run{options.precision, [&](Operation *op, int64_t, ArrayRef<const Tensor *> results) {
+                   auto id = op->getAttrOfType<IntegerAttr>(dist::DistDialect::kIdAttr);
+                   if (!id)
+                     return;
+                   Reference &reference = references[id.getInt()];
+                   reference.op = op;
+                   reference.order = order++;
+                   reference.comparable = !op->getParentOfType<dist::AccumulateOp>();
+                   reference.values.clear();
+                   if (reference.comparable && wanted.contains(id.getInt()))
+                     for (const Tensor *result : results)
+                       reference.values.push_back(*result);
+                 }};
+  return runGlobal(global, arguments, run);
+}
+
+FailureOr<std::vector<TensorList>>
+PlanVerifier::runRanks(const std::vector<TensorList> &arguments) {
+  partials.clear();
+  executions.clear();
+  RunOptions run{options.precision,
+                 [&](Operation *op, int64_t position, ArrayRef<const Tensor *> results) {
+                   observeLocal(op, position, results);
+                 }};
+  auto results = runLocal(local, mesh, arguments, run);
+  if (succeeded(results) && !partials.empty() && !invalid)
+    refuse(partials.begin()->first.first.first,
+           "a partial value that only some ranks have computed cannot be compared");
+  return results;
+}
+
+void PlanVerifier::observeLocal(Operation *op, int64_t position,
+                                ArrayRef<const Tensor *> results) {
+  auto globals = op->getAttrOfType<ArrayAttr>(dist::DistDialect::kGlobalsAttr);
+  if (!globals || invalid)
+    return;
+  for (auto [number, result] : llvm::enumerate(results)) {
+    auto tag = number < globals.size() ? dyn_cast<dist::GlobalAttr>(globals[number])
+                                       : dist::GlobalAttr();
+    if (!tag)
+      continue;
+    auto found = references.find(tag.getId());
+    if (found == references.end())
+      return refuse(op, "is a piece of a value that the reference does not have, dist.id: " +
+                            Twine(tag.getId()));
+    const Reference &reference = found->second;
+    if (!reference.comparable)
+      continue;
+    if (number >= reference.values.size() || reference.values[number].type != tag.getType())
+      return refuse(op, "does not fit the reference's op of dist.id " + Twine(tag.getId()) +
+                            " in number or type of results");
+    if (tag.getSharding().getLocalType(tag.getType(), mesh) != result->type)
+      return refuse(op, "does not have the shard's type that its dist.globals gives it");
+
+    Mismatch where{reference.order, {op, reference.op, ""}};
+    std::string what;
+    llvm::raw_string_ostream(what) << reference.op->getName() << " (dist.id " << tag.getId()
+                                   << (results.size() > 1 ? ", result " + std::to_string(number)
+                                                          : std::string())
+                                   << ")";
+    const Tensor &whole = reference.values[number];
+    compared += position == 0;
+    if (tag.getSharding().getUnreducedAxes().empty()) {
+      comparePiece(whole, *result, tag.getSharding(), position, where, what);
+      continue;
+    }
+    PieceKey::first_type value{op, unsigned(number)};
+    PieceKey key{value, executions[{value, position}]++};
+    Pieces &pieces = partials[key];
+    pieces.tensors.resize(mesh.getNumDevices());
+    pieces.tensors[position] = *result;
+    if (++pieces.arrived < mesh.getNumDevices())
+      continue;
+    SmallVector<const Tensor *> pointers;
+    for (const Tensor &piece : pieces.tensors)
+      pointers.push_back(&piece);
+    comparePartial(whole, pointers, tag.getSharding(), where, what);
+    partials.erase(key);
+  }
+}
+
+double PlanVerifier::allowed(const Tensor &whole) const {
+  double square = 0;
+  int64_t count = 0;
+  for (double value : whole.f)
+    if (std::isfinite(value)) {
+      square += value * value;
+      ++count;
+    }
+  return tolerance * (count ? std::sqrt(square / double(count)) : 0.0) + floor;
+}
+
+// NaN agrees with NaN, infinities with themselves.
+bool agree(double got, double expected, double allowed) {
+  if (std::isnan(expected) || std::isinf(expected))
+    return std::isnan(expected) ? std::isnan(got) : got == expected;
+  return std::abs(got - expected) <= allowed;
+}
+
+// Visits the elements of a position's shard that are inside the whole tensor:
+// (whole index, position in the whole tensor, position in the shard).
+template <typename Visit>
+void forEachShared(const Tensor &whole, ArrayRef<int64_t> shape, ArrayRef<int64_t> offsets,
+                   Visit visit) {
+  forEachIndex(shape, [&](ArrayRef<int64_t> index, int64_t k) {
+    Index at(index);
+    for (size_t d = 0; d < at.size(); ++d)
+      if ((at[d] += offsets[d]) >= whole.shape()[d])
+        return;
+    visit(ArrayRef<int64_t>(at), linearIndex(at, whole.shape()), k);
+  });
+}
+
+void PlanVerifier::comparePiece(const Tensor &whole, const Tensor &piece,
+                                dist::ShardingAttr sharding, int64_t position, Mismatch where,
+                                const Twine &what) {
+  double limit = allowed(whole);
+  bool done = false;
+  forEachShared(whole, piece.shape(), shardOffsets(piece.shape(), sharding, mesh, position),
+                [&](ArrayRef<int64_t> index, int64_t j, int64_t k) {
+                  bool same = whole.isFloat() ? agree(piece.f[k], whole.f[j], limit)
+                                              : piece.i[k] == whole.i[j];
+                  if (done || same)
+                    return;
+                  done = true;
+                  note(where, what, index, "on rank " + Twine(rankOf(position)), piece.at(k),
+                       whole.at(j), whole.isFloat());
+                });
+}
+
+void PlanVerifier::comparePartial(const Tensor &whole, ArrayRef<const Tensor *> pieces,
+                                  dist::ShardingAttr sharding, Mismatch where, const Twine &what) {
+  // Ranks that differ only along the unreduced axes hold terms of one value.
+  std::map<std::vector<int64_t>, SmallVector<int64_t>> groups;
+  for (int64_t position = 0; position < int64_t(pieces.size()); ++position) {
+    SmallVector<int64_t> coordinates = mesh.getCoordinates(position);
+    for (StringAttr axis : sharding.getUnreducedAxes())
+      coordinates[mesh.getAxisIndex(axis)] = 0;
+    groups[std::vector<int64_t>(coordinates.begin(), coordinates.end())].push_back(position);
+  }
+  for (auto &[coordinates, members] : groups) {
+    Tensor sum = *pieces[members.front()];
+    for (int64_t member : ArrayRef<int64_t>(members).drop_front())
+      for (int64_t k = 0; k < sum.size(); ++k)
+        sum.set(k, combine(sharding.getUnreducedKind(), sum.at(k), pieces[member]->at(k)));
+    double limit = allowed(whole);
+    bool done = false;
+    forEachShared(whole, sum.shape(), shardOffsets(sum.shape(), sharding, mesh, members.front()),
+                  [&](ArrayRef<int64_t> index, int64_t j, int64_t k) {
+                    if (done || agree(sum.at(k), whole.at(j), whole.isFloat() ? limit : 0))
+                      return;
+                    done = true;
+                    std::string ranks;
+                    for (int64_t member : members)
+                      ranks += (ranks.empty() ? "" : ", ") + std::to_string(rankOf(member));
+                    note(where, what, index, "over ranks " + Twine(ranks) + " together", sum.at(k),
+                         whole.at(j), whole.isFloat());
+                  });
+  }
+}
+
+void PlanVerifier::note(Mismatch mismatch, const Twine &what, ArrayRef<int64_t> index,
+                        const Twine &rank, double got, double expected, bool isFloat) {
+  if (first && first->order <= mismatch.order)
+    return;
+  llvm::raw_string_ostream os(mismatch.difference.message);
+  os << "the plan differs from one device first at " << what << ": ";
+  if (!index.empty()) {
+    os << "element [";
+    llvm::interleaveComma(index, os);
+    os << "] ";
+  }
+  const char *format = isFloat ? "%.9g" : "%.0f";
+  os << rank << " is " << llvm::format(format, got) << ", one device has "
+     << llvm::format(format, expected) << " (step " << step << ")";
+  os.flush();
+  first = std::move(mismatch);
+}
+
+void PlanVerifier::compareResults(const TensorList &whole, const std::vector<TensorList> &ranks) {
+  for (unsigned r = 0; r < whole.size(); ++r) {
+    Mismatch where{int64_t(references.size()) + r, {local, global, ""}};
+    StringRef name = resultName(global, r);
+    std::string what = "result " + std::to_string(r) +
+                       (name.empty() ? "" : " (" + name.str() + ")") + " of the function";
+    auto tag = local.getResultAttrOfType<dist::GlobalAttr>(r, dist::DistDialect::kGlobalAttr);
+    auto sharding =
+        tag ? tag.getSharding()
+            : dist::ShardingAttr::getReplicated(FlatSymbolRefAttr::get(local.getContext(), "mesh"),
+                                                whole[r].type.getRank());
+    SmallVector<const Tensor *> pieces;
+    for (const TensorList &rank : ranks) {
+      if (sharding.getLocalType(whole[r].type, mesh) != rank[r].type)
+        return refuse(local, what + " is no shard of the reference's");
+      pieces.push_back(&rank[r]);
+    }
+    if (!sharding.getUnreducedAxes().empty()) {
+      comparePartial(whole[r], pieces, sharding, where, what);
+      continue;
+    }
+    for (auto [position, piece] : llvm::enumerate(pieces))
+      comparePiece(whole[r], *piece, sharding, position, where, what);
+  }
+}
+
+FailureOr<PlanReport> PlanVerifier::verify() {
+  if (failed(checkSignatures()))
+    return failure();
+  collectWanted();
+  ArgumentOptions argumentOptions{options.seed, /*perturb=*/true, /*shortBatches=*/true};
+  TensorList whole;
+  for (unsigned i = 0; i < global.getNumArguments(); ++i) {
+    FailureOr<Tensor> value = makeArgument(global, i, 0, argumentOptions);
+    if (failed(value))
+      return failure();
+    whole.push_back(std::move(*value));
+  }
+  FailureOr<std::vector<TensorList>> ranks = distribute(local, mesh, whole);
+  if (failed(ranks))
+    return failure();
+
+  PlanReport report;
+  for (step = 0; step < int64_t(options.steps); ++step) {
+    if (step > 0) {
+      TensorList fresh = whole;
+      for (unsigned i = 0; i < whole.size(); ++i)
+        if (isFreshEachStep(global, i))
+          fresh[i] = *makeArgument(global, i, step, argumentOptions);
+      FailureOr<std::vector<TensorList>> shards = distribute(local, mesh, fresh);
+      if (failed(shards))
+        return failure();
+      for (unsigned i = 0; i < whole.size(); ++i)
+        if (isFreshEachStep(global, i)) {
+          whole[i] = fresh[i];
+          for (auto [rank, shard] : llvm::zip_equal(*ranks, *shards))
+            rank[i] = shard[i];
+        }
+    }
+    compared = 0;
+    FailureOr<TensorList> expected = runOneDevice(whole);
+    if (failed(expected))
+      return failure();
+    FailureOr<std::vector<TensorList>> got = runRanks(*ranks);
+    if (failed(got))
+      return failure();
+    compareResults(*expected, *got);
+    if (invalid)
+      return failure();
+    report.comparedValues = compared;
+    if (first) {
+      report.difference = std::move(first->difference);
+      return report;
+    }
+    for (unsigned r = 0; r < expected->size(); ++r) {
+      FailureOr<std::optional<unsigned>> updated = updatedArgument(global, r);
+      if (failed(updated))
+        return failure();
+      if (!*updated)
+        continue;
+      whole[**updated] = (*expected)[r];
+      for (auto [rank, results] : llvm::zip_equal(*ranks, *got))
+        rank[**updated] = results[r];
+    }
+  }
+  return report;
+}
+
+} // namespace
+
+FailureOr<PlanReport> verifyPlan(ModuleOp global, ModuleOp local,
+                                 const VerifyPlanOptions &options) {
+  FailureOr<func::FuncOp> globalFunc = findFunction(global, options.function);
+  FailureOr<func::FuncOp> localFunc = findFunction(local, options.function);
+  if (failed(globalFunc) || failed(localFunc))
+    return failure();
+  dist::MeshOp mesh = dist::lookupMesh(local);
+  return PlanVerifier(*globalFunc, *localFunc, mesh ? mesh.getMesh() : nullptr, options).verify();
+}
+
+LogicalResult checkPlan(ModuleOp global, ModuleOp local, const VerifyPlanOptions &options) {
+  FailureOr<PlanReport> report = verifyPlan(global, local, options);
+  if (failed(report))
+    return failure();
+  if (!report->difference)
+    return success();
+  InFlightDiagnostic error = report->difference->local->emitError()
+                             << report->difference->message;
+  error.attachNote(report->difference->global->getLoc()) << "here on one device";
+  return error;
+}
+
+} // namespace shoal::interp
