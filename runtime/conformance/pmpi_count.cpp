@@ -1,0 +1,124 @@
+// An independent witness of what crosses MPI's interface: preloaded into a program, it
+// wraps the calls that send data, and at MPI_Finalize writes what they were given, per
+// rank, to $SHOAL_PMPI_OUT.<rank>:
+//   {"rank": 0, "calls": [{"call": "MPI_Iallreduce", "comm": "shoal stream 1 {data}",
+//     "ranks": 4, "elements": 1024, "element_bytes": 4, "count": 3}]}
+// `elements` is the count argument of the sending side, `count` how often the call was made
+// with it in the whole run. Communicators of a program are named after their stream and
+// axes; the runtime's own traffic is on MPI_COMM_WORLD.
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include <mpi.h>
+
+namespace {
+
+struct Call {
+  std::string name, comm;
+  int ranks, elements, elementBytes;
+  auto operator<=>(const Call &) const = default;
+};
+
+std::map<Call, long> &calls() {
+  static std::map<Call, long> made;
+  return made;
+}
+
+void count(const char *name, int elements, MPI_Datatype type, MPI_Comm comm) {
+  char text[MPI_MAX_OBJECT_NAME];
+  int length = 0, ranks = 0, bytes = 0;
+  PMPI_Comm_get_name(comm, text, &length);
+  PMPI_Comm_size(comm, &ranks);
+  PMPI_Type_size(type, &bytes);
+  calls()[{name, std::string(text, size_t(length)), ranks, elements, bytes}] += 1;
+}
+
+void write() {
+  const char *base = std::getenv("SHOAL_PMPI_OUT");
+  if (!base)
+    return;
+  int rank = 0;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  std::string path = std::string(base) + "." + std::to_string(rank);
+  std::FILE *file = std::fopen(path.c_str(), "w");
+  if (!file) {
+    std::fprintf(stderr, "error: %s: cannot be written\n", path.c_str());
+    return;
+  }
+  std::fprintf(file, "{\"rank\": %d, \"calls\": [", rank);
+  const char *separator = "";
+  for (const auto &[call, times] : calls()) {
+    std::fprintf(file,
+                 "%s\n  {\"call\": \"%s\", \"comm\": \"%s\", \"ranks\": %d, \"elements\": %d, "
+                 "\"element_bytes\": %d, \"count\": %ld}",
+                 separator, call.name.c_str(), call.comm.c_str(), call.ranks, call.elements,
+                 call.elementBytes, times);
+    separator = ",";
+  }
+  std::fprintf(file, "]}\n");
+  std::fclose(file);
+}
+
+} // namespace
+
+extern "C" {
+
+int MPI_Allreduce(const void *in, void *out, int n, MPI_Datatype t, MPI_Op op, MPI_Comm c) {
+  count("MPI_Allreduce", n, t, c);
+  return PMPI_Allreduce(in, out, n, t, op, c);
+}
+int MPI_Iallreduce(const void *in, void *out, int n, MPI_Datatype t, MPI_Op op, MPI_Comm c,
+                   MPI_Request *r) {
+  count("MPI_Iallreduce", n, t, c);
+  return PMPI_Iallreduce(in, out, n, t, op, c, r);
+}
+int MPI_Iallgather(const void *in, int n, MPI_Datatype t, void *out, int m, MPI_Datatype u,
+                   MPI_Comm c, MPI_Request *r) {
+  count("MPI_Iallgather", n, t, c);
+  return PMPI_Iallgather(in, n, t, out, m, u, c, r);
+}
+int MPI_Ireduce_scatter_block(const void *in, void *out, int n, MPI_Datatype t, MPI_Op op,
+                              MPI_Comm c, MPI_Request *r) {
+  count("MPI_Ireduce_scatter_block", n, t, c);
+  return PMPI_Ireduce_scatter_block(in, out, n, t, op, c, r);
+}
+int MPI_Ialltoall(const void *in, int n, MPI_Datatype t, void *out, int m, MPI_Datatype u,
+                  MPI_Comm c, MPI_Request *r) {
+  count("MPI_Ialltoall", n, t, c);
+  return PMPI_Ialltoall(in, n, t, out, m, u, c, r);
+}
+int MPI_Ibcast(void *buffer, int n, MPI_Datatype t, int root, MPI_Comm c, MPI_Request *r) {
+  count("MPI_Ibcast", n, t, c);
+  return PMPI_Ibcast(buffer, n, t, root, c, r);
+}
+int MPI_Iscatter(const void *in, int n, MPI_Datatype t, void *out, int m, MPI_Datatype u, int root,
+                 MPI_Comm c, MPI_Request *r) {
+  count("MPI_Iscatter", n, t, c);
+  return PMPI_Iscatter(in, n, t, out, m, u, root, c, r);
+}
+int MPI_Igather(const void *in, int n, MPI_Datatype t, void *out, int m, MPI_Datatype u, int root,
+                MPI_Comm c, MPI_Request *r) {
+  count("MPI_Igather", n, t, c);
+  return PMPI_Igather(in, n, t, out, m, u, root, c, r);
+}
+int MPI_Isend(const void *in, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r) {
+  count("MPI_Isend", n, t, c);
+  return PMPI_Isend(in, n, t, to, tag, c, r);
+}
+int MPI_Send(const void *in, int n, MPI_Datatype t, int to, int tag, MPI_Comm c) {
+  count("MPI_Send", n, t, c);
+  return PMPI_Send(in, n, t, to, tag, c);
+}
+int MPI_Ibarrier(MPI_Comm c, MPI_Request *r) {
+  count("MPI_Ibarrier", 0, MPI_BYTE, c);
+  return PMPI_Ibarrier(c, r);
+}
+int MPI_Finalize(void) {
+  write();
+  return PMPI_Finalize();
+}
+
+} // extern "C"

@@ -1,0 +1,125 @@
+// A thin front of mpirun for one machine or many: it passes every option through and adds
+// what Open MPI wants to be told before it starts ranks as root, more ranks than cores, or
+// ranks with threads of their own. `mpirun -n N ./OUT` and `srun ./OUT` work without it.
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sched.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr int kExitBadInput = 2;
+
+constexpr const char *kHelp =
+    R"(usage: shoal-run -n N [options of mpirun] ./OUT [options of the program]
+
+Starts a program compiled by shoalc on N ranks. N is the product of its mesh axes; the
+program says so when it is another.
+
+  -n, -np N     ranks to start
+  -h, --help    print this help
+
+All other options before the program are mpirun's own (--hostfile, --host, -x, --bind-to,
+...), and those after it the program's: ./OUT --help lists them. What shoal-run adds:
+  as root                  OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  more ranks than cores    --oversubscribe, and says so
+  without --bind-to        --bind-to none, so that a rank's two threads may use two cores
+  on a terminal            SHOAL_TERMINAL=1, so that rank 0 shows a progress line
+The exit code is the program's: 0 success, 1 the work failed, 2 wrong command line or input.
+)";
+
+[[noreturn]] void fail(const std::string &line) {
+  std::fprintf(stderr, "error: %s\n", line.c_str());
+  std::exit(kExitBadInput);
+}
+
+int availableCores() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+// Options of mpirun that take their value as separate arguments, as far as programs are
+// commonly started with them; what follows the first other word is the program.
+int valuesOf(std::string_view option) {
+  static constexpr std::string_view one[] = {
+      "-n",        "-np",        "-c",          "--np",        "-H",        "-host",
+      "--host",    "-hostfile",  "--hostfile",  "-machinefile", "--machinefile", "-x",
+      "--bind-to", "-bind-to",   "--map-by",    "-map-by",     "--rank-by", "-rank-by",
+      "-N",        "-npernode",  "--npernode",  "--wdir",      "-wdir",     "--timeout",
+      "-timeout",  "--prefix",   "--output-filename", "-output-filename", "--cpu-set",
+      "--cpu-list", "--rankfile", "-rf",        "--stdin",     "--report-events"};
+  static constexpr std::string_view two[] = {"--mca", "-mca", "--gmca", "-gmca"};
+  for (std::string_view name : one)
+    if (option == name)
+      return 1;
+  for (std::string_view name : two)
+    if (option == name)
+      return 2;
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  long ranks = 0;
+  bool binds = false, manyHosts = false, oversubscribes = false;
+  int at = 1;
+  for (; at < argc && argv[at][0] == '-'; ++at) {
+    std::string_view option = argv[at];
+    if (option == "-h" || option == "--help") {
+      std::fputs(kHelp, stdout);
+      return 0;
+    }
+    int values = valuesOf(option);
+    if (at + values >= argc)
+      fail("option '" + std::string(option) + "' expects a value");
+    if (option == "-n" || option == "-np" || option == "--np" || option == "-c") {
+      char *end = nullptr;
+      ranks = std::strtol(argv[at + 1], &end, 10);
+      if (*end != '\0' || end == argv[at + 1] || ranks < 1)
+        fail(std::string(option) + " expects a number of ranks of at least 1, got: '" +
+             argv[at + 1] + "'");
+    }
+    binds |= option.find("bind-to") != std::string_view::npos;
+    oversubscribes |= option.find("oversubscribe") != std::string_view::npos;
+    manyHosts |= option.find("host") != std::string_view::npos || option == "-H" ||
+                 option.find("machinefile") != std::string_view::npos;
+    at += values;
+  }
+  if (ranks == 0)
+    fail("expected -n N before the program; see shoal-run --help");
+  if (at >= argc)
+    fail("expected a program after the options; see shoal-run --help");
+  if (access(argv[at], X_OK) != 0 && std::strchr(argv[at], '/'))
+    fail(std::string(argv[at]) + ": cannot be executed: " + std::strerror(errno));
+
+  std::vector<std::string> command = {"mpirun"};
+  if (!oversubscribes && !manyHosts && ranks > availableCores()) {
+    std::fprintf(stderr, "note: %ld ranks on %d cores, adding --oversubscribe\n", ranks,
+                 availableCores());
+    command.push_back("--oversubscribe");
+  }
+  if (!binds)
+    command.insert(command.end(), {"--bind-to", "none"});
+  if (isatty(STDERR_FILENO)) {
+    setenv("SHOAL_TERMINAL", "1", 1);
+    command.insert(command.end(), {"-x", "SHOAL_TERMINAL"});
+  }
+  if (geteuid() == 0) {
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+  }
+  command.insert(command.end(), argv + 1, argv + argc);
+  std::vector<char *> pointers;
+  for (std::string &word : command)
+    pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  execvp("mpirun", pointers.data());
+  fail(std::string("mpirun cannot be started: ") + std::strerror(errno));
+}
