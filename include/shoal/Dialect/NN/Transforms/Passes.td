@@ -1,0 +1,152 @@
+#ifndef SHOAL_NN_PASSES
+#define SHOAL_NN_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def SelectResultsPass : Pass<"nn-select-results", "::mlir::ModuleOp"> {
+  let summary = "keep the results that training or inference needs";
+  let description = [{
+    One file describes both the training step and the forward program. `mode=train` keeps the loss, metrics and
+    updates; `mode=infer` keeps the outputs. Ops and arguments that nothing needs any more go away, so that inference asks for no labels.
+    Unused parameters stay in training: `nn-differentiate` names them.
+
+    Before, with `mode=infer`:
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<8xi64> {nn.input = "y"})
+        -> (tensor<f32> {nn.loss}, tensor<8x4xf32> {nn.output = "z"}) {
+      %0 = nn.tanh %x : tensor<8x4xf32>
+      %1 = nn.cross_entropy mean %0, %y : (tensor<8x4xf32>, tensor<8xi64>) -> tensor<f32>
+      return %1, %0 : tensor<f32>, tensor<8x4xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32> {nn.input = "x"}) -> (tensor<8x4xf32> {nn.output = "z"}) {
+      %0 = nn.tanh %x : tensor<8x4xf32>
+      return %0 : tensor<8x4xf32>
+    }
+    ```
+  }];
+  let options = [Option<"mode", "mode", "std::string", "\"train\"", "train or infer">];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+}
+
+def ConvertDtypePass : Pass<"nn-convert-dtype", "::mlir::ModuleOp"> {
+  let summary = "give every float tensor one element type";
+  let description = [{
+    `--dtype f64` compares plans to rounding errors only; `f32` trains. The pass changes arguments, results and constants alike, before
+    anything is derived from them. Casts between float types become identities and fold away. bf16 is refused:
+    mixed precision is a cast from an f32 argument, not another type of the argument.
+
+    Before, with `to=f64`:
+    ```mlir
+    %c = nn.constant dense<0.5> : tensor<f32>
+    %0 = nn.mul %x, %c : (tensor<8xf32>, tensor<f32>) -> tensor<8xf32>
+    ```
+    After:
+    ```mlir
+    %c = nn.constant dense<0.5> : tensor<f64>
+    %0 = nn.mul %x, %c : (tensor<8xf64>, tensor<f64>) -> tensor<8xf64>
+    ```
+  }];
+  let options = [Option<"to", "to", "std::string", "\"f32\"", "f32 or f64">];
+  let dependentDialects = ["::shoal::nn::NNDialect"];
+}
+
+def ExplicitCountsPass : Pass<"nn-explicit-counts", "::mlir::ModuleOp"> {
+  let summary = "means become sums divided by a count; rows that are not real never count";
+  let description = [{
+    The mean over a batch is no mean of the shards' means, and the last batch of an epoch is short. So every mean becomes a sum, which any plan may
+    split, divided by a count of the whole batch. The hidden argument `nn.valid_rows` holds the number of real rows. The
+    pass follows dimension 0 of the batched inputs through the ops, by their sharding rules, and every reduction over such a dimension
+    reads `nn.mask`: identity of the reduction past the limit, `ignore_index` for the targets of cross_entropy. Ops that
+    combine rows in another way (softmax over the batch) are decomposed first. Where the dimension can not be followed to a reduction, the
+    pass fails and says where it was lost. Gradients need no masks: they are derivatives of masked sums.
+
+    Before:
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32> {nn.input = "x"}) -> (tensor<f32> {nn.loss}) {
+      %0 = nn.reduce mean %x dims = [0, 1] : tensor<8x4xf32> -> tensor<f32>
+      return %0 : tensor<f32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32> {nn.input = "x"}, %valid: tensor<i64> {nn.valid_rows}) -> (tensor<f32> {nn.loss}) {
+      %c = nn.constant dense<4> : tensor<i64>
+      %0 = nn.mul %valid, %c : (tensor<i64>, tensor<i64>) -> tensor<i64>
+      %1 = nn.cast %0 : tensor<i64> -> tensor<f32>
+      %2 = nn.mask %x dim = 0 limit = %valid fill = 0.0 : tensor<8x4xf32>
+      %3 = nn.reduce sum %2 dims = [0, 1] : tensor<8x4xf32> -> tensor<f32>
+      %4 = nn.div %3, %1 : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      return %4 : tensor<f32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::shoal::nn::NNDialect"];
+}
+
+def DifferentiatePass : Pass<"nn-differentiate", "::mlir::ModuleOp"> {
+  let summary = "append the backward program: one gradient per parameter";
+  let description = [{
+    Reverse-mode differentiation of the `nn.loss` result, by the gradients of the ops on a path from a parameter to the loss. Cotangents of a value that is
+    used several times are added. The new ops inherit `nn.layer`. A parameter that does not reach the loss is an error: it would never be trained.
+
+    Before:
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x2xf32> {nn.param = #nn.param<"w", init = zeros>})
+        -> (tensor<f32> {nn.loss}) {
+      %0 = nn.matmul %x, %w : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+      %1 = nn.reduce sum %0 dims = [0, 1] : tensor<8x2xf32> -> tensor<f32>
+      return %1 : tensor<f32>
+    }
+    ```
+    After, the body ends in:
+    ```mlir
+      %c = nn.constant dense<1.0> : tensor<f32>
+      %2 = nn.reshape %c : tensor<f32> -> tensor<1x1xf32>
+      %3 = nn.broadcast %2 : tensor<1x1xf32> -> tensor<8x2xf32>
+      %4 = nn.matmul %x, %3 {transpose_a} : (tensor<8x4xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+      return %1, %4 : tensor<f32>, tensor<4x2xf32>   // the second is {nn.grad = "w"}
+    ```
+  }];
+  let dependentDialects = ["::shoal::nn::NNDialect"];
+}
+
+def OptimizePass : Pass<"nn-optimize", "::mlir::ModuleOp"> {
+  let summary = "append the optimizer: updates of parameters, and its state as arguments";
+  let description = [{
+    Consumes the gradients of `nn-differentiate`. Every parameter gets a result that `nn.updates` it; momentum and moments are arguments
+    `#nn.state` with results of their own, and Adam's count of steps is the argument `nn.step`. With `clip-grad-norm` the updates (not the
+    `nn.grad` results) see gradients times min(1, c / (norm + 1e-6)), where the norm is over all parameters; `grad-norm` reports it, before clipping.
+
+    Before:
+    ```mlir
+    func.func @f(..., %w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.loss}, tensor<4xf32> {nn.grad = "w"})
+    ```
+    After, with `optimizer=sgd lr=0.1 momentum=0.9`:
+    ```mlir
+    func.func @f(..., %w: tensor<4xf32> {nn.param = ...}, %v: tensor<4xf32> {nn.state = #nn.state<"w.velocity", of = "w", init = 0.0>})
+        -> (tensor<f32> {nn.loss}, tensor<4xf32> {nn.grad = "w"}, tensor<4xf32> {nn.updates = "w"}, tensor<4xf32> {nn.updates = "w.velocity"}) {
+      ...
+      %lr = nn.constant dense<0.1> : tensor<f32>
+      %0:2 = nn.momentum_update %w, %g, %v lr = %lr {momentum = 0.9 : f64, weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+      return %loss, %g, %0#0, %0#1 : ...
+    }
+    ```
+  }];
+  let options = [
+    Option<"optimizer", "optimizer", "std::string", "\"sgd\"", "sgd, adam or adamw">,
+    Option<"lr", "lr", "double", "0.01", "learning rate">,
+    Option<"momentum", "momentum", "double", "0.0", "momentum of sgd">,
+    Option<"beta1", "beta1", "double", "0.9", "decay of adam's first moment">,
+    Option<"beta2", "beta2", "double", "0.999", "decay of adam's second moment">,
+    Option<"eps", "eps", "double", "1e-8", "added to the root of adam's second moment">,
+    Option<"weightDecay", "weight-decay", "double", "0.0", "L2 term (sgd, adam) or decoupled decay (adamw)">,
+    Option<"decay", "decay", "std::string", "\"all\"", "parameters that decay: all, or matrices (2 dimensions and more)">,
+    Option<"clipGradNorm", "clip-grad-norm", "double", "0.0", "largest norm of all gradients; 0 does not clip">,
+    Option<"gradNorm", "grad-norm", "bool", "false", "report the norm of all gradients as a metric">];
+  let dependentDialects = ["::shoal::nn::NNDialect"];
+}
+
+#endif

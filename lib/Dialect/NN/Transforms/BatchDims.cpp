@@ -1,0 +1,113 @@
+// Which dimensions descend from the batch; see BatchDims.h.
+#include "BatchDims.h"
+
+using namespace mlir;
+using namespace shoal;
+using namespace shoal::nn;
+
+int64_t BatchDims::getInner(Value value, unsigned dim) const {
+  auto it = inners.find(value);
+  return it == inners.end() ? 0 : it->second[dim];
+}
+
+void BatchDims::setInner(Value value, unsigned dim, int64_t inner) {
+  auto &dims = inners[value];
+  dims.resize(cast<RankedTensorType>(value.getType()).getRank());
+  dims[dim] = inner;
+}
+
+/// Which of a dimension's factors hold the batch, major to minor; none when a factor straddles
+/// the border between batch and inner elements.
+static std::optional<BatchFactors> splitOffBatch(const ShardingRule &rule,
+                                                 ArrayRef<unsigned> factors, int64_t batchSize) {
+  BatchFactors result;
+  int64_t left = batchSize;
+  for (unsigned factor : factors) {
+    if (left == 1)
+      break;
+    int64_t size = rule.factors[factor].size;
+    result.factors.push_back(factor);
+    if (left % size == 0) {
+      left /= size;
+    } else if (size % left == 0) {
+      result.inner = size / left;
+      left = 1;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (left != 1)
+    return std::nullopt;
+  return result;
+}
+
+SmallVector<BatchFactors> BatchDims::getBatchFactors(Operation *op,
+                                                     const ShardingRule &rule) const {
+  SmallVector<BatchFactors> batches;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    if (!inners.contains(operand))
+      continue;
+    for (auto [d, factors] : llvm::enumerate(rule.operands[i])) {
+      if (getInner(operand, d) == 0)
+        continue;
+      auto batch = splitOffBatch(rule, factors, batchSize);
+      if (batch && !llvm::is_contained(batches, *batch))
+        batches.push_back(*batch);
+    }
+  }
+  return batches;
+}
+
+std::optional<int64_t> BatchDims::getInner(const ShardingRule &rule, ArrayRef<unsigned> factors,
+                                           ArrayRef<BatchFactors> batches) {
+  int64_t inner = 0;
+  for (const BatchFactors &batch : batches) {
+    bool holds = llvm::any_of(batch.factors,
+                              [&](unsigned factor) { return llvm::is_contained(factors, factor); });
+    if (!holds)
+      continue;
+    if (inner != 0 || factors.size() < batch.factors.size() ||
+        factors.take_front(batch.factors.size()) != ArrayRef<unsigned>(batch.factors))
+      return std::nullopt;
+    inner = batch.inner;
+    for (unsigned factor : factors.drop_front(batch.factors.size()))
+      inner *= rule.factors[factor].size;
+  }
+  return inner;
+}
+
+void BatchDims::propagate(Operation *op, const ShardingRule &rule) {
+  SmallVector<BatchFactors> batches = getBatchFactors(op, rule);
+  Operation *lost = nullptr;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    if (Operation *earlier = getLostAt(operand))
+      lost = earlier;
+    if (!inners.contains(operand))
+      continue;
+    for (auto [d, factors] : llvm::enumerate(rule.operands[i])) {
+      if (getInner(operand, d) == 0)
+        continue;
+      // What needs the whole dimension may move rows anywhere.
+      bool movesRows = llvm::any_of(factors, [&](unsigned factor) {
+        FactorKind kind = rule.factors[factor].kind;
+        return kind == FactorKind::NeedReplication || kind == FactorKind::Permutation;
+      });
+      if (movesRows || !splitOffBatch(rule, factors, batchSize))
+        lost = op;
+    }
+  }
+  for (auto [i, result] : llvm::enumerate(op->getResults())) {
+    for (auto [d, factors] : llvm::enumerate(rule.results[i])) {
+      std::optional<int64_t> inner = getInner(rule, factors, batches);
+      if (!inner)
+        lost = op;
+      else if (*inner != 0)
+        setInner(result, d, *inner);
+    }
+  }
+  if (lost)
+    for (Value result : op->getResults()) {
+      inners.erase(result);
+      lostAt[result] = lost;
+    }
+}

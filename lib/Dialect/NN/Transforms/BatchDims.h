@@ -1,0 +1,56 @@
+// Follows the sample dimension of batched inputs through the ops of a model, by their sharding rules alone.
+//
+// A dimension descends from the batch when its elements are ordered by batch row first: dimension size =
+// batch size * `inner`, and the rows [0, valid) are the elements [0, valid * inner). A transpose moves
+// such a dimension, a reshape may merge it with those behind it; where rows come to lie scattered, the value
+// has lost its batch dimension and can not be masked any more.
+#ifndef SHOAL_LIB_DIALECT_NN_TRANSFORMS_BATCHDIMS_H
+#define SHOAL_LIB_DIALECT_NN_TRANSFORMS_BATCHDIMS_H
+
+#include "shoal/Interfaces/ShardingRule.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+namespace shoal::nn {
+
+/// An op's factors that hold the batch, major to minor; elements per row inside the last.
+struct BatchFactors {
+  llvm::SmallVector<unsigned> factors;
+  int64_t inner = 1;
+
+  bool operator==(const BatchFactors &other) const = default;
+};
+
+class BatchDims {
+public:
+  explicit BatchDims(int64_t batchSize) : batchSize(batchSize) {}
+
+  /// Elements per batch row along the dimension, 0 where it does not descend from the batch.
+  int64_t getInner(mlir::Value value, unsigned dim) const;
+  void setInner(mlir::Value value, unsigned dim, int64_t inner);
+  /// The op that scattered the rows of this value, null when none did.
+  mlir::Operation *getLostAt(mlir::Value value) const { return lostAt.lookup(value); }
+  bool isBatched(mlir::Value value) const {
+    return inners.contains(value) || lostAt.contains(value);
+  }
+
+  /// The batch in the op's factors, as its operands bring it.
+  llvm::SmallVector<BatchFactors> getBatchFactors(mlir::Operation *op,
+                                                  const ShardingRule &rule) const;
+  /// Elements per batch row of a dimension made of `factors`: 0 when it holds none of the batch,
+  /// nothing when its rows are scattered.
+  static std::optional<int64_t> getInner(const ShardingRule &rule,
+                                         llvm::ArrayRef<unsigned> factors,
+                                         llvm::ArrayRef<BatchFactors> batches);
+  /// Records the results of an op.
+  void propagate(mlir::Operation *op, const ShardingRule &rule);
+
+private:
+  int64_t batchSize;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>> inners;
+  llvm::DenseMap<mlir::Value, mlir::Operation *> lostAt;
+};
+
+} // namespace shoal::nn
+
+#endif // SHOAL_LIB_DIALECT_NN_TRANSFORMS_BATCHDIMS_H

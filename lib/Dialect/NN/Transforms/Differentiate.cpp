@@ -1,0 +1,149 @@
+// nn-differentiate: reverse-mode differentiation of the loss, op by op from last to first.
+#include "shoal/Dialect/NN/Transforms/Passes.h"
+
+#include "ModelRewriter.h"
+
+namespace shoal::nn {
+#define GEN_PASS_DEF_DIFFERENTIATEPASS
+#include "shoal/passes/ShoalNN.h.inc"
+} // namespace shoal::nn
+
+using namespace mlir;
+using namespace shoal;
+using namespace shoal::nn;
+
+namespace {
+
+/// Differentiates one model.
+class Differentiator {
+public:
+  explicit Differentiator(func::FuncOp model)
+      : model(model), builder(getReturn(model).getOperation()) {}
+
+  LogicalResult run();
+
+private:
+  /// Values of float type that depend on a parameter.
+  void findActive();
+  LogicalResult differentiate(Operation *op);
+  void accumulate(Value value, Value cotangent);
+
+  func::FuncOp model;
+  OpBuilder builder;
+  DenseSet<Value> active;
+  DenseMap<Value, Value> cotangents;
+};
+
+} // namespace
+
+static bool isFloatTensor(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && isa<FloatType>(tensor.getElementType());
+}
+
+void Differentiator::findActive() {
+  for (unsigned i = 0; i < model.getNumArguments(); ++i)
+    if (getArgRole(model, i) == ArgRole::Param)
+      active.insert(model.getArgument(i));
+  for (Operation &op : model.front()) {
+    bool dependent = false;
+    // Regions capture values from above.
+    op.walk([&](Operation *inner) {
+      dependent |= llvm::any_of(inner->getOperands(), [&](Value v) { return active.contains(v); });
+    });
+    if (!dependent)
+      continue;
+    for (Value result : op.getResults())
+      if (isFloatTensor(result.getType()))
+        active.insert(result);
+  }
+}
+
+void Differentiator::accumulate(Value value, Value cotangent) {
+  Value &sum = cotangents[value];
+  sum = sum ? builder.create<AddOp>(cotangent.getLoc(), sum, cotangent).getResult() : cotangent;
+}
+
+LogicalResult Differentiator::differentiate(Operation *op) {
+  SmallVector<Value> outer;
+  for (Value result : op->getResults())
+    outer.push_back(active.contains(result) ? cotangents.lookup(result) : Value());
+  if (llvm::none_of(outer, [](Value v) { return bool(v); }))
+    return success();
+  auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+  if (!differentiable)
+    return op->emitOpError() << "has no gradient and lies between a parameter and the loss; it "
+                                "must implement DifferentiableOpInterface";
+
+  llvm::BitVector needed(op->getNumOperands());
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    needed[i] = active.contains(operand);
+  LayerScope layer(builder, op);
+  auto inner = differentiable.buildVJP(builder, outer, needed);
+  if (failed(inner))
+    return failure();
+  if (inner->size() != op->getNumOperands())
+    return op->emitOpError() << "gradient must have one cotangent per operand, "
+                             << op->getNumOperands() << ", got: " << inner->size();
+  for (auto [i, cotangent] : llvm::enumerate(*inner)) {
+    if (!cotangent || !needed[i])
+      continue;
+    Type type = op->getOperand(i).getType();
+    if (cotangent.getType() != type)
+      return op->emitOpError() << "cotangent of operand " << i << " must be " << type
+                               << ", got: " << cotangent.getType();
+    accumulate(op->getOperand(i), cotangent);
+  }
+  return success();
+}
+
+LogicalResult Differentiator::run() {
+  std::optional<unsigned> lossIndex = findLoss(model);
+  if (!lossIndex)
+    return model.emitOpError() << "differentiation needs a result with 'nn.loss', got none";
+  for (unsigned i = 0; i < model.getNumResults(); ++i)
+    if (Attribute name = model.getResultAttr(i, NNDialect::kGradAttr))
+      return model.emitOpError() << "is already differentiated: result " << i
+                                 << " is the gradient of " << name;
+
+  findActive();
+  Value loss = getReturn(model).getOperand(*lossIndex);
+  SmallVector<Operation *> forward;
+  for (Operation &op : model.front().without_terminator())
+    forward.push_back(&op);
+  if (active.contains(loss))
+    cotangents[loss] =
+        builder.create<ConstantOp>(loss.getLoc(), cast<RankedTensorType>(loss.getType()), 1.0);
+  for (Operation *op : llvm::reverse(forward))
+    if (failed(differentiate(op)))
+      return failure();
+
+  std::string missing;
+  unsigned numArgs = model.getNumArguments();
+  for (unsigned i = 0; i < numArgs; ++i)
+    if (getArgRole(model, i) == ArgRole::Param && !cotangents.lookup(model.getArgument(i)))
+      missing += (missing.empty() ? "\"" : ", \"") + getArgName(model, i).str() + "\"";
+  if (!missing.empty())
+    return model.emitOpError() << "every parameter must reach the loss, these have no gradient: "
+                               << missing;
+  for (unsigned i = 0; i < numArgs; ++i)
+    if (getArgRole(model, i) == ArgRole::Param)
+      addResult(model, cotangents.lookup(model.getArgument(i)), NNDialect::kGradAttr,
+                builder.getStringAttr(getArgName(model, i)));
+  return success();
+}
+
+namespace {
+
+struct DifferentiatePass : shoal::nn::impl::DifferentiatePassBase<DifferentiatePass> {
+  void runOnOperation() override {
+    auto models = getModels(getOperation());
+    if (failed(models))
+      return signalPassFailure();
+    for (func::FuncOp model : *models)
+      if (failed(Differentiator(model).run()))
+        return signalPassFailure();
+  }
+};
+
+} // namespace

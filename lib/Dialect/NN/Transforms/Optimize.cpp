@@ -1,0 +1,221 @@
+// nn-optimize: the global norm, clipping, and the optimizer's updates and state.
+#include "shoal/Dialect/NN/Transforms/Passes.h"
+
+#include "ModelRewriter.h"
+
+#include <cmath>
+
+namespace shoal::nn {
+#define GEN_PASS_DEF_OPTIMIZEPASS
+#include "shoal/passes/ShoalNN.h.inc"
+} // namespace shoal::nn
+
+using namespace mlir;
+using namespace shoal::nn;
+
+namespace {
+
+struct Gradient {
+  StringAttr name;
+  BlockArgument param;
+  Value value;
+};
+
+struct OptimizePass : shoal::nn::impl::OptimizePassBase<OptimizePass> {
+  using OptimizePassBase::OptimizePassBase;
+
+  void runOnOperation() override {
+    auto models = getModels(getOperation());
+    if (failed(models) || failed(checkOptions()))
+      return signalPassFailure();
+    for (func::FuncOp model : *models)
+      if (failed(optimize(model)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult checkOptions();
+  LogicalResult optimize(func::FuncOp model);
+  FailureOr<SmallVector<Gradient>> findGradients(func::FuncOp model);
+  void update(func::FuncOp model, OpBuilder &builder, const Gradient &gradient, Value step);
+};
+
+} // namespace
+
+//===-- options -------------------------------------------------------------------===//
+
+LogicalResult OptimizePass::checkOptions() {
+  auto require = [&](bool holds, StringRef rule, const auto &value) -> LogicalResult {
+    if (holds)
+      return success();
+    return getOperation().emitError() << rule << ", got: " << value;
+  };
+  auto atLeastZero = [](double value) { return std::isfinite(value) && value >= 0; };
+  auto fraction = [](double value) { return value >= 0 && value < 1; };
+  bool isSgd = optimizer == "sgd";
+  if (failed(require(isSgd || optimizer == "adam" || optimizer == "adamw",
+                     "optimizer must be sgd, adam or adamw", optimizer.getValue())) ||
+      failed(require(decay == "all" || decay == "matrices", "decay must be all or matrices",
+                     decay.getValue())) ||
+      failed(require(atLeastZero(lr), "lr must be at least 0", lr.getValue())) ||
+      failed(require(fraction(momentum), "momentum must be in [0, 1)", momentum.getValue())) ||
+      failed(require(isSgd || momentum == 0, "momentum belongs to sgd, adam has beta1",
+                     momentum.getValue())) ||
+      failed(require(fraction(beta1), "beta1 must be in [0, 1)", beta1.getValue())) ||
+      failed(require(fraction(beta2), "beta2 must be in [0, 1)", beta2.getValue())) ||
+      failed(require(atLeastZero(eps), "eps must be at least 0", eps.getValue())) ||
+      failed(require(atLeastZero(weightDecay), "weight-decay must be at least 0",
+                     weightDecay.getValue())) ||
+      failed(require(atLeastZero(clipGradNorm), "clip-grad-norm must be at least 0",
+                     clipGradNorm.getValue())))
+    return failure();
+  return success();
+}
+
+//===-- gradients, their norm and clipping -------------------------------------------===//
+
+FailureOr<SmallVector<Gradient>> OptimizePass::findGradients(func::FuncOp model) {
+  SmallVector<Gradient> gradients;
+  for (unsigned i = 0; i < model.getNumResults(); ++i) {
+    if (auto updated = model.getResultAttrOfType<StringAttr>(i, NNDialect::kUpdatesAttr)) {
+      auto arg = findArg(model, updated.getValue());
+      if (arg && getArgRole(model, *arg) == ArgRole::Param)
+        return model.emitOpError() << "parameter " << updated << " already has an update, result "
+                                   << i;
+    }
+    auto name = model.getResultAttrOfType<StringAttr>(i, NNDialect::kGradAttr);
+    if (!name)
+      continue;
+    auto arg = findArg(model, name.getValue());
+    if (!arg || getArgRole(model, *arg) != ArgRole::Param)
+      return model.emitOpError() << "result " << i << " is the gradient of an unknown parameter: "
+                                 << name;
+    Gradient gradient{name, model.getArgument(*arg), getReturn(model).getOperand(i)};
+    if (gradient.param.getType() != gradient.value.getType())
+      return model.emitOpError() << "gradient of " << name << " must be "
+                                 << gradient.param.getType()
+                                 << ", got: " << gradient.value.getType();
+    gradients.push_back(gradient);
+  }
+  if (gradients.empty())
+    return model.emitOpError() << "the optimizer needs results with 'nn.grad', got none; run "
+                                  "nn-differentiate first";
+  return gradients;
+}
+
+static Type elementOf(Value value) { return getElementTypeOrSelf(value.getType()); }
+
+static Value scalar(OpBuilder &builder, Location loc, Type element, double value) {
+  return builder.create<ConstantOp>(loc, RankedTensorType::get({}, element), value);
+}
+
+static Value castTo(OpBuilder &builder, Value value, Type element) {
+  if (elementOf(value) == element)
+    return value;
+  auto type = cast<RankedTensorType>(value.getType()).clone(element);
+  return builder.create<CastOp>(value.getLoc(), type, value);
+}
+
+/// sqrt(sum of squares over all gradients), as a scalar of the given type.
+static Value buildNorm(OpBuilder &builder, Location loc, ArrayRef<Gradient> gradients,
+                       Type element) {
+  Value total;
+  for (const Gradient &gradient : gradients) {
+    Value g = gradient.value;
+    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(g.getType()).getRank()));
+    Value squares = builder.create<MulOp>(loc, g, g);
+    if (!dims.empty())
+      squares = builder.create<ReduceOp>(loc, Reduce::sum, squares, dims);
+    squares = castTo(builder, squares, element);
+    total = total ? builder.create<AddOp>(loc, total, squares).getResult() : squares;
+  }
+  return builder.create<SqrtOp>(loc, total);
+}
+
+/// min(1, limit / (norm + 1e-6)): the factor of PyTorch's clip_grad_norm_.
+static Value buildClipFactor(OpBuilder &builder, Location loc, Value norm, double limit) {
+  Type element = elementOf(norm);
+  Value guarded = builder.create<AddOp>(loc, norm, scalar(builder, loc, element, 1e-6));
+  Value ratio = builder.create<DivOp>(loc, scalar(builder, loc, element, limit), guarded);
+  return builder.create<MinimumOp>(loc, ratio, scalar(builder, loc, element, 1.0));
+}
+
+//===-- updates ------------------------------------------------------------------------===//
+
+/// The incremented count of steps: Adam's t is 1 in the first step.
+static Value buildStep(func::FuncOp model, OpBuilder &builder) {
+  for (unsigned i = 0; i < model.getNumResults(); ++i)
+    if (auto updated = model.getResultAttrOfType<StringAttr>(i, NNDialect::kUpdatesAttr))
+      if (updated.getValue() == "step")
+        return getReturn(model).getOperand(i);
+  auto type = RankedTensorType::get({}, builder.getI64Type());
+  auto index = findArg(model, ArgRole::Step);
+  Value done = index ? model.getArgument(*index)
+                     : addArgument(model, type, NNDialect::kStepAttr, builder.getUnitAttr());
+  Value one = builder.create<ConstantOp>(model.getLoc(), type, 1.0);
+  Value step = builder.create<AddOp>(model.getLoc(), done, one);
+  addResult(model, step, NNDialect::kUpdatesAttr, builder.getStringAttr("step"));
+  return step;
+}
+
+void OptimizePass::update(func::FuncOp model, OpBuilder &builder, const Gradient &gradient,
+                          Value step) {
+  Location loc = gradient.value.getLoc();
+  auto type = cast<RankedTensorType>(gradient.param.getType());
+  Value rate = scalar(builder, loc, type.getElementType(), lr);
+  bool decays = decay == "all" || type.getRank() >= 2;
+  auto weightDecayAttr = builder.getF64FloatAttr(decays ? weightDecay.getValue() : 0.0);
+  SmallVector<StringAttr> stateNames;
+  auto state = [&](StringRef suffix) -> Value {
+    stateNames.push_back(builder.getStringAttr(gradient.name.getValue() + suffix));
+    return addArgument(model, type, NNDialect::kStateAttr,
+                       StateAttr::get(&getContext(), stateNames.back(), gradient.name,
+                                      llvm::APFloat(0.0)));
+  };
+
+  Operation *op;
+  if (optimizer == "sgd" && momentum == 0) {
+    op = builder.create<SgdUpdateOp>(loc, gradient.param, gradient.value, rate, weightDecayAttr);
+  } else if (optimizer == "sgd") {
+    Value velocity = state(".velocity");
+    op = builder.create<MomentumUpdateOp>(loc, gradient.param, gradient.value, velocity, rate,
+                                          builder.getF64FloatAttr(momentum), weightDecayAttr);
+  } else {
+    Value m = state(".m"), v = state(".v");
+    op = builder.create<AdamUpdateOp>(
+        loc, gradient.param, gradient.value, m, v, rate, step, builder.getF64FloatAttr(beta1),
+        builder.getF64FloatAttr(beta2), builder.getF64FloatAttr(eps), weightDecayAttr,
+        optimizer == "adamw" ? builder.getUnitAttr() : UnitAttr());
+  }
+  addResult(model, op->getResult(0), NNDialect::kUpdatesAttr, gradient.name);
+  for (auto [i, name] : llvm::enumerate(stateNames))
+    addResult(model, op->getResult(i + 1), NNDialect::kUpdatesAttr, name);
+}
+
+LogicalResult OptimizePass::optimize(func::FuncOp model) {
+  auto gradients = findGradients(model);
+  if (failed(gradients))
+    return failure();
+  OpBuilder builder(getReturn(model));
+  Location loc = model.getLoc();
+  if (gradNorm || clipGradNorm > 0) {
+    auto loss = findLoss(model);
+    Type element = elementOf(loss ? getReturn(model).getOperand(*loss) : gradients->front().value);
+    Value norm = buildNorm(builder, loc, *gradients, element);
+    if (gradNorm)
+      addResult(model, norm, NNDialect::kMetricAttr, builder.getStringAttr("grad_norm"));
+    if (clipGradNorm > 0) {
+      Value factor = buildClipFactor(builder, loc, norm, clipGradNorm);
+      for (Gradient &gradient : *gradients)
+        gradient.value = builder.create<MulOp>(
+            loc, gradient.value, castTo(builder, factor, elementOf(gradient.value)));
+    }
+  }
+  Value step = optimizer == "sgd" ? Value() : buildStep(model, builder);
+  for (const Gradient &gradient : *gradients) {
+    Operation *producer = gradient.value.getDefiningOp();
+    LayerScope layer(builder, producer ? producer : model.getOperation());
+    update(model, builder, gradient, step);
+  }
+  return success();
+}

@@ -1,0 +1,71 @@
+// nn-select-results: what training or inference needs of a model, and nothing else.
+#include "shoal/Dialect/NN/Transforms/Passes.h"
+
+#include "ModelRewriter.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace shoal::nn {
+#define GEN_PASS_DEF_SELECTRESULTSPASS
+#include "shoal/passes/ShoalNN.h.inc"
+} // namespace shoal::nn
+
+using namespace mlir;
+using namespace shoal::nn;
+
+namespace {
+
+struct SelectResultsPass : shoal::nn::impl::SelectResultsPassBase<SelectResultsPass> {
+  using SelectResultsPassBase::SelectResultsPassBase;
+
+  void runOnOperation() override {
+    if (mode != "train" && mode != "infer") {
+      getOperation().emitError() << "mode must be train or infer, got: " << mode;
+      return signalPassFailure();
+    }
+    auto models = getModels(getOperation());
+    if (failed(models))
+      return signalPassFailure();
+    for (func::FuncOp model : *models)
+      if (failed(selectResults(model)))
+        return signalPassFailure();
+  }
+
+  LogicalResult selectResults(func::FuncOp model) {
+    bool train = mode == "train";
+    if (train && !findLoss(model))
+      return model.emitOpError() << "training needs a result with 'nn.loss', got none";
+
+    llvm::BitVector dropped(model.getNumResults());
+    for (unsigned i = 0; i < model.getNumResults(); ++i) {
+      auto has = [&](StringRef name) { return bool(model.getResultAttr(i, name)); };
+      bool trained = has(NNDialect::kLossAttr) || has(NNDialect::kMetricAttr) ||
+                     has(NNDialect::kUpdatesAttr) || has(NNDialect::kGradAttr);
+      dropped[i] = train ? !trained : !has(NNDialect::kOutputAttr);
+    }
+    if (dropped.all())
+      return model.emitOpError() << "inference needs a result with 'nn.output', got none";
+
+    // A result that is both keeps the role of the chosen mode.
+    for (unsigned i = 0; i < model.getNumResults(); ++i) {
+      if (train)
+        model.removeResultAttr(i, StringAttr::get(&getContext(), NNDialect::kOutputAttr));
+      else
+        for (StringRef name : {NNDialect::kLossAttr, NNDialect::kMetricAttr,
+                               NNDialect::kUpdatesAttr, NNDialect::kGradAttr})
+          model.removeResultAttr(i, StringAttr::get(&getContext(), name));
+    }
+    getReturn(model)->eraseOperands(dropped);
+    model.eraseResults(dropped);
+    eraseDeadOps(model);
+
+    llvm::BitVector unused(model.getNumArguments());
+    for (unsigned i = 0; i < model.getNumArguments(); ++i)
+      unused[i] = model.getArgument(i).use_empty() &&
+                  !(train && getArgRole(model, i) == ArgRole::Param);
+    model.eraseArguments(unused);
+    return success();
+  }
+};
+
+} // namespace
