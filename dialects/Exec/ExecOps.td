@@ -52,7 +52,7 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, SingleBlock,
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Exec_ModeAttr:$mode, I64Attr:$arena, I64Attr:$rows, Exec_BytesAttr:$bytes);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name $mode `arena` `=` $arena `rows` `=` $rows `bytes` `=` $bytes attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name custom<Keyword>($mode) `arena` `=` $arena `rows` `=` $rows `bytes` `=` $bytes attr-dict-with-keyword $body";
   let hasVerifier = 1;
 }
 
@@ -68,7 +68,7 @@ def Exec_ArgOp : Exec_Op<"arg", [HasParent<"ProgramOp">, DeclareOpInterfaceMetho
                        DefaultValuedAttr<Exec_InitAttr, "::shoal::exec::Init::none">:$init,
                        DefaultValuedAttr<F64Attr, "0.0">:$a, DefaultValuedAttr<F64Attr, "0.0">:$b);
   let results = (outs Exec_BufferType:$result);
-  let assemblyFormat = "$kind $name `at` $offset (`global` $global^)? (`sharding` `=` $sharding^)? (`batch` `=` $batch_dim^)? (`init` `=` $init^ `(` $a `,` $b `)`)? attr-dict `:` type($result)";
+  let assemblyFormat = "custom<Keyword>($kind) $name `at` $offset (`global` $global^)? (`sharding` `=` $sharding^)? (`batch` `=` $batch_dim^)? (`init` `=` custom<Keyword>($init)^ `(` $a `,` $b `)`)? attr-dict `:` type($result)";
   let hasVerifier = 1;
   let extraClassDeclaration = "StorageClass getStorageClass();";
 }
@@ -81,7 +81,7 @@ def Exec_BufferOp : Exec_Op<"buffer", [HasParent<"ProgramOp">]> {
   }];
   let arguments = (ins Exec_ClassAttr:$storage, I64Attr:$offset);
   let results = (outs Exec_BufferType:$result);
-  let assemblyFormat = "$storage `at` $offset attr-dict `:` type($result)";
+  let assemblyFormat = "custom<Keyword>($storage) `at` $offset attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 
@@ -155,13 +155,13 @@ class Exec_Collective<string mnemonic, dag extra, string head>
   let arguments = !con((ins Dist_AxesAttr:$axes), extra, (ins Exec_BufferType:$input, Exec_BufferType:$output, OptionalAttr<StrAttr>:$reason), rowArguments);
   let assemblyFormat = !strconcat("$axes ", head, " $input `to` $output", Exec_RowTail, "type($input) `,` type($output)", Exec_TokenTail);
 }
-def Exec_AllReduceOp : Exec_Collective<"all_reduce", (ins Dist_ReduceKindAttr:$kind), "$kind"> {
+def Exec_AllReduceOp : Exec_Collective<"all_reduce", (ins Dist_ReduceKindAttr:$kind), "custom<Keyword>($kind)"> {
   let summary = "combine over axes, the result on every rank; input and output may be the same buffer";
 }
 def Exec_AllGatherOp : Exec_Collective<"all_gather", (ins), ""> {
   let summary = "the chunks of all ranks, in group order";
 }
-def Exec_ReduceScatterOp : Exec_Collective<"reduce_scatter", (ins Dist_ReduceKindAttr:$kind), "$kind"> {
+def Exec_ReduceScatterOp : Exec_Collective<"reduce_scatter", (ins Dist_ReduceKindAttr:$kind), "custom<Keyword>($kind)"> {
   let summary = "combine over axes, each rank keeps its chunk";
 }
 def Exec_AllToAllOp : Exec_Collective<"all_to_all", (ins), ""> {
@@ -215,7 +215,7 @@ def Exec_ProbeOp : Exec_Row<"probe"> {
   }];
   let arguments = !con((ins Exec_ResultKindAttr:$kind, StrAttr:$result_name, Exec_BufferType:$input, OptionalAttr<TypeAttrOf<AnyStaticShapeTensor>>:$global,
                             OptionalAttr<Dist_ShardingAttr>:$sharding, DefaultValuedAttr<I64Attr, "-1">:$batch_dim), rowArguments);
-  let assemblyFormat = !strconcat("$kind $result_name $input (`global` $global^)? (`sharding` `=` $sharding^)? (`batch` `=` $batch_dim^)?", Exec_RowTail, "type($input)", Exec_TokenTail);
+  let assemblyFormat = !strconcat("custom<Keyword>($kind) $result_name $input (`global` $global^)? (`sharding` `=` $sharding^)? (`batch` `=` $batch_dim^)?", Exec_RowTail, "type($input)", Exec_TokenTail);
   let hasVerifier = 1;
 }
 

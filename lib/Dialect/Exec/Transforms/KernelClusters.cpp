@@ -1,0 +1,360 @@
+// Fusion decisions. A cluster iterates over one space (the shape of its largest values). Its values are
+//   full:  one element per point of the space;
+//   row:   one element per row (all but the last dimension), made by reductions over the last dimension;
+//   final: made by any other reduction; complete only when the whole space has been visited.
+// Full and row values may be consumed where they are made, final ones only by other kernels.
+#include "KernelClusters.h"
+
+#include "shoal/Dialect/Dist/IR/Dist.h"
+
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <queue>
+
+using namespace mlir;
+
+namespace shoal::exec {
+
+// A kernel larger than this is split: compile time of a loop nest grows faster than its length.
+static constexpr size_t kMaxClusterOps = 48;
+// Values up to this size may live longer for the sake of a fusion.
+static constexpr int64_t kSmallBytes = 4096;
+static constexpr unsigned kNoNode = ~0u;
+
+bool isKernelOp(Operation *op) {
+  return isa<nn::NNDialect>(op->getDialect()) &&
+         !isa<nn::MatmulOp, nn::ReshapeOp, nn::ConstantOp>(op);
+}
+
+bool isElementwise(Operation *op) {
+  return isa<nn::AddOp, nn::SubOp, nn::MulOp, nn::DivOp, nn::MaximumOp, nn::MinimumOp, nn::NegOp,
+             nn::ExpOp, nn::LogOp, nn::SqrtOp, nn::RsqrtOp, nn::TanhOp, nn::ReluOp, nn::CompareOp,
+             nn::SelectOp, nn::CastOp, nn::MaskOp, nn::BroadcastOp, nn::SgdUpdateOp,
+             nn::MomentumUpdateOp, nn::AdamUpdateOp>(op);
+}
+
+using Shape = ArrayRef<int64_t>;
+static Shape shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+
+static int64_t bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
+/// The points an op visits; none for ops that are never fused (they move elements, or normalise over
+/// another dimension than the last).
+static std::optional<Shape> spaceOf(Operation *op) {
+  if (isElementwise(op))
+    return shapeOf(op->getResult(0));
+  return llvm::TypeSwitch<Operation *, std::optional<Shape>>(op)
+      .Case<nn::ReduceOp, nn::MseLossOp, nn::CrossEntropyOp, nn::CrossEntropyGradOp>(
+          [](Operation *op) { return shapeOf(op->getOperand(0)); })
+      .Case<nn::SoftmaxOp, nn::LogSoftmaxOp>([](auto softmax) -> std::optional<Shape> {
+        Shape shape = shapeOf(softmax.getResult());
+        if (int64_t(softmax.getDim()) + 1 != int64_t(shape.size()))
+          return std::nullopt;
+        return shape;
+      })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+/// One element per row of the space, with the row's dimension kept as 1 or dropped.
+static bool isRowShape(Shape shape, Shape space) {
+  if (space.size() < 2 || space.back() == 1)
+    return false;
+  return (shape.size() == space.size() && shape.drop_back() == space.drop_back() &&
+          shape.back() == 1) ||
+         shape == space.drop_back();
+}
+
+namespace {
+enum class Level { Full, Row, Final };
+} // namespace
+
+/// The level of the op's results in a cluster over `space`, given those of the cluster's values;
+/// none when the op cannot be part of it.
+static std::optional<Level> levelIn(Operation *op, Shape space,
+                                    const DenseMap<Value, Level> &levels) {
+  std::optional<Shape> own = spaceOf(op);
+  if (!own)
+    return std::nullopt;
+  bool full = *own == space;
+  if (!full && !isRowShape(*own, space))
+    return std::nullopt;
+  for (Value operand : op->getOperands()) {
+    auto at = levels.find(operand);
+    if (at == levels.end())
+      continue;
+    if (at->second == Level::Final)
+      return std::nullopt;
+    Shape shape = shapeOf(operand);
+    bool kept = shape.size() == space.size();
+    if (full) {
+      // Row values broadcast along the row, or are the targets of a row-wise op.
+      bool targets = isa<nn::CrossEntropyOp, nn::CrossEntropyGradOp>(op) &&
+                     operand == op->getOperand(1) && shape == space.drop_back();
+      bool ok = at->second == Level::Full
+                    ? shape == space
+                    : (kept && isElementwise(op)) || targets;
+      if (!ok)
+        return std::nullopt;
+    } else if (at->second != Level::Row || shape != *own) {
+      return std::nullopt;
+    }
+  }
+  if (isElementwise(op))
+    return full ? Level::Full : Level::Row;
+  if (isa<nn::SoftmaxOp, nn::LogSoftmaxOp, nn::CrossEntropyGradOp>(op))
+    return full ? std::optional(Level::Full) : std::nullopt;
+  if (auto reduce = dyn_cast<nn::ReduceOp>(op))
+    if (full && space.size() >= 2 && reduce.getDims().size() == 1 &&
+        reduce.getDims()[0] == int64_t(space.size()) - 1)
+      return Level::Row;
+  return Level::Final;
+}
+
+/// Whether the ops, in program order, can be one kernel over `space`.
+static bool formsKernel(ArrayRef<Operation *> ops, Shape space) {
+  DenseMap<Value, Level> levels;
+  for (Operation *op : ops) {
+    std::optional<Level> level = levelIn(op, space, levels);
+    if (!level)
+      return false;
+    for (Value result : op->getResults())
+      levels[result] = *level;
+  }
+  return true;
+}
+
+/// The largest space among the ops, which all others must fit.
+static std::optional<Shape> commonSpace(ArrayRef<Operation *> ops) {
+  std::optional<Shape> largest;
+  for (Operation *op : ops) {
+    std::optional<Shape> space = spaceOf(op);
+    if (!space)
+      return std::nullopt;
+    if (!largest ||
+        ShapedType::getNumElements(*space) > ShapedType::getNumElements(*largest) ||
+        (space->size() > largest->size() &&
+         ShapedType::getNumElements(*space) == ShapedType::getNumElements(*largest)))
+      largest = space;
+  }
+  return largest;
+}
+
+//===----------------------------------------------------------------------===//
+// The graph
+//===----------------------------------------------------------------------===//
+
+ClusterGraph::ClusterGraph(Block &block) : block(block) {
+  int64_t next = 0, heavy = 0;
+  // Ops with effects (sends, receives, barriers) keep their order.
+  std::optional<unsigned> lastEffect;
+  for (Operation &op : block) {
+    positions[&op] = next++;
+    heavyBefore.push_back(heavy);
+    bool kernel = isKernelOp(&op);
+    if (!kernel && !isa<nn::ReshapeOp, nn::ConstantOp>(op))
+      ++heavy;
+    if (isa<nn::ConstantOp>(op) || op.hasTrait<OpTrait::IsTerminator>())
+      continue;
+    unsigned node = clusters.size();
+    clusters.push_back({{&op}, kernel, true});
+    nodes[&op] = node;
+    extraPredecessors.emplace_back();
+    rank.push_back(node);
+    nodeAt.push_back(node);
+    if (!kernel && !isMemoryEffectFree(&op)) {
+      if (lastEffect)
+        extraPredecessors[node].insert(*lastEffect);
+      lastEffect = node;
+    }
+  }
+}
+
+std::optional<unsigned> ClusterGraph::nodeOf(Operation *op) const {
+  auto at = nodes.find(op);
+  return at == nodes.end() ? std::nullopt : std::optional(at->second);
+}
+
+std::optional<unsigned> ClusterGraph::producerOf(Value value) const {
+  Operation *op = value.getDefiningOp();
+  return op ? nodeOf(op) : std::nullopt;
+}
+
+llvm::SmallSetVector<unsigned, 4> ClusterGraph::usersOf(Value value) const {
+  llvm::SmallSetVector<unsigned, 4> users;
+  for (Operation *user : value.getUsers())
+    if (std::optional<unsigned> node = nodeOf(block.findAncestorOpInBlock(*user)))
+      users.insert(*node);
+  return users;
+}
+
+static void forEachOperand(Operation *op, function_ref<void(Value)> visit) {
+  for (Value operand : op->getOperands())
+    visit(operand);
+  if (op->getNumRegions()) {
+    llvm::SetVector<Value> above;
+    getUsedValuesDefinedAbove(op->getRegions(), above);
+    for (Value value : above)
+      visit(value);
+  }
+}
+
+SmallVector<unsigned> ClusterGraph::predecessors(unsigned node) const {
+  llvm::SmallSetVector<unsigned, 8> result;
+  for (Operation *op : clusters[node].ops)
+    forEachOperand(op, [&](Value operand) {
+      if (std::optional<unsigned> producer = producerOf(operand); producer && *producer != node)
+        result.insert(*producer);
+    });
+  result.insert(extraPredecessors[node].begin(), extraPredecessors[node].end());
+  return result.takeVector();
+}
+
+/// Makes `node` come behind everything that `last` depends on. False, and no change, when `last`
+/// depends on `node` itself; merging, a direct dependence is what is wanted and does not count.
+bool ClusterGraph::moveBehind(unsigned node, unsigned last, bool merging) {
+  unsigned low = rank[node], high = rank[last];
+  if (high < low)
+    return true;
+  // Only what stands between the two in the order can lie on a path.
+  llvm::SmallDenseSet<unsigned> ancestors;
+  SmallVector<unsigned> work = {last};
+  while (!work.empty()) {
+    unsigned at = work.pop_back_val();
+    for (unsigned predecessor : predecessors(at)) {
+      if (predecessor == node) {
+        if (at == last && merging)
+          continue;
+        return false;
+      }
+      if (rank[predecessor] > low && ancestors.insert(predecessor).second)
+        work.push_back(predecessor);
+    }
+  }
+  if (!merging)
+    ancestors.insert(last);
+  SmallVector<unsigned> before, after;
+  for (unsigned i = low + 1; i <= high; ++i) {
+    unsigned at = nodeAt[i];
+    if (at == kNoNode || (merging && at == last))
+      continue;
+    (ancestors.contains(at) ? before : after).push_back(at);
+  }
+  unsigned i = low;
+  auto place = [&](unsigned at) {
+    nodeAt[i] = at;
+    rank[at] = i++;
+  };
+  llvm::for_each(before, place);
+  place(node);
+  llvm::for_each(after, place);
+  for (; i <= high; ++i)
+    nodeAt[i] = kNoNode;
+  return true;
+}
+
+bool ClusterGraph::pays(unsigned producer, unsigned consumer) const {
+  ArrayRef<Operation *> first = clusters[producer].ops, second = clusters[consumer].ops;
+  // Near: no library call or collective between them, so nothing lives longer for it.
+  int64_t begin = position(first.back()), end = position(second.front());
+  if (begin > end || heavyBefore[begin] == heavyBefore[end])
+    return true;
+  // Far: the consumer's work moves to an earlier time. What it leaves behind must not weigh more than
+  // what is no longer kept for it.
+  auto usedOutside = [&](Value value) {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      std::optional<unsigned> node = nodeOf(block.findAncestorOpInBlock(*user));
+      return !node || (*node != producer && *node != consumer);
+    });
+  };
+  int64_t grown = 0, saved = 0;
+  for (Operation *op : second)
+    for (Value result : op->getResults())
+      if (usedOutside(result))
+        grown += bytesOf(result);
+  for (Operation *op : first)
+    for (Value result : op->getResults())
+      if (usersOf(result).contains(consumer) && !usedOutside(result))
+        saved += bytesOf(result);
+  return grown <= saved || grown <= kSmallBytes;
+}
+
+bool ClusterGraph::tryMerge(unsigned producer, unsigned consumer) {
+  Cluster &first = clusters[producer], &second = clusters[consumer];
+  if (first.ops.size() + second.ops.size() > kMaxClusterOps)
+    return false;
+  SmallVector<Operation *> ops(first.ops);
+  llvm::append_range(ops, second.ops);
+  llvm::sort(ops, [&](Operation *a, Operation *b) { return position(a) < position(b); });
+  std::optional<Shape> space = commonSpace(ops);
+  if (!space || !formsKernel(ops, *space) || !pays(producer, consumer))
+    return false;
+  if (!moveBehind(producer, consumer, /*merging=*/true))
+    return false;
+  for (Operation *op : second.ops)
+    nodes[op] = producer;
+  first.ops = std::move(ops);
+  second.ops.clear();
+  second.alive = false;
+  return true;
+}
+
+void ClusterGraph::fuse() {
+  for (Operation &op : block) {
+    if (!isKernelOp(&op))
+      continue;
+    // The latest producer first: it is the likeliest to be near.
+    SmallVector<Operation *> producers;
+    for (Value operand : op.getOperands())
+      if (Operation *def = operand.getDefiningOp(); def && isKernelOp(def))
+        producers.push_back(def);
+    llvm::sort(producers, [&](Operation *a, Operation *b) { return position(a) > position(b); });
+    for (Operation *def : producers) {
+      unsigned from = nodes[def], to = nodes[&op];
+      if (from != to)
+        tryMerge(from, to);
+    }
+  }
+}
+
+bool ClusterGraph::addOrder(unsigned before, unsigned after) {
+  if (before == after || extraPredecessors[after].contains(before))
+    return true;
+  if (!moveBehind(after, before, /*merging=*/false))
+    return false;
+  extraPredecessors[after].insert(before);
+  return true;
+}
+
+SmallVector<unsigned> ClusterGraph::schedule() const {
+  SmallVector<SmallVector<unsigned>> successors(clusters.size());
+  SmallVector<unsigned> missing(clusters.size());
+  using Entry = std::pair<int64_t, unsigned>; // earliest position, node
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
+  auto enter = [&](unsigned node) { ready.push({position(clusters[node].ops.front()), node}); };
+  for (unsigned node = 0; node < clusters.size(); ++node) {
+    if (!clusters[node].alive)
+      continue;
+    SmallVector<unsigned> before = predecessors(node);
+    missing[node] = before.size();
+    for (unsigned predecessor : before)
+      successors[predecessor].push_back(node);
+    if (before.empty())
+      enter(node);
+  }
+  SmallVector<unsigned> order;
+  while (!ready.empty()) {
+    unsigned node = ready.top().second;
+    ready.pop();
+    order.push_back(node);
+    for (unsigned successor : successors[node])
+      if (--missing[successor] == 0)
+        enter(successor);
+  }
+  return order;
+}
+
+} // namespace shoal::exec

@@ -1,0 +1,74 @@
+// Fusion: which nn ops of a step run together as one kernel. A graph whose nodes are clusters of ops; everything
+// that is no kernel (matmul, collectives, reshapes) is a node of its own.
+#ifndef SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_KERNELCLUSTERS_H
+#define SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_KERNELCLUSTERS_H
+
+#include "shoal/Dialect/NN/IR/NN.h"
+
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <optional>
+
+namespace shoal::exec {
+
+/// Whether the op runs in a kernel: every nn op but library calls (matmul), free ones (reshape)
+/// and constants, which are copied into the kernels that use them.
+bool isKernelOp(mlir::Operation *op);
+
+/// Whether every element of the results is computed from the elements of the operands at the same place
+/// (broadcasting operands stretched).
+bool isElementwise(mlir::Operation *op);
+
+struct Cluster {
+  llvm::SmallVector<mlir::Operation *> ops; // in program order
+  bool kernel = false;
+  bool alive = true;
+};
+
+class ClusterGraph {
+public:
+  /// One node per op of the block but constants and the terminator.
+  explicit ClusterGraph(mlir::Block &block);
+
+  /// Merges kernel ops with those that produce their operands, where that is legal and pays.
+  void fuse();
+
+  /// Makes `before` run before `after`; false, and no change, when `after` must run first.
+  bool addOrder(unsigned before, unsigned after);
+
+  /// The nodes in an order that respects their values and addOrder, close to program order.
+  llvm::SmallVector<unsigned> schedule() const;
+
+  unsigned size() const { return clusters.size(); }
+  const Cluster &operator[](unsigned i) const { return clusters[i]; }
+  /// The node of an op; none for constants and the terminator.
+  std::optional<unsigned> nodeOf(mlir::Operation *op) const;
+  /// The node that computes a value.
+  std::optional<unsigned> producerOf(mlir::Value value) const;
+  /// Nodes that use a value, a nested use counting as one of the op of this block.
+  llvm::SmallSetVector<unsigned, 4> usersOf(mlir::Value value) const;
+
+private:
+  llvm::SmallVector<unsigned> predecessors(unsigned node) const;
+  bool moveBehind(unsigned node, unsigned last, bool merging);
+  bool pays(unsigned producer, unsigned consumer) const;
+  bool tryMerge(unsigned producer, unsigned consumer);
+  int64_t position(mlir::Operation *op) const { return positions.lookup(op); }
+
+  mlir::Block &block;
+  llvm::SmallVector<Cluster> clusters;
+  llvm::DenseMap<mlir::Operation *, unsigned> nodes;
+  llvm::DenseMap<mlir::Operation *, int64_t> positions;
+  llvm::SmallVector<llvm::SmallSetVector<unsigned, 2>> extraPredecessors;
+  /// A topological order that every change keeps valid (Pearce and Kelly, 2006): the rank of each
+  /// node, and the node at each rank (kNoNode where one was merged away).
+  llvm::SmallVector<unsigned> rank, nodeAt;
+  /// Prefix count of heavy ops (matmul, collectives) by position: none between two ops means near.
+  llvm::SmallVector<int64_t> heavyBefore;
+};
+
+} // namespace shoal::exec
+
+#endif // SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_KERNELCLUSTERS_H

@@ -1,0 +1,285 @@
+// Moves nn ops into kernels: clusters (KernelClusters.h) become functions, equal ones once, and the step calls
+// them. Decides which results overwrite the argument they replace.
+#include "KernelClusters.h"
+#include "StepFunction.h"
+
+#include "shoal/Dialect/Exec/Transforms/Passes.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace shoal::exec {
+
+#define GEN_PASS_DEF_OUTLINEKERNELSPASS
+#include "shoal/passes/ShoalExec.h.inc"
+
+namespace {
+
+/// A value through reshapes, which share its buffer: the value itself first.
+static SmallVector<Value> reshapesOf(Value value) {
+  SmallVector<Value> aliases = {value};
+  for (unsigned i = 0; i < aliases.size(); ++i)
+    for (Operation *user : aliases[i].getUsers())
+      if (auto reshape = dyn_cast<nn::ReshapeOp>(user))
+        aliases.push_back(reshape.getResult());
+  return aliases;
+}
+
+/// Whether the value ends in a bucket, where it lies at any multiple of its element size.
+static bool entersBucket(Value value) {
+  return llvm::any_of(reshapesOf(value), [](Value alias) {
+    return llvm::any_of(alias.getUsers(), [](Operation *user) { return isa<dist::PackOp>(user); });
+  });
+}
+
+static bool leavesBucket(Value value) {
+  while (auto reshape = value.getDefiningOp<nn::ReshapeOp>())
+    value = reshape.getInput();
+  return value.getDefiningOp<dist::UnpackOp>() != nullptr;
+}
+
+/// The signature and body of a kernel before it has a name.
+struct Kernel {
+  SmallVector<Value> inputs, results; // values of the step
+  SmallVector<int64_t> inplace;       // per result
+};
+
+class Outliner {
+public:
+  Outliner(ModuleOp module, func::FuncOp step)
+      : module(module), step(step), block(step.getBody().front()), graph(block) {}
+
+  void run() {
+    graph.fuse();
+    placeUpdates();
+    rebuild();
+  }
+
+private:
+  void placeUpdates();
+  bool mayOverwrite(const Cluster &cluster, Value argument, Value result) const;
+  void rebuild();
+  Kernel signatureOf(unsigned node) const;
+  func::FuncOp getOrCreate(const Kernel &kernel, ArrayRef<Operation *> ops);
+
+  ModuleOp module;
+  func::FuncOp step;
+  Block &block;
+  ClusterGraph graph;
+  DenseMap<Value, Value> overwritten; // result -> argument of the step
+  llvm::StringMap<func::FuncOp> byText;
+  unsigned counter = 0;
+};
+
+} // namespace
+
+static void eraseDeadOps(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+/// Kernels copy the constants they use. Who else needs one (a matmul, a collective, the function's
+/// results) reads it from memory, written by a kernel that does nothing but that.
+static void storeForeignConstants(Block &block) {
+  auto isForeign = [](OpOperand &use) { return !isKernelOp(use.getOwner()); };
+  for (auto constant : llvm::make_early_inc_range(block.getOps<nn::ConstantOp>())) {
+    if (llvm::none_of(constant->getUses(), isForeign))
+      continue;
+    OpBuilder builder(constant);
+    builder.setInsertionPointAfter(constant);
+    Value stored = builder.create<nn::BroadcastOp>(constant.getLoc(), constant.getType(), constant);
+    constant.getResult().replaceUsesWithIf(stored, isForeign);
+  }
+}
+
+/// An update may overwrite its argument when the kernel reads the old value only at the place it then
+/// writes, and only on the way to the new value.
+bool Outliner::mayOverwrite(const Cluster &cluster, Value argument, Value result) const {
+  SetVector<Operation *> ancestors; // of the result, within the kernel
+  ancestors.insert(result.getDefiningOp());
+  for (unsigned i = 0; i < ancestors.size(); ++i)
+    for (Value operand : ancestors[i]->getOperands())
+      if (Operation *def = operand.getDefiningOp(); def && llvm::is_contained(cluster.ops, def))
+        ancestors.insert(def);
+  bool reads = false;
+  for (Operation *op : cluster.ops) {
+    if (!llvm::is_contained(op->getOperands(), argument))
+      continue;
+    reads = true;
+    if (!ancestors.contains(op) || !isElementwise(op) ||
+        cast<ShapedType>(op->getResult(0).getType()).getShape() !=
+            cast<ShapedType>(argument.getType()).getShape())
+      return false;
+  }
+  return reads;
+}
+
+void Outliner::placeUpdates() {
+  auto yield = cast<func::ReturnOp>(step.getBody().front().getTerminator());
+  llvm::SmallDenseSet<Value> taken;
+  for (auto [index, value] : llvm::enumerate(yield.getOperands())) {
+    auto name = step.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
+    std::optional<unsigned> node = graph.producerOf(value);
+    if (!name || !node || !graph[*node].kernel || overwritten.count(value))
+      continue;
+    std::optional<unsigned> arg = nn::findArg(step, name.getValue());
+    if (!arg)
+      continue;
+    Value argument = step.getArgument(*arg);
+    if (argument.getType() != value.getType() || !taken.insert(argument).second ||
+        !mayOverwrite(graph[*node], argument, value))
+      continue;
+    // Every other reader of the old value comes first, or the update gets a buffer of its own.
+    SmallVector<unsigned> readers;
+    for (Value alias : reshapesOf(argument))
+      for (unsigned reader : graph.usersOf(alias))
+        if (reader != *node)
+          readers.push_back(reader);
+    if (llvm::all_of(readers, [&](unsigned reader) { return graph.addOrder(reader, *node); }))
+      overwritten[value] = argument;
+  }
+}
+
+Kernel Outliner::signatureOf(unsigned node) const {
+  Kernel kernel;
+  llvm::SetVector<Value> inputs;
+  for (Operation *op : graph[node].ops) {
+    for (Value operand : op->getOperands())
+      if (graph.producerOf(operand) != std::optional(node) &&
+          !operand.getDefiningOp<nn::ConstantOp>())
+        inputs.insert(operand);
+    for (Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(), [&](Operation *user) {
+            return graph.nodeOf(user) != std::optional(node);
+          }))
+        kernel.results.push_back(result);
+  }
+  kernel.inputs = inputs.takeVector();
+  for (Value result : kernel.results) {
+    Value argument = overwritten.lookup(result);
+    auto at = llvm::find(kernel.inputs, argument);
+    kernel.inplace.push_back(argument ? at - kernel.inputs.begin() : -1);
+  }
+  return kernel;
+}
+
+/// `k_add_relu_3`: what it computes, in order, at most four names.
+static std::string kernelName(ArrayRef<Operation *> ops, unsigned number) {
+  std::string name = "k";
+  StringRef last;
+  unsigned parts = 0;
+  for (Operation *op : ops) {
+    StringRef mnemonic = op->getName().stripDialect();
+    if (mnemonic == last)
+      continue;
+    last = mnemonic;
+    if (++parts > 4)
+      break;
+    name += ("_" + mnemonic).str();
+  }
+  return name + "_" + std::to_string(number);
+}
+
+func::FuncOp Outliner::getOrCreate(const Kernel &kernel, ArrayRef<Operation *> ops) {
+  MLIRContext *context = module.getContext();
+  OpBuilder builder(context);
+  auto type = builder.getFunctionType(TypeRange(ValueRange(kernel.inputs)),
+                                      TypeRange(ValueRange(kernel.results)));
+  // Without a name, so that equal kernels have equal texts.
+  auto func = func::FuncOp::create(ops.front()->getLoc(), "k", type);
+  func.setPrivate();
+  func->setAttr(ExecDialect::kKernelAttr, builder.getUnitAttr());
+  if (llvm::any_of(kernel.inplace, [](int64_t operand) { return operand >= 0; }))
+    func->setAttr(ExecDialect::kInplaceAttr, builder.getDenseI64ArrayAttr(kernel.inplace));
+  for (auto [i, value] : llvm::enumerate(kernel.inputs))
+    if (leavesBucket(value))
+      func.setArgAttr(i, ExecDialect::kUnalignedAttr, builder.getUnitAttr());
+  for (auto [i, value] : llvm::enumerate(kernel.results))
+    if (entersBucket(value))
+      func.setResultAttr(i, ExecDialect::kUnalignedAttr, builder.getUnitAttr());
+
+  Block *body = func.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  IRMapping map;
+  map.map(kernel.inputs, body->getArguments());
+  for (Operation *op : ops) {
+    for (Value operand : op->getOperands())
+      if (auto constant = operand.getDefiningOp<nn::ConstantOp>(); constant && !map.contains(operand))
+        builder.clone(*constant, map)->setDiscardableAttrs(builder.getDictionaryAttr({}));
+    builder.clone(*op, map)->setDiscardableAttrs(builder.getDictionaryAttr({}));
+  }
+  SmallVector<Value> results;
+  for (Value result : kernel.results)
+    results.push_back(map.lookup(result));
+  builder.create<func::ReturnOp>(func.getLoc(), results);
+
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  func->print(stream, OpPrintingFlags().printGenericOpForm().enableDebugInfo(false).elideLargeElementsAttrs(
+                          std::numeric_limits<int64_t>::max()));
+  auto [at, added] = byText.try_emplace(text, func);
+  if (!added) {
+    func->erase();
+    return at->second;
+  }
+  // Names count up until one is free of what the user's module holds.
+  std::string name;
+  do {
+    name = kernelName(ops, counter++);
+  } while (module.lookupSymbol(name));
+  func.setName(name);
+  module.insert(step, func);
+  return func;
+}
+
+void Outliner::rebuild() {
+  OpBuilder builder(block.getTerminator());
+  SmallVector<Operation *> dead;
+  for (unsigned node : graph.schedule()) {
+    ArrayRef<Operation *> ops = graph[node].ops;
+    if (!graph[node].kernel) {
+      ops.front()->moveBefore(block.getTerminator());
+      continue;
+    }
+    Kernel kernel = signatureOf(node);
+    llvm::append_range(dead, ops);
+    if (kernel.results.empty())
+      continue;
+    func::FuncOp func = getOrCreate(kernel, ops);
+    SmallVector<Location> locs;
+    for (Operation *op : ops)
+      locs.push_back(op->getLoc());
+    auto call = builder.create<CallOp>(FusedLoc::get(module.getContext(), locs),
+                                       func.getResultTypes(), func.getSymName(), kernel.inputs);
+    for (auto [value, result] : llvm::zip_equal(kernel.results, call.getResults()))
+      value.replaceAllUsesWith(result);
+  }
+  for (Operation *op : llvm::reverse(dead)) {
+    op->dropAllUses();
+    op->erase();
+  }
+  for (auto constant : llvm::make_early_inc_range(block.getOps<nn::ConstantOp>()))
+    constant.erase();
+}
+
+namespace {
+struct OutlineKernels : impl::OutlineKernelsPassBase<OutlineKernels> {
+  void runOnOperation() override {
+    FailureOr<func::FuncOp> step = findStep(getOperation());
+    if (failed(step))
+      return signalPassFailure();
+    Block &block = step->getBody().front();
+    eraseDeadOps(block);
+    storeForeignConstants(block);
+    Outliner(getOperation(), *step).run();
+  }
+};
+} // namespace
+
+} // namespace shoal::exec
