@@ -16,7 +16,7 @@ namespace {
 
 // A block in execution, and what its op needs until the block has ended.
 struct Frame {
-  Operation *owner;
+  Operation *owner = nullptr;
   Block::iterator next;
   int64_t iteration = 0;         // accumulate, scf.for
   SmallVector<TensorRef> values; // accumulate: sums so far; scf.for: iteration arguments
@@ -54,7 +54,9 @@ private:
   FailureOr<SmallVector<TensorRef>> read(Rank &rank, Operation *op, ValueRange values);
   void define(Rank &rank, Operation *op, ArrayRef<TensorRef> results);
   void enter(Rank &rank, Operation *owner, Block &block) {
-    rank.stack.push_back({owner, block.begin()});
+    Frame &frame = rank.stack.emplace_back();
+    frame.owner = owner;
+    frame.next = block.begin();
   }
   void forget(Rank &rank, Operation *op);
   void findLastUses();
@@ -363,12 +365,12 @@ LogicalResult Machine::endRegion(Rank &rank, Operation *terminator) {
     SmallVector<TensorRef> sums;
     for (auto [number, value] : llvm::enumerate(*yielded)) {
       Tensor sum = *value;
-      if (frame.iteration > 0)
-        for (int64_t k = 0; k < sum.size(); ++k)
-          if (sum.isFloat())
-            sum.f[k] += frame.values[number]->f[k];
-          else
-            sum.i[k] = int64_t(uint64_t(sum.i[k]) + uint64_t(frame.values[number]->i[k]));
+      for (int64_t k = 0; frame.iteration > 0 && k < sum.size(); ++k) {
+        if (sum.isFloat())
+          sum.f[k] += frame.values[number]->f[k];
+        else
+          sum.i[k] = int64_t(uint64_t(sum.i[k]) + uint64_t(frame.values[number]->i[k]));
+      }
       normalize(sum, options.precision);
       sums.push_back(std::make_shared<const Tensor>(std::move(sum)));
     }

@@ -39,7 +39,7 @@ Results crossEntropy(nn::CrossEntropyOp op, Operands in) {
   Tensor loss = resultOf(op);
   int64_t classes = logits.shape().back(), rows = product(logits.shape().drop_back()), counted = 0;
   for (int64_t r = 0; r < rows; ++r) {
-    if (!targets.isFloat() && targets.i[r] == op.getIgnoreIndex())
+    if (!targets.isFloat() && targets.i[r] == int64_t(op.getIgnoreIndex()))
       continue;
     ++counted;
     const double *row = logits.f.data() + r * classes;
@@ -64,7 +64,7 @@ Results crossEntropyGrad(nn::CrossEntropyGradOp op, Operands in) {
   Tensor result = resultOf(op);
   int64_t classes = logits.shape().back(), rows = product(logits.shape().drop_back());
   for (int64_t r = 0; r < rows; ++r) {
-    if (!targets.isFloat() && targets.i[r] == op.getIgnoreIndex())
+    if (!targets.isFloat() && targets.i[r] == int64_t(op.getIgnoreIndex()))
       continue;
     const double *row = logits.f.data() + r * classes;
     double lse = logSumExp(row, classes), mass = 1;
