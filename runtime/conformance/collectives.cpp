@@ -1,0 +1,360 @@
+// Conformance of communication rows on real ranks: every operation, element type and
+// stream, over every group of axes of meshes of the given size, with permuted device ids.
+// The expected values are computed from all positions' inputs by the definitions in
+// shoal-rt/program.h, the expected traffic by the ring formulas, written out again here.
+//   mpirun -n N collectives      (N = 1, 2, 3, 4, 6)
+#include "core/arena.h"
+#include "core/element.h"
+#include "core/executor.h"
+#include "mpi/world.h"
+#include "shoal-rt/blob_builder.h"
+#include "shoal-rt/traffic.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+using namespace shoal::rt;
+
+namespace {
+
+struct Mesh {
+  std::vector<uint32_t> sizes;
+  std::vector<uint32_t> deviceIds; // empty: identity
+};
+
+struct Case {
+  Mesh mesh;
+  std::vector<uint32_t> group; // axes, major to minor
+  Opcode op;
+  Reduction reduction = Reduction::Sum;
+  DType type = DType::F32;
+  uint32_t stream = 1;
+  uint32_t root = 0;
+  bool inPlace = false;
+  uint64_t elements = 5; // per chunk
+};
+
+class Harness {
+public:
+  explicit Harness(World &world) : world_(world) {}
+  void run(const Case &test);
+  void check(bool holds, const Case &test, const std::string &what) {
+    if (holds)
+      return;
+    ++failures_;
+    std::printf("rank %d: %s over %zu axes, %s, stream %u, root %u: %s\n", world_.rank(),
+                opcodeName(test.op), test.group.size(), dtypeName(test.type), test.stream,
+                test.root, what.c_str());
+  }
+  int cases() const { return cases_; }
+  int failures() const { return failures_; }
+
+private:
+  World &world_;
+  int cases_ = 0, failures_ = 0;
+};
+
+// Small integers, exact in every type and order of summation.
+double input(uint32_t position, uint64_t element, uint64_t step, DType type) {
+  uint64_t value = (position * 5 + element * 3 + step) % 7;
+  return type == DType::I1 ? double(value % 2) : double(value);
+}
+
+// Mesh positions of a group that contains `position`, in group order.
+std::vector<uint32_t> members(const Program &program, const std::vector<uint32_t> &group,
+                              uint32_t position) {
+  std::vector<uint32_t> others;
+  for (uint32_t axis = 0; axis < program.axes().size(); ++axis)
+    if (std::find(group.begin(), group.end(), axis) == group.end())
+      others.push_back(axis);
+  std::vector<uint32_t> found(program.extent(group));
+  for (uint32_t p = 0; p < program.numPositions(); ++p)
+    if (program.linear(p, others) == program.linear(position, others))
+      found[program.linear(p, group)] = p;
+  return found;
+}
+
+double reduce(Reduction reduction, double a, double b) {
+  return reduction == Reduction::Sum ? a + b
+         : reduction == Reduction::Max ? std::max(a, b)
+                                       : std::min(a, b);
+}
+
+// Where a permute sends to: the next position, but the last one sends nothing, so that
+// position 0 receives zeros.
+uint32_t permuteTarget(uint32_t position, uint32_t positions) {
+  return position + 1 < positions ? position + 1 : kNone;
+}
+
+// Element `i` of the output at group place `me`.
+double expected(const Case &test, const std::vector<uint32_t> &group, uint32_t me, uint64_t i,
+                uint64_t step, uint32_t position) {
+  uint64_t chunk = test.elements;
+  auto in = [&](uint32_t place, uint64_t element) {
+    return input(group[place], element, step, test.type);
+  };
+  switch (test.op) {
+  case Opcode::AllReduce:
+  case Opcode::ReduceScatter: {
+    uint64_t element = test.op == Opcode::AllReduce ? i : me * chunk + i;
+    double value = in(0, element);
+    for (uint32_t place = 1; place < group.size(); ++place)
+      value = reduce(test.reduction, value, in(place, element));
+    return value;
+  }
+  case Opcode::AllGather:
+    return in(uint32_t(i / chunk), i % chunk);
+  case Opcode::AllToAll:
+    return in(uint32_t(i / chunk), me * chunk + i % chunk);
+  case Opcode::Broadcast:
+    return in(test.root, i);
+  case Opcode::Scatter:
+    return in(test.root, me * chunk + i);
+  case Opcode::Gather:
+    return me == test.root ? in(uint32_t(i / chunk), i % chunk) : 0.0;
+  case Opcode::Permute:
+    return position == 0 ? 0.0 : input(position - 1, i, step, test.type);
+  default: // PointToPoint: an exchange around the ring of all positions
+    return 0.0;
+  }
+}
+
+uint64_t expectedBytes(const Case &test, uint64_t ranks, uint64_t me, uint32_t position,
+                       uint32_t positions) {
+  uint64_t size = elementBytes(test.type), chunk = test.elements;
+  switch (test.op) {
+  case Opcode::AllReduce:
+    return 2 * (ranks - 1) * ((chunk + ranks - 1) / ranks) * size;
+  case Opcode::Broadcast:
+    return ranks == 1 || (me + ranks - test.root) % ranks == ranks - 1 ? 0 : chunk * size;
+  case Opcode::Scatter:
+    return me == test.root ? (ranks - 1) * chunk * size : 0;
+  case Opcode::Gather:
+    return me == test.root ? 0 : chunk * size;
+  case Opcode::Permute:
+    return position + 1 < positions ? chunk * size : 0;
+  default: // all-gather, reduce-scatter, all-to-all
+    return (ranks - 1) * chunk * size;
+  }
+}
+
+void Harness::run(const Case &test) {
+  ++cases_;
+  uint32_t ranks = 1;
+  for (uint32_t axis : test.group)
+    ranks *= test.mesh.sizes[axis];
+  bool splitsIn = test.op == Opcode::ReduceScatter || test.op == Opcode::AllToAll ||
+                  test.op == Opcode::Scatter;
+  bool splitsOut = test.op == Opcode::AllGather || test.op == Opcode::AllToAll ||
+                   test.op == Opcode::Gather;
+  uint64_t inElements = test.elements * (splitsIn ? ranks : 1);
+  uint64_t outElements = test.elements * (splitsOut ? ranks : 1);
+  uint64_t outOffset = test.inPlace ? 0 : (inElements * 8 + 63) / 64 * 64;
+
+  BlobBuilder blob("conformance");
+  for (size_t i = 0; i < test.mesh.sizes.size(); ++i)
+    blob.addAxis("axis" + std::to_string(i), test.mesh.sizes[i]);
+  if (!test.mesh.deviceIds.empty())
+    blob.setDeviceIds(test.mesh.deviceIds);
+  uint32_t positions = std::accumulate(test.mesh.sizes.begin(), test.mesh.sizes.end(), 1u,
+                                       std::multiplies<>());
+  uint32_t group = blob.addGroup(test.group);
+  uint32_t in = blob.addView(0, inElements, test.type);
+  uint32_t out = blob.addView(outOffset, outElements, test.type);
+  blob.header().arenaBytes = outOffset + outElements * 8;
+  BlobBuilder::InstrSpec row{.op = test.op, .stream = test.stream, .event = 0, .a = group,
+                             .b = uint32_t(test.reduction), .operands = {in, out}};
+  if (test.op == Opcode::Broadcast || test.op == Opcode::Scatter || test.op == Opcode::Gather)
+    row.params = {test.root};
+  if (test.op == Opcode::Permute) {
+    BlobBuilder::PeerSpec send{true, in, {}}, receive{false, out, {}};
+    for (uint32_t p = 0; p < positions; ++p) {
+      send.positions.push_back(permuteTarget(p, positions));
+      receive.positions.push_back(p == 0 ? kNone : p - 1);
+    }
+    row.peers = {send, receive};
+  }
+  blob.addInstr(row);
+  if (test.stream != 0)
+    blob.addInstr({.op = Opcode::Wait, .params = {0}});
+
+  std::vector<unsigned char> bytes = blob.finish();
+  Program program(bytes.data(), bytes.size());
+  uint32_t position = program.positionOfRank(uint32_t(world_.rank()));
+  std::vector<uint32_t> places = members(program, test.group, position);
+  uint32_t me = program.linear(position, test.group);
+  Arena arena(program.header().arenaBytes);
+  constexpr uint64_t steps = 3;
+  RankReport report;
+  {
+    Fabric fabric(program, position, arena.base());
+    Executor executor(program, position, nullptr, arena.base(), fabric, world_.crowded());
+    for (uint64_t step = 0; step < steps; ++step) {
+      if (!test.inPlace)
+        std::memset(arena.base() + outOffset, 0x5a, outElements * elementBytes(test.type));
+      for (uint64_t i = 0; i < inElements; ++i)
+        storeElement(arena.base(), test.type, i, input(position, i, step, test.type));
+      executor.step([](uint32_t) {});
+      for (uint64_t i = 0; i < outElements; ++i) {
+        double got = loadElement(arena.base() + outOffset, test.type, i);
+        double want = expected(test, places, me, i, step, position);
+        if (got != want) {
+          check(false, test, cat("element ", i, " is ", got, ", expected ", want));
+          break;
+        }
+      }
+    }
+    fabric.report(steps, report);
+  }
+  check(report.collectives.size() == 1 && report.collectives[0].count == 1, test,
+        "expected one line of one call in the report");
+  uint64_t sent = report.collectives.empty() ? 0 : report.collectives[0].bytes;
+  uint64_t promised = expectedBytes(test, ranks, me, position, positions);
+  check(sent == promised, test, cat("sent ", sent, " bytes, expected ", promised));
+}
+
+// A group of sends and receives in both directions at once: each position exchanges with
+// its neighbours on the ring, which no order of blocking calls could do.
+void runExchange(Harness &harness, World &world, const Mesh &mesh, uint32_t stream) {
+  uint32_t positions = std::accumulate(mesh.sizes.begin(), mesh.sizes.end(), 1u,
+                                       std::multiplies<>());
+  constexpr uint64_t elements = 100'000; // beyond the eager limit
+  Case test{mesh, {}, Opcode::PointToPoint, Reduction::Sum, DType::F64, stream};
+  BlobBuilder blob("exchange");
+  for (uint32_t size : mesh.sizes)
+    blob.addAxis("axis" + std::to_string(size), size);
+  if (!mesh.deviceIds.empty())
+    blob.setDeviceIds(mesh.deviceIds);
+  uint32_t mine = blob.addView(0, elements, DType::F64);
+  uint32_t left = blob.addView(elements * 8, elements, DType::F64);
+  uint32_t right = blob.addView(2 * elements * 8, elements, DType::F64);
+  blob.header().arenaBytes = 3 * elements * 8;
+  BlobBuilder::PeerSpec toRight{true, mine, {}}, toLeft{true, mine, {}};
+  BlobBuilder::PeerSpec fromLeft{false, left, {}}, fromRight{false, right, {}};
+  for (uint32_t p = 0; p < positions; ++p) {
+    toRight.positions.push_back((p + 1) % positions);
+    fromLeft.positions.push_back((p + positions - 1) % positions);
+    toLeft.positions.push_back((p + positions - 1) % positions);
+    fromRight.positions.push_back((p + 1) % positions);
+  }
+  blob.addInstr({.op = Opcode::PointToPoint, .stream = stream, .event = 0, .a = kNone,
+                 .peers = {toRight, toLeft, fromLeft, fromRight}, .name = "exchange"});
+  blob.addInstr({.op = Opcode::Wait, .params = {0}});
+  std::vector<unsigned char> bytes = blob.finish();
+  Program program(bytes.data(), bytes.size());
+  uint32_t position = program.positionOfRank(uint32_t(world.rank()));
+  Arena arena(program.header().arenaBytes);
+  Fabric fabric(program, position, arena.base());
+  Executor executor(program, position, nullptr, arena.base(), fabric, world.crowded());
+  for (uint64_t i = 0; i < elements; ++i)
+    storeElement(arena.base(), DType::F64, i, position * 1000.0 + double(i % 17));
+  executor.step([](uint32_t) {});
+  // With two ranks both messages come from the same one, and with one rank from itself.
+  for (uint64_t i : {uint64_t(0), elements - 1}) {
+    double fromL = loadElement(arena.base() + elements * 8, DType::F64, i);
+    double fromR = loadElement(arena.base() + 2 * elements * 8, DType::F64, i);
+    harness.check(fromL == (position + positions - 1) % positions * 1000.0 + double(i % 17), test,
+                  cat("from the left: ", fromL));
+    harness.check(fromR == (position + 1) % positions * 1000.0 + double(i % 17), test,
+                  cat("from the right: ", fromR));
+  }
+}
+
+// A NaN must survive every reduction.
+void runNan(Harness &harness, World &world, uint32_t ranks) {
+  for (Reduction reduction : {Reduction::Sum, Reduction::Max, Reduction::Min})
+    for (DType type : {DType::F32, DType::F64, DType::BF16}) {
+      Case test{{{ranks}, {}}, {0}, Opcode::AllReduce, reduction, type};
+      BlobBuilder blob("nan");
+      blob.addAxis("data", ranks);
+      uint32_t group = blob.addGroup({0}), view = blob.addView(0, 3, type);
+      blob.header().arenaBytes = 64;
+      blob.addInstr({.op = Opcode::AllReduce, .a = group, .b = uint32_t(reduction),
+                     .operands = {view, view}});
+      std::vector<unsigned char> bytes = blob.finish();
+      Program program(bytes.data(), bytes.size());
+      uint32_t position = program.positionOfRank(uint32_t(world.rank()));
+      Arena arena(64);
+      Fabric fabric(program, position, arena.base());
+      Executor executor(program, position, nullptr, arena.base(), fabric, world.crowded());
+      for (uint64_t i = 0; i < 3; ++i)
+        storeElement(arena.base(), type, i, i % ranks == position ? NAN : 1.0);
+      executor.step([](uint32_t) {});
+      for (uint64_t i = 0; i < 3; ++i)
+        harness.check(std::isnan(loadElement(arena.base(), type, i)), test, "a NaN was lost");
+    }
+}
+
+std::vector<Mesh> meshes(uint32_t ranks) {
+  switch (ranks) {
+  case 1:
+    return {{{1}, {}}, {{1, 1}, {}}};
+  case 2:
+    return {{{2}, {}}, {{2}, {1, 0}}, {{1, 2}, {}}, {{2, 1}, {1, 0}}};
+  case 3:
+    return {{{3}, {}}, {{3}, {2, 0, 1}}};
+  case 4:
+    return {{{4}, {3, 1, 0, 2}}, {{2, 2}, {}}, {{2, 2}, {2, 0, 3, 1}}, {{2, 1, 2}, {}}};
+  case 6:
+    return {{{2, 3}, {}}, {{3, 2}, {5, 3, 0, 1, 4, 2}}};
+  default:
+    return {{{ranks}, {}}};
+  }
+}
+
+void runAll(Harness &harness, World &world) {
+  for (const Mesh &mesh : meshes(uint32_t(world.size()))) {
+    std::vector<std::vector<uint32_t>> groups = {{0}};
+    if (mesh.sizes.size() > 1)
+      groups.insert(groups.end(), {{1}, {0, 1}, {1, 0}});
+    for (const std::vector<uint32_t> &group : groups) {
+      uint32_t ranks = 1;
+      for (uint32_t axis : group)
+        ranks *= mesh.sizes[axis];
+      for (uint32_t stream : {0u, 1u, 2u}) {
+        for (Opcode op : {Opcode::AllReduce, Opcode::ReduceScatter})
+          for (Reduction reduction : {Reduction::Sum, Reduction::Max, Reduction::Min})
+            for (DType type : {DType::F32, DType::F64, DType::BF16, DType::I32, DType::I64,
+                               DType::I1})
+              if (type != DType::I1 || reduction != Reduction::Sum)
+                harness.run({mesh, group, op, reduction, type, stream});
+        harness.run({.mesh = mesh, .group = group, .op = Opcode::AllReduce, .stream = stream,
+                     .inPlace = true});
+        harness.run({.mesh = mesh, .group = group, .op = Opcode::AllReduce, .stream = stream,
+                     .elements = 30'001});
+        for (DType type : {DType::F32, DType::BF16, DType::I64, DType::I1}) {
+          for (Opcode op : {Opcode::AllGather, Opcode::AllToAll})
+            harness.run({.mesh = mesh, .group = group, .op = op, .type = type, .stream = stream});
+          for (uint32_t root = 0; root < ranks; ++root)
+            for (Opcode op : {Opcode::Broadcast, Opcode::Scatter, Opcode::Gather})
+              harness.run({.mesh = mesh, .group = group, .op = op, .type = type,
+                           .stream = stream, .root = root});
+        }
+      }
+    }
+    harness.run({.mesh = mesh, .group = groups.back(), .op = Opcode::Permute});
+    for (uint32_t stream : {0u, 1u})
+      runExchange(harness, world, mesh, stream);
+  }
+  runNan(harness, world, uint32_t(world.size()));
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  World world(&argc, &argv);
+  Harness harness(world);
+  try {
+    runAll(harness, world);
+  } catch (const Error &error) {
+    world.abort(error);
+  }
+  std::optional<Error> failed;
+  if (harness.failures() != 0)
+    failed = Error(kExitWorkFailed, cat(harness.failures(), " checks failed"));
+  int code = world.agree(failed);
+  if (code == 0 && world.rank() == 0)
+    std::printf("%d cases on %d ranks agree\n", harness.cases(), world.size());
+  return code;
+}
