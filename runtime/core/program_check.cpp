@@ -291,10 +291,6 @@ void ProgramChecker::checkInstrs() const {
       onComputeStream();
       if (instr.a >= h.numKernels)
         badInput("program: ", who, " launches kernel ", instr.a, " of ", h.numKernels);
-      for (uint32_t view : operands)
-        if (p.views_[view].offset % kAlignment != 0)
-          badInput("program: kernel operands of ", who, " must start at a multiple of ",
-                   kAlignment, ", got: ", p.views_[view].offset);
       break;
     case Opcode::Gemm:
       onComputeStream();

@@ -15,7 +15,8 @@
 #include <cstdint>
 
 // A kernel receives the addresses of its buffers in the order of the row's
-// operands: inputs, in-out, outputs, workspace. Addresses are 64-byte aligned.
+// operands: inputs, in-out, outputs, workspace. Addresses are 64-byte aligned, except of
+// views inside a larger buffer (a gradient in its bucket), for which the kernel was compiled.
 extern "C" typedef void (*shoal_rt_kernel)(void *const *buffers);
 
 namespace shoal::rt {
