@@ -18,7 +18,7 @@ FailureOr<func::FuncOp> findFunction(ModuleOp module, StringRef name) {
   if (!name.empty()) {
     if (auto func = module.lookupSymbol<func::FuncOp>(name))
       return func;
-    return module.emitError() << "the module has no function of that name: " << name;
+    return emitError(module.getLoc()) << "the module has no function of that name: " << name;
   }
   SmallVector<func::FuncOp> models, all;
   for (auto func : module.getOps<func::FuncOp>()) {
@@ -32,7 +32,7 @@ FailureOr<func::FuncOp> findFunction(ModuleOp module, StringRef name) {
     return models.front();
   if (models.empty() && all.size() == 1)
     return all.front();
-  return module.emitError() << "cannot tell which function is meant (option function): the module "
+  return emitError(module.getLoc()) << "cannot tell which function is meant (option function): the module "
                                "has "
                             << all.size() << ", of which models: " << models.size();
 }
@@ -160,7 +160,7 @@ FailureOr<Tensor> makeArgument(FunctionOpInterface func, unsigned index, int64_t
                                const ArgumentOptions &options) {
   RankedTensorType type = wholeType(func, index);
   if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat())
-    return func.emitError() << "argument " << index << " is no tensor of static shape, got: "
+    return emitError(func.getLoc()) << "argument " << index << " is no tensor of static shape, got: "
                             << func.getArgumentTypes()[index];
   switch (nn::getArgRole(func, index)) {
   case nn::ArgRole::Param:
@@ -206,7 +206,7 @@ FailureOr<std::optional<unsigned>> updatedArgument(FunctionOpInterface func, uns
     return std::optional<unsigned>();
   std::optional<unsigned> found = nn::findArg(func, name.getValue());
   if (!found)
-    return func.emitError() << "result " << result << " updates an argument that is not there: "
+    return emitError(func.getLoc()) << "result " << result << " updates an argument that is not there: "
                             << name;
   return found;
 }
@@ -231,7 +231,7 @@ FailureOr<std::vector<TensorList>> distribute(func::FuncOp func, dist::MeshAttr 
       list.push_back(global && mesh ? takeShard(tensor, global.getSharding(), mesh, position)
                                     : tensor);
       if (list.back().type != expected)
-        return func.emitError() << "argument " << index << " is a " << expected
+        return emitError(func.getLoc()) << "argument " << index << " is a " << expected
                                 << ", its shard of the whole tensor is a " << list.back().type;
     }
   }

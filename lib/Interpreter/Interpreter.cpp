@@ -128,16 +128,16 @@ void Machine::define(Rank &rank, Operation *op, ArrayRef<TensorRef> results) {
 
 LogicalResult Machine::start(const std::vector<TensorList> &arguments) {
   if (func.isExternal())
-    return func.emitError() << "has no body to run";
+    return emitError(func.getLoc()) << "has no body to run";
   for (auto [position, list] : llvm::enumerate(arguments)) {
     if (list.size() != func.getNumArguments())
-      return func.emitError() << "takes " << func.getNumArguments() << " arguments, got: "
+      return emitError(func.getLoc()) << "takes " << func.getNumArguments() << " arguments, got: "
                               << list.size();
     Rank &rank = ranks.emplace_back();
     rank.position = position;
     for (auto [argument, tensor] : llvm::zip_equal(func.getArguments(), list)) {
       if (argument.getType() != tensor.type)
-        return func.emitError() << "argument " << argument.getArgNumber() << " is a "
+        return emitError(func.getLoc()) << "argument " << argument.getArgNumber() << " is a "
                                 << argument.getType() << ", got: " << tensor.type;
       Tensor copy = tensor;
       normalize(copy, options.precision);
@@ -415,7 +415,7 @@ FailureOr<std::vector<TensorList>> runLocal(func::FuncOp func, dist::MeshAttr me
                                             const RunOptions &options) {
   int64_t devices = mesh ? mesh.getNumDevices() : 1;
   if (int64_t(arguments.size()) != devices)
-    return func.emitError() << "runs on " << devices << " devices, got arguments for: "
+    return emitError(func.getLoc()) << "runs on " << devices << " devices, got arguments for: "
                             << arguments.size();
   return Machine(func, mesh, options).run(arguments);
 }

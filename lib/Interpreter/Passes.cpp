@@ -28,7 +28,7 @@ FailureOr<Precision> parsePrecision(Operation *op, StringRef name) {
     return Precision::F64;
   if (name == "program")
     return Precision::Program;
-  return op->emitError() << "precision is f64 or program, got: " << name;
+  return emitError(op->getLoc()) << "precision is f64 or program, got: " << name;
 }
 
 void print(llvm::raw_ostream &os, const Tensor &tensor, unsigned elements) {
@@ -62,7 +62,7 @@ struct InterpretPass : interp::impl::InterpretPassBase<InterpretPass> {
     if (allRanks) {
       dist::MeshOp op = dist::lookupMesh(getOperation());
       if (!op)
-        return getOperation().emitError() << "all-ranks needs a dist.mesh in the module";
+        return emitError(getOperation().getLoc()) << "all-ranks needs a dist.mesh in the module";
       mesh = op.getMesh();
     }
     RunOptions run;
@@ -140,12 +140,12 @@ struct DistVerifyPlanPass : interp::impl::DistVerifyPlanPassBase<DistVerifyPlanP
     if (failed(parsed))
       return signalPassFailure();
     if (reference.empty()) {
-      getOperation().emitError() << "dist-verify-plan needs the L1 module (option reference)";
+      emitError(getOperation().getLoc()) << "dist-verify-plan needs the L1 module (option reference)";
       return signalPassFailure();
     }
     OwningOpRef<ModuleOp> global = parseSourceFile<ModuleOp>(reference, &getContext());
     if (!global) {
-      getOperation().emitError() << "the reference cannot be read: " << reference;
+      emitError(getOperation().getLoc()) << "the reference cannot be read: " << reference;
       return signalPassFailure();
     }
     VerifyPlanOptions planOptions;

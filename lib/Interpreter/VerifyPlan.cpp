@@ -78,7 +78,7 @@ private:
   }
   void refuse(Operation *op, const Twine &message) {
     if (!invalid)
-      op->emitError(message);
+      emitError(op->getLoc()) << "'" << op->getName() << "' " << message;
     invalid = true;
   }
 
@@ -106,12 +106,12 @@ private:
 LogicalResult PlanVerifier::checkSignatures() {
   if (global.getNumArguments() != local.getNumArguments() ||
       global.getNumResults() != local.getNumResults())
-    return local.emitError() << "the plan takes " << local.getNumArguments() << " arguments and gives "
+    return emitError(local.getLoc()) << "the plan takes " << local.getNumArguments() << " arguments and gives "
                              << local.getNumResults() << " results, the reference "
                              << global.getNumArguments() << " and " << global.getNumResults();
   for (unsigned i = 0; i < local.getNumArguments(); ++i)
     if (wholeType(local, i) != global.getArgumentTypes()[i])
-      return local.emitError() << "argument " << i << " of the plan is a piece of a "
+      return emitError(local.getLoc()) << "argument " << i << " of the plan is a piece of a "
                                << wholeType(local, i) << ", the reference takes a "
                                << global.getArgumentTypes()[i];
   return success();
@@ -156,7 +156,7 @@ PlanVerifier::runRanks(const std::vector<TensorList> &arguments) {
   auto results = runLocal(local, mesh, arguments, run);
   if (succeeded(results) && !partials.empty() && !invalid)
     refuse(partials.begin()->first.first.first,
-           "a partial value that only some ranks have computed cannot be compared");
+           "is a partial value that only some ranks have computed: it cannot be compared");
   return results;
 }
 
@@ -296,11 +296,9 @@ void PlanVerifier::note(Mismatch mismatch, const Twine &what, ArrayRef<int64_t> 
     return;
   llvm::raw_string_ostream os(mismatch.difference.message);
   os << "the plan differs from one device first at " << what << ": ";
-  if (!index.empty()) {
-    os << "element [";
-    llvm::interleaveComma(index, os);
-    os << "] ";
-  }
+  os << (index.empty() ? "the value " : "element [");
+  llvm::interleaveComma(index, os);
+  os << (index.empty() ? "" : "] ");
   const char *format = isFloat ? "%.9g" : "%.0f";
   os << rank << " is " << llvm::format(format, got) << ", one device has "
      << llvm::format(format, expected) << " (step " << step << ")";
@@ -322,7 +320,7 @@ void PlanVerifier::compareResults(const TensorList &whole, const std::vector<Ten
     SmallVector<const Tensor *> pieces;
     for (const TensorList &rank : ranks) {
       if (sharding.getLocalType(whole[r].type, mesh) != rank[r].type)
-        return refuse(local, what + " is no shard of the reference's");
+        return refuse(local, "gives a " + what + " that is no shard of the reference's");
       pieces.push_back(&rank[r]);
     }
     if (!sharding.getUnreducedAxes().empty()) {
@@ -414,8 +412,8 @@ LogicalResult checkPlan(ModuleOp global, ModuleOp local, const VerifyPlanOptions
     return failure();
   if (!report->difference)
     return success();
-  InFlightDiagnostic error = report->difference->local->emitError()
-                             << report->difference->message;
+  InFlightDiagnostic error =
+      emitError(report->difference->local->getLoc()) << report->difference->message;
   error.attachNote(report->difference->global->getLoc()) << "here on one device";
   return error;
 }
