@@ -1,0 +1,194 @@
+#ifndef SHOAL_DIST_PASSES
+#define SHOAL_DIST_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+//===-- annotation ---------------------------------------------------------------===//
+
+def NumberPass : Pass<"dist-number", "::mlir::ModuleOp"> {
+  let summary = "numbers the ops of the global program";
+  let description = [{
+    Gives every `nn` and `dist` op with results a `dist.id`, in program order, so that the local program can say which global value each
+    of its values is a piece of (`dist.globals`), and a difference can be named.
+
+    ```mlir
+    %0 = nn.relu %x : tensor<8xf32>
+    // becomes
+    %0 = nn.relu %x {dist.id = 0 : i64} : tensor<8xf32>
+    ```
+  }];
+  let dependentDialects = ["::shoal::dist::DistDialect"];
+}
+
+def DataParallelPass : Pass<"dist-data-parallel", "::mlir::ModuleOp"> {
+  let summary = "data parallelism as annotations";
+  let description = [{
+    Shards dimension 0 of every batched input over the axis and closes all other arguments as replicated; the rest follows by
+    `dist-propagate`: gradients become partial sums, whose reduction is the all-reduce of DDP. Annotations by hand win; one that uses the axis on
+    another dimension of a batched input contradicts the strategy and is an error.
+
+    ```mlir
+    func.func @f(%x: tensor<32x64xf32> {nn.input = "x"}, %w: tensor<64x10xf32> {nn.param = ...})
+    // becomes
+    func.func @f(%x: tensor<32x64xf32> {nn.input = "x", dist.sharding = #dist.sharding<@mesh, [{"data"}, {} ]>},
+                 %w: tensor<64x10xf32> {nn.param = ..., dist.sharding = #dist.sharding<@mesh, [{}, {} ]>})
+    ```
+  }];
+  let options = [
+    Option<"axis", "axis", "std::string", "\"data\"", "mesh axis over which the batch is split">,
+  ];
+  let dependentDialects = ["::shoal::dist::DistDialect"];
+}
+
+def PropagatePass : Pass<"dist-propagate", "::mlir::ModuleOp"> {
+  let summary = "a closed sharding on every value, from a few annotations";
+  let description = [{
+    Shardings of few values say what the others should be. Dimensions are projected to the factors of each op's sharding rule, factors take the longest
+    axes on which the tensors agree, and open dimensions are extended by them: forward until nothing changes, then backward, to a
+    fixpoint. Priorities p0, p1, ... take part one after another. Then open dimensions close. Values without an annotation start open; annotated
+    ones say themselves what is open (`?`).
+
+    **Conflicts.** Where tensors of an op want a factor sharded differently, or two factors the same axis, the largest operand stays where it is; ties
+    go to the first operand; results come last. What the others must be resharded to is a remark at the op, with a note at the value.
+
+    **Partial values.** A sharded reduction factor makes results `unreduced`. They stay so through ops that are linear in them. When any user
+    needs the value reduced, every user reads it reduced, so that each partial value is reduced exactly once. An annotation by hand states
+    the unreduced axes exactly: without any, the value is reduced where it is made. Function results are always reduced.
+
+    An op without `ShardingRuleOpInterface` that meets a sharded operand is an error.
+
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"} ]>}, %w: tensor<4x2xf32>) -> tensor<8x2xf32> {
+      %0 = nn.matmul %x, %w : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+    // becomes
+    func.func @f(%x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"} ]>},
+                 %w: tensor<4x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {} ]>})
+        -> (tensor<8x2xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {} ]>}) {
+      %0 = nn.matmul %x, %w {dist.shardings = [#dist.sharding<@mesh, [{}, {} ], unreduced=sum{"x"}>]} : ...
+    ```
+  }];
+  let dependentDialects = ["::shoal::dist::DistDialect"];
+}
+
+//===-- partition and collectives ----------------------------------------------------===//
+
+def PartitionPass : Pass<"dist-partition", "::mlir::ModuleOp"> {
+  let summary = "one device's program from annotations";
+  let description = [{
+    The one code generator of every strategy. Each op's factors are sharded as the annotations of its operands and results say; where they disagree
+    the way that sends the fewest bytes is taken. Values are brought into the layouts that ops need by the cheapest collectives (a search over
+    layouts), once per value and layout. Padding that a reduction would see is masked, ops that cannot be sharded as they are (softmax over a sharded
+    dimension) are decomposed, and values whose result is annotated whole are reduced, straight into a sharded layout where that is cheaper.
+
+    Only the named axes are partitioned; the others stay annotated for a later run (`dist-pack` stands between). A dimension that both kinds of
+    axes shard must have the ones of this run major. A dimension that does not divide must be partitioned in one run.
+
+    Micro-batches (`dist.accumulate`) are the rows that L1 says. A device holds a part of each, so with more than one micro-batch its
+    rows are exchanged first; sums over micro-batches stay partial through the region and are reduced once.
+
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"} ]>},
+                 %w: tensor<4x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {} ]>}) -> tensor<8x2xf32> {
+      %0 = nn.matmul %x, %w {dist.shardings = [#dist.sharding<@mesh, [{}, {} ], unreduced=sum{"x"}>]} : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+      return %0 : tensor<8x2xf32>
+    // becomes, with "x"=2
+    func.func @f(%x: tensor<8x2xf32>, %w: tensor<2x2xf32>) -> tensor<8x2xf32> {
+      %0 = nn.matmul %x, %w : (tensor<8x2xf32>, tensor<2x2xf32>) -> tensor<8x2xf32>
+      %1 = dist.all_reduce {"x"} sum %0 {reason = "result 0: [{}, {} ] sum{\"x\"} -> [{}, {} ]"} : tensor<8x2xf32>
+      return %1 : tensor<8x2xf32>
+    ```
+  }];
+  let options = [
+    ListOption<"axes", "axes", "std::string", "mesh axes to partition; all when none is named">,
+  ];
+  let dependentDialects = ["::shoal::dist::DistDialect", "::shoal::nn::NNDialect"];
+}
+
+def PackPass : Pass<"dist-pack", "::mlir::ModuleOp"> {
+  let summary = "gradients become flat buckets that are reduced as one";
+  let description = [{
+    A collective per gradient pays a latency each; one for all cannot start before the last gradient. So the gradients (`nn.grad` results and the
+    gradients that updates read) that are partial over the named axes are laid one after another, per element type and unreduced axes, in the order
+    in which they are ready, and cut into ceil(bytes / bucket) ranges of nearly equal size; a range may cut a tensor. Each
+    bucket is one `dist.reshard`, which the partition of those axes turns into a reduction. Other partial values, such as the loss, are reduced on their own.
+
+    ```mlir
+    %g1 = nn.matmul ... {dist.shardings = [#dist.sharding<@mesh, [{}, {} ], unreduced=sum{"data"}>]} : ... -> tensor<10x10xf32>
+    %g2 = nn.reduce sum ... {dist.shardings = [#dist.sharding<@mesh, [{} ], unreduced=sum{"data"}>]} : ... -> tensor<10xf32>
+    return %g1, %g2
+    // becomes
+    %b = dist.pack %g1[0:100], %g2[0:10] group 0 at 0 : (tensor<10x10xf32>, tensor<10xf32>) -> tensor<110xf32>
+    %r = dist.reshard %b <@mesh, [{} ]> {reason = "gradients of w1, b1 are partial sums over {\"data\"}"} : tensor<110xf32>
+    %u1 = dist.unpack %r[0:100] : (tensor<110xf32>) -> tensor<10x10xf32>
+    %u2 = dist.unpack %r[100:110] : (tensor<110xf32>) -> tensor<10xf32>
+    return %u1, %u2
+    ```
+  }];
+  let options = [
+    Option<"bucketMb", "bucket-mb", "double", "25", "bytes of a bucket, in units of 2^20">,
+    ListOption<"axes", "axes", "std::string", "axes whose partial gradients are packed; data when none is named">,
+  ];
+  let dependentDialects = ["::shoal::dist::DistDialect"];
+}
+
+def OptimizeCollectivesPass : Pass<"dist-optimize-collectives", "::mlir::ModuleOp"> {
+  let summary = "fewer and earlier collectives";
+  let description = [{
+    Equal collectives become one. A reduction whose users all slice it is a reduce-scatter. A sum of all-reduces is the all-reduce of a sum. An
+    all-reduce that a micro-batch region yields moves out of it, and is done once. Then, unless `overlap` is off, every
+    collective moves up to where its operands are ready, so that it runs beside the computation that follows; its users stay where they are.
+
+    ```mlir
+    %0 = dist.all_reduce {"x"} sum %a {reason = "..."} : tensor<8xf32>
+    %1 = dist.all_slice {"x"} dim = 0 %0 {reason = "..."} : tensor<8xf32> -> tensor<4xf32>
+    // becomes
+    %1 = dist.reduce_scatter {"x"} sum dim = 0 %a {reason = "..."} : tensor<8xf32> -> tensor<4xf32>
+    ```
+  }];
+  let options = [
+    Option<"overlap", "overlap", "bool", "true", "start collectives as early as their operands are ready">,
+  ];
+  let dependentDialects = ["::shoal::dist::DistDialect"];
+}
+
+def ExpandCollectivesPass : Pass<"dist-expand-collectives", "::mlir::ModuleOp"> {
+  let summary = "collectives on equal contiguous chunks; accumulate unrolled";
+  let description = [{
+    What libraries offer: chunks that are equal, contiguous and in rank order. Afterwards all_gather and reduce_scatter work on dimension 0 without
+    padding, all_to_all is `split = 0 concat = 1` from `N x chunk` to `1 x (N * chunk)`, all_slice is a dynamic slice at this device's
+    position, and collectives over one device are gone. Pads, transposes and slices around them are `nn` ops, which kernels fuse. `dist.accumulate`
+    becomes its micro-batches one after another.
+
+    ```mlir
+    %0 = dist.all_gather {"x"} dim = 0 %a {reason = "..."} : tensor<3xf32> -> tensor<5xf32>
+    // becomes, with "x"=2
+    %g = dist.all_gather {"x"} dim = 0 %a {reason = "..."} : tensor<3xf32> -> tensor<6xf32>
+    %0 = nn.slice %g dim = 0 start = 0 : tensor<6xf32> -> tensor<5xf32>
+    ```
+  }];
+  let dependentDialects = ["::shoal::dist::DistDialect", "::shoal::nn::NNDialect"];
+}
+
+//===-- contracts ----------------------------------------------------------------===//
+
+def VerifyGlobalPass : Pass<"dist-verify-global", "::mlir::ModuleOp"> {
+  let summary = "the contract of an annotated L1 program";
+  let description = [{
+    Checks what `dist-partition` relies on, and changes nothing: no collectives; where the module has a mesh, a closed sharding on every tensor; partial
+    values only where a sharded reduction or an op that is linear in them makes them (a non-linear op on a partial value must read it
+    reduced); function results reduced, updated arguments and their new values in one layout; no op without a sharding rule on a sharded operand.
+  }];
+  let dependentDialects = ["::shoal::dist::DistDialect"];
+}
+
+def VerifyLocalPass : Pass<"dist-verify-local", "::mlir::ModuleOp"> {
+  let summary = "the contract of a fully partitioned L2 program";
+  let description = [{
+    Checks, and changes nothing: no `dist.reshard` and no sharding that names an axis is left; in a function that the partitioner made (it carries
+    `dist.global`) every collective says its reason, and every value that `dist.globals` calls partial is reduced exactly once before an op that is not
+    linear in it. Functions written by hand at L2 carry no tags, so their partial values cannot be known.
+  }];
+  let dependentDialects = ["::shoal::dist::DistDialect"];
+}
+
+#endif

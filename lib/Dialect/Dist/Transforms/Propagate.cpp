@@ -1,0 +1,223 @@
+// dist-propagate: from annotations on few values to a closed sharding on every value. Shardy's
+// algorithm is the model: dimensions are projected to the factors of each op, and open dimensions
+// take the axes that their factors have elsewhere, to a fixpoint. What is partial is settled
+// afterwards, when dimensions are known.
+#include "PropagationGraph.h"
+
+#include "shoal/Dialect/Dist/Transforms/Passes.h"
+
+namespace shoal::dist {
+#define GEN_PASS_DEF_PROPAGATEPASS
+#include "shoal/passes/ShoalDist.h.inc"
+} // namespace shoal::dist
+
+using namespace mlir;
+using namespace shoal;
+using namespace shoal::dist;
+
+namespace {
+
+class Propagation {
+public:
+  explicit Propagation(PropagationGraph &graph)
+      : graph(graph),
+        readReduced(graph.slots.size(), llvm::BitVector(graph.axisSizes.size())) {}
+
+  LogicalResult run() {
+    propagateDims();
+    settlePartials();
+    if (failed(graph.verifyOpaque()))
+      return failure();
+    reportConflicts();
+    return success();
+  }
+
+private:
+  //===-- dimensions ----------------------------------------------------------===//
+
+  void propagateDims() {
+    int64_t last = 0;
+    for (const Slot &slot : graph.slots)
+      for (auto [axes, priority] : llvm::zip_equal(slot.layout.dims, slot.priority))
+        last = std::max(last, axes.empty() ? 0 : priority);
+    // Only priorities that occur: p0 and p1000000 are two rounds.
+    for (int64_t priority = 0;; priority = nextPriority(priority)) {
+      bool changed = true;
+      while (changed) {
+        while (sweepForward(priority)) {
+        }
+        changed = sweepBackward(priority);
+      }
+      if (priority >= last)
+        return;
+    }
+  }
+
+  int64_t nextPriority(int64_t after) const {
+    int64_t next = PropagationGraph::kAllPriorities;
+    for (const Slot &slot : graph.slots)
+      for (int64_t priority : slot.priority)
+        if (priority > after)
+          next = std::min(next, priority);
+    return next;
+  }
+
+  bool sweepForward(int64_t priority) {
+    bool changed = false;
+    for (const Node &node : graph.nodes)
+      changed |= visit(node, priority, /*toOperands=*/false);
+    return changed;
+  }
+
+  bool sweepBackward(int64_t priority) {
+    bool changed = false;
+    for (const Node &node : llvm::reverse(graph.nodes))
+      changed |= visit(node, priority, /*toOperands=*/true);
+    return changed;
+  }
+
+  bool visit(const Node &node, int64_t priority, bool toOperands) {
+    OpSharding sharding = graph.shard(node, graph.layoutsOf(node.operands, priority),
+                                      graph.layoutsOf(node.results, priority),
+                                      /*keepPartial=*/false);
+    bool changed = false;
+    for (auto [slot, layout] : llvm::zip_equal(node.results, sharding.results))
+      changed |= extend(graph.slots[slot], layout, priority);
+    if (toOperands)
+      for (auto [slot, layout] : llvm::zip_equal(node.operands, sharding.operands))
+        changed |= extend(graph.slots[slot], layout, priority);
+    return changed;
+  }
+
+  /// Appends axes at the minor end of open dimensions, as long as the tensor does not use them.
+  bool extend(Slot &slot, const Layout &wanted, int64_t priority) {
+    bool changed = false;
+    for (int64_t d = 0; d < slot.rank(); ++d) {
+      Axes &axes = slot.layout.dims[d];
+      ArrayRef<unsigned> more = wanted.dims[d];
+      if (slot.closed[d] || slot.priority[d] > priority || more.size() <= axes.size() ||
+          more.take_front(axes.size()) != ArrayRef<unsigned>(axes))
+        continue;
+      for (unsigned axis : more.drop_front(axes.size())) {
+        if (slot.layout.uses(axis))
+          break;
+        axes.push_back(axis);
+        changed = true;
+      }
+    }
+    return changed;
+  }
+
+  //===-- partial values ------------------------------------------------------===//
+
+  /// Lets values stay partial through linear ops; where some user of a value needs it reduced, all
+  /// of its users read it reduced, so that it is reduced once. Ends because `readReduced` grows.
+  void settlePartials() {
+    bool changed = true;
+    while (changed) {
+      changed = false;
+      for (const Node &node : graph.nodes) {
+        OpSharding sharding = shardWithPartials(node);
+        for (auto [index, result] : llvm::enumerate(sharding.results)) {
+          Slot &slot = graph.slots[node.results[index]];
+          if (slot.isExact)
+            continue;
+          slot.layout.unreduced.clear();
+          for (unsigned axis : result.unreduced)
+            if (!usesInDims(slot.layout, axis))
+              slot.layout.unreduced.push_back(axis);
+          slot.layout.kind = result.kind;
+        }
+      }
+      for (const Node &node : graph.nodes) {
+        OpSharding sharding = shardWithPartials(node);
+        for (auto [slot, layout] : llvm::zip_equal(node.operands, sharding.operands))
+          for (unsigned axis : graph.slots[slot].layout.unreduced)
+            if (!llvm::is_contained(layout.unreduced, axis) && !readReduced[slot].test(axis)) {
+              readReduced[slot].set(axis);
+              changed = true;
+            }
+      }
+    }
+  }
+
+  /// How the op computes, with operands partial only where they may be read so.
+  OpSharding shardWithPartials(const Node &node) const {
+    SmallVector<Layout> operands = graph.layoutsOf(node.operands);
+    for (auto [slot, layout] : llvm::zip_equal(node.operands, operands))
+      llvm::erase_if(layout.unreduced, [&](unsigned axis) {
+        return readReduced[slot].test(axis) || !mayPass(node, axis);
+      });
+    return graph.shard(node, operands, graph.layoutsOf(node.results), /*keepPartial=*/true);
+  }
+
+  /// Whether the results may be partial over the axis because operands are.
+  bool mayPass(const Node &node, unsigned axis) const {
+    return llvm::all_of(node.results, [&](unsigned index) {
+      const Slot &slot = graph.slots[index];
+      return !usesInDims(slot.layout, axis) &&
+             (!slot.isExact || llvm::is_contained(slot.layout.unreduced, axis));
+    });
+  }
+
+  static bool usesInDims(const Layout &layout, unsigned axis) {
+    return llvm::any_of(layout.dims,
+                        [&](const Axes &axes) { return llvm::is_contained(axes, axis); });
+  }
+
+  //===-- diagnostics ---------------------------------------------------------===//
+
+  /// A remark for every operand that an op reads in another layout, and every result that it makes
+  /// in another layout, than the value has.
+  void reportConflicts() const {
+    for (const Node &node : graph.nodes) {
+      OpSharding sharding = shardWithPartials(node);
+      for (auto [index, layout] : llvm::enumerate(sharding.operands)) {
+        const Slot &slot = graph.slots[node.operands[index]];
+        if (graph.sameDims(slot.layout, layout))
+          continue;
+        InFlightDiagnostic diag = node.op->emitRemark()
+                                  << "reads operand #" << index << " as "
+                                  << graph.toSharding(withoutPartials(layout))
+                                  << ": it will be resharded";
+        diag.attachNote(slot.loc) << "the operand lies as " << graph.toSharding(slot.layout);
+      }
+      for (auto [index, layout] : llvm::enumerate(sharding.results)) {
+        const Slot &slot = graph.slots[node.results[index]];
+        if (graph.sameDims(slot.layout, layout))
+          continue;
+        InFlightDiagnostic diag = node.op->emitRemark()
+                                  << "makes result #" << index << " as "
+                                  << graph.toSharding(layout) << ": it will be resharded";
+        diag.attachNote(slot.loc) << "the result lies as " << graph.toSharding(slot.layout);
+      }
+    }
+  }
+
+  static Layout withoutPartials(Layout layout) {
+    layout.unreduced.clear();
+    return layout;
+  }
+
+  PropagationGraph &graph;
+  /// Per slot, the partial axes that every user reads reduced.
+  std::vector<llvm::BitVector> readReduced;
+};
+
+struct PropagatePass : dist::impl::PropagatePassBase<PropagatePass> {
+  void runOnOperation() override {
+    MeshOp mesh = lookupMesh(getOperation());
+    if (!mesh)
+      return; // one device
+    for (auto func : getOperation().getOps<FunctionOpInterface>()) {
+      if (func.isExternal())
+        continue;
+      auto graph = PropagationGraph::build(func, mesh);
+      if (failed(graph) || failed(Propagation(*graph).run()))
+        return signalPassFailure();
+      graph->annotate();
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,305 @@
+// Builds the slots and nodes of a function and writes their layouts back; see PropagationGraph.h.
+#include "PropagationGraph.h"
+
+#include "shoal/Dialect/NN/IR/Roles.h"
+
+using namespace mlir;
+using namespace shoal;
+using namespace shoal::dist;
+
+int64_t Slot::bytes() const {
+  if (!type)
+    return 0;
+  int64_t bits = type.getElementType().isIntOrFloat() ? type.getElementTypeBitWidth() : 64;
+  return type.getNumElements() * bits / 8;
+}
+
+//===-- slots -----------------------------------------------------------------===//
+
+unsigned PropagationGraph::addSlot(Value value, Location loc, Type type, ShardingAttr annotation) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  Slot slot{value, 0, loc, tensor, nullptr, {}, {}, {}, false};
+  int64_t rank = tensor ? tensor.getRank() : 0;
+  slot.layout.dims.resize(rank);
+  slot.closed.resize(rank);
+  slot.priority.resize(rank);
+  if (annotation)
+    annotateSlot(slot, annotation);
+  slots.push_back(std::move(slot));
+  if (value)
+    slotOf[value] = slots.size() - 1;
+  return slots.size() - 1;
+}
+
+void PropagationGraph::annotateSlot(Slot &slot, ShardingAttr annotation) {
+  slot.annotation = annotation;
+  slot.isExact = true;
+  auto toAxes = [&](ArrayRef<StringAttr> names) {
+    Axes axes;
+    for (StringAttr name : names)
+      axes.push_back(mesh.getAxisIndex(name));
+    return axes;
+  };
+  for (auto [d, dim] : llvm::enumerate(annotation.getDims())) {
+    slot.layout.dims[d] = toAxes(dim.getAxes());
+    slot.closed[d] = dim.getIsClosed();
+    slot.priority[d] = dim.getPriority();
+  }
+  slot.layout.unreduced = toAxes(annotation.getUnreducedAxes());
+  llvm::sort(slot.layout.unreduced);
+  slot.layout.kind = fromAttrEnum(annotation.getUnreducedKind());
+}
+
+SmallVector<unsigned> PropagationGraph::slotsOf(ValueRange values) const {
+  SmallVector<unsigned> found;
+  for (Value value : values)
+    found.push_back(slotOf.lookup(value));
+  return found;
+}
+
+//===-- construction ----------------------------------------------------------===//
+
+FailureOr<PropagationGraph> PropagationGraph::build(FunctionOpInterface func, MeshOp mesh) {
+  PropagationGraph graph(func);
+  graph.mesh = mesh.getMesh();
+  graph.symbol = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
+  for (MeshAxisAttr axis : graph.mesh.getAxes())
+    graph.axisSizes.push_back(axis.getSize());
+  if (!func.getFunctionBody().hasOneBlock())
+    return func.emitOpError("must have one block to be sharded, got: ")
+           << llvm::range_size(func.getFunctionBody());
+  for (BlockArgument argument : func.getArguments())
+    graph.addSlot(argument, argument.getLoc(), argument.getType(), getSharding(argument));
+  if (failed(graph.addBlock(func.getFunctionBody().front())))
+    return failure();
+  return graph;
+}
+
+LogicalResult PropagationGraph::addBlock(Block &block) {
+  for (Operation &op : block)
+    if (failed(addOp(op)))
+      return failure();
+  return success();
+}
+
+/// Whether the rule has an entry for every dimension of every operand and result.
+static bool fits(const ShardingRule &rule, Operation *op) {
+  auto fitsValues = [&](ArrayRef<TensorFactors> tensors, TypeRange types) {
+    if (tensors.size() != types.size())
+      return false;
+    for (auto [tensor, type] : llvm::zip(tensors, types)) {
+      auto ranked = dyn_cast<RankedTensorType>(type);
+      if ((int64_t)tensor.size() != (ranked ? ranked.getRank() : 0))
+        return false;
+      for (ArrayRef<unsigned> dim : tensor)
+        if (llvm::any_of(dim, [&](unsigned f) { return f >= rule.factors.size(); }))
+          return false;
+    }
+    return true;
+  };
+  return fitsValues(rule.operands, op->getOperandTypes()) &&
+         fitsValues(rule.results, op->getResultTypes());
+}
+
+LogicalResult PropagationGraph::addOp(Operation &op) {
+  if (isa<YieldOp>(op))
+    return success(); // its accumulate adds a node for it
+  if (isa<FunctionOpInterface>(op.getParentOp()) && op.hasTrait<OpTrait::IsTerminator>())
+    return addReturn(op);
+  if (auto accumulate = dyn_cast<AccumulateOp>(op))
+    return addAccumulate(accumulate);
+  for (OpResult result : op.getResults())
+    addSlot(result, op.getLoc(), result.getType(), getSharding(result));
+  if (auto reshard = dyn_cast<ReshardOp>(op)) {
+    // Says where the layout changes, so nothing is propagated through it. What stays open in its
+    // sharding still follows from its users.
+    Slot &slot = slots[slotOf.lookup(reshard.getResult())];
+    if (!slot.annotation)
+      annotateSlot(slot, reshard.getSharding());
+    return success();
+  }
+  auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!ruled) {
+    SmallVector<unsigned> read = slotsOf(op.getOperands());
+    op.walk([&](Operation *inner) {
+      if (inner != &op)
+        for (Value operand : inner->getOperands())
+          if (auto it = slotOf.find(operand); it != slotOf.end())
+            read.push_back(it->second);
+    });
+    opaque.push_back({&op, std::move(read)});
+    return success();
+  }
+  ShardingRule rule = ruled.getShardingRule();
+  if (!fits(rule, &op))
+    return op.emitOpError("has a sharding rule that does not cover the dimensions of its operands "
+                          "and results");
+  nodes.push_back({&op, std::move(rule), slotsOf(op.getOperands()), slotsOf(op.getResults())});
+  return success();
+}
+
+void PropagationGraph::addIdentity(Operation *op, unsigned from, unsigned to, bool isLinear) {
+  ShardingRule rule;
+  TensorFactors factors;
+  if (slots[to].type)
+    for (int64_t size : slots[to].type.getShape())
+      factors.push_back({rule.addFactor(size)});
+  rule.operands = {factors};
+  rule.results = {factors};
+  rule.movesOnly = isLinear;
+  nodes.push_back({op, std::move(rule), {from}, {to}});
+}
+
+// Inputs become arguments of the body a part at a time: what holds of their dimensions holds of the
+// argument's. Yields of all parts are added, which is linear.
+LogicalResult PropagationGraph::addAccumulate(AccumulateOp op) {
+  for (auto [input, argument] : llvm::zip(op.getInputs(), op.getBody().getArguments())) {
+    unsigned to =
+        addSlot(argument, argument.getLoc(), argument.getType(), getSharding(argument));
+    addIdentity(op, slotOf.lookup(input), to, /*isLinear=*/false);
+  }
+  if (failed(addBlock(op.getBody().front())))
+    return failure();
+  Operation *yield = op.getBody().front().getTerminator();
+  for (auto [value, result] : llvm::zip(yield->getOperands(), op.getResults())) {
+    unsigned to = addSlot(result, op.getLoc(), result.getType(), getSharding(result));
+    addIdentity(op, slotOf.lookup(value), to, /*isLinear=*/true);
+    // Maxima of parts do not add up to a maximum: only sums stay partial.
+    nodes.back().rule.movesOnly = false;
+    nodes.back().rule.linear = {{0}};
+  }
+  return success();
+}
+
+LogicalResult PropagationGraph::addReturn(Operation &op) {
+  if (op.getNumOperands() != func.getNumResults())
+    return op.emitOpError("must return ") << func.getNumResults() << " values to be sharded, got: "
+                                          << op.getNumOperands();
+  for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
+    unsigned from = slotOf.lookup(operand);
+    ShardingAttr annotation = getResultSharding(func, index);
+    auto updates = func.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
+    auto argument = updates ? nn::findArg(func, updates) : std::nullopt;
+    if (argument && func.getArgumentTypes()[*argument] == operand.getType()) {
+      // The new value takes the buffer of the old one: one layout for both.
+      Slot &slot = slots[*argument];
+      if (annotation && slot.annotation && !annotation.sameLayout(slot.annotation)) {
+        InFlightDiagnostic diag = func.emitOpError("result #")
+                                  << index << " updates argument " << updates
+                                  << " and must have its sharding " << slot.annotation
+                                  << ", got: " << annotation;
+        diag.attachNote(slot.loc) << "the argument is here";
+        return diag;
+      }
+      if (annotation && !slot.annotation)
+        annotateSlot(slot, annotation);
+      addIdentity(&op, from, *argument, /*isLinear=*/true);
+      continue;
+    }
+    unsigned to = addSlot({}, op.getLoc(), operand.getType(), annotation);
+    slots[to].result = index;
+    slots[to].isExact = true;
+    addIdentity(&op, from, to, /*isLinear=*/true);
+  }
+  return success();
+}
+
+//===-- layouts ---------------------------------------------------------------===//
+
+SmallVector<Layout> PropagationGraph::layoutsOf(ArrayRef<unsigned> indices,
+                                                int64_t priority) const {
+  SmallVector<Layout> layouts;
+  for (unsigned index : indices) {
+    const Slot &slot = slots[index];
+    Layout &layout = layouts.emplace_back(slot.layout);
+    for (auto [axes, dimPriority] : llvm::zip_equal(layout.dims, slot.priority))
+      if (dimPriority > priority)
+        axes.clear();
+  }
+  return layouts;
+}
+
+OpSharding PropagationGraph::shard(const Node &node, ArrayRef<Layout> operands,
+                                   ArrayRef<Layout> results, bool keepPartial, Lead lead) const {
+  auto toPointers = [](ArrayRef<Layout> layouts) {
+    return llvm::map_to_vector(layouts, [](const Layout &layout) { return &layout; });
+  };
+  SmallVector<int64_t> bytes;
+  for (unsigned slot : node.operands)
+    bytes.push_back(slots[slot].bytes());
+  return shardOp(node.rule, axisSizes, toPointers(operands), bytes, toPointers(results), lead,
+                 keepPartial);
+}
+
+bool PropagationGraph::sameDims(const Layout &a, const Layout &b) const {
+  auto strip = [&](const Axes &axes) {
+    return llvm::to_vector(
+        llvm::make_filter_range(axes, [&](unsigned axis) { return axisSizes[axis] > 1; }));
+  };
+  return llvm::all_of(llvm::zip_equal(a.dims, b.dims), [&](auto pair) {
+    return strip(std::get<0>(pair)) == strip(std::get<1>(pair));
+  });
+}
+
+bool PropagationGraph::isSharded(const Layout &layout) const {
+  Layout whole;
+  whole.dims.resize(layout.dims.size());
+  return !sameDims(layout, whole) ||
+         llvm::any_of(layout.unreduced, [&](unsigned axis) { return axisSizes[axis] > 1; });
+}
+
+ShardingAttr PropagationGraph::toSharding(const Layout &layout) const {
+  MLIRContext *context = mesh.getContext();
+  auto toNames = [&](ArrayRef<unsigned> axes) {
+    return llvm::map_to_vector(axes, [&](unsigned axis) { return mesh.getAxes()[axis].getName(); });
+  };
+  SmallVector<DimShardingAttr> dims;
+  for (const Axes &axes : layout.dims)
+    dims.push_back(DimShardingAttr::get(context, toNames(axes), /*isClosed=*/true, 0));
+  return ShardingAttr::get(context, symbol, dims,
+                           layout.unreduced.empty() ? ReduceKindAttrEnum::sum
+                                                    : toAttrEnum(layout.kind),
+                           toNames(layout.unreduced));
+}
+
+LogicalResult PropagationGraph::verifyOpaque() const {
+  for (const auto &[op, read] : opaque)
+    for (unsigned index : read) {
+      const Slot &slot = slots[index];
+      if (!isSharded(slot.layout))
+        continue;
+      InFlightDiagnostic diag =
+          op->emitOpError("has no sharding rule, and meets an operand sharded as ")
+          << toSharding(slot.layout) << "; implement ShardingRuleOpInterface for '"
+          << op->getName() << "', or put a dist.reshard to a replicated layout before it";
+      diag.attachNote(slot.loc) << "the operand is defined here";
+      return diag;
+    }
+  return success();
+}
+
+void PropagationGraph::annotate() {
+  for (const Slot &slot : slots) {
+    if (!slot.value) {
+      setResultSharding(func, slot.result, toSharding(slot.layout));
+      continue;
+    }
+    // An op whose results are no tensors has nothing to say.
+    auto result = dyn_cast<OpResult>(slot.value);
+    bool hasTensor = result ? llvm::any_of(result.getOwner()->getResultTypes(),
+                                           [](Type type) { return isa<RankedTensorType>(type); })
+                            : slot.type != nullptr;
+    if (!hasTensor)
+      continue;
+    setSharding(slot.value, toSharding(slot.layout));
+    if (auto reshard = slot.value.getDefiningOp<ReshardOp>())
+      reshard.setShardingAttr(toSharding(slot.layout));
+  }
+  // Results in the buffer of an argument have its layout.
+  for (unsigned index = 0; index < func.getNumResults(); ++index) {
+    auto updates = func.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
+    auto argument = updates ? nn::findArg(func, updates) : std::nullopt;
+    if (argument && func.getArgumentTypes()[*argument] == func.getResultTypes()[index])
+      setResultSharding(func, index, toSharding(slots[*argument].layout));
+  }
+}

@@ -1,0 +1,276 @@
+// dist-verify-local: what holds of an L2 program when nothing is left to partition. Partial values
+// are followed from the tags of the partitioner: what a tag calls partial must be reduced once
+// before an op that is not linear in it.
+#include "FactorSharding.h"
+
+#include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/Dist/Transforms/Passes.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace shoal::dist {
+#define GEN_PASS_DEF_VERIFYLOCALPASS
+#include "shoal/passes/ShoalDist.h.inc"
+} // namespace shoal::dist
+
+using namespace mlir;
+using namespace shoal;
+using namespace shoal::dist;
+
+namespace {
+
+/// What is known of a value: the axes over which it is certainly partial, and whether it may be so
+/// over others (an op without a tag that reduces).
+struct Partial {
+  Axes axes;
+  ReduceKind kind = ReduceKind::Sum;
+  bool mayBeMore = false;
+};
+
+LogicalResult verifyPartitioned(Operation *op, Attribute attr) {
+  auto sharding = dyn_cast_or_null<ShardingAttr>(attr);
+  if (!sharding)
+    return success();
+  for (DimShardingAttr dim : sharding.getDims())
+    for (StringAttr axis : dim.getAxes())
+      return op->emitOpError("still has a sharding over ")
+             << axis << ": " << sharding << "; run dist-partition over that axis";
+  for (StringAttr axis : sharding.getUnreducedAxes())
+    return op->emitOpError("still has a value partial over ")
+           << axis << ": " << sharding << "; run dist-partition over that axis";
+  return success();
+}
+
+LogicalResult verifyNothingLeft(Operation *op) {
+  if (isa<ReshardOp>(op))
+    return op->emitOpError("belongs to a global program (L1); run dist-partition");
+  for (StringRef name : {DistDialect::kShardingsAttr, DistDialect::kArgShardingsAttr})
+    if (auto shardings = op->getAttrOfType<ArrayAttr>(name))
+      for (Attribute sharding : shardings)
+        if (failed(verifyPartitioned(op, sharding)))
+          return failure();
+  auto func = dyn_cast<FunctionOpInterface>(op);
+  if (!func)
+    return success();
+  for (unsigned i = 0; i < func.getNumArguments(); ++i)
+    if (failed(verifyPartitioned(op, func.getArgAttr(i, DistDialect::kShardingAttr))))
+      return failure();
+  for (unsigned i = 0; i < func.getNumResults(); ++i)
+    if (failed(verifyPartitioned(op, func.getResultAttr(i, DistDialect::kShardingAttr))))
+      return failure();
+  return success();
+}
+
+/// The partitioner tags arguments and results of the functions that it makes.
+bool isMadeByPartitioner(FunctionOpInterface func) {
+  for (unsigned i = 0; i < func.getNumArguments(); ++i)
+    if (func.getArgAttr(i, DistDialect::kGlobalAttr))
+      return true;
+  for (unsigned i = 0; i < func.getNumResults(); ++i)
+    if (func.getResultAttr(i, DistDialect::kGlobalAttr))
+      return true;
+  return false;
+}
+
+LogicalResult verifyReason(Operation *op) {
+  if (!isa_and_nonnull<DistDialect>(op->getDialect()) || isa<AxisIndexOp>(op) ||
+      !op->getAttrOfType<AxesAttr>("axes"))
+    return success();
+  auto reason = op->getAttrOfType<StringAttr>("reason");
+  if (!reason || reason.empty())
+    return op->emitOpError("must say its reason: the op and the annotation that caused it");
+  return success();
+}
+
+class PartialVerifier {
+public:
+  explicit PartialVerifier(MeshAttr mesh) : mesh(mesh) {
+    for (MeshAxisAttr axis : mesh.getAxes())
+      axisSizes.push_back(axis.getSize());
+  }
+
+  LogicalResult verify(FunctionOpInterface func) {
+    for (BlockArgument argument : func.getArguments())
+      known[argument] =
+          fromTag(func.getArgAttrOfType<GlobalAttr>(argument.getArgNumber(),
+                                                    DistDialect::kGlobalAttr));
+    for (Block &block : func.getFunctionBody()) {
+      if (failed(verify(block)))
+        return failure();
+      Operation *end = block.getTerminator();
+      for (OpOperand &operand : end->getOpOperands()) {
+        GlobalAttr tag =
+            operand.getOperandNumber() < func.getNumResults()
+                ? func.getResultAttrOfType<GlobalAttr>(operand.getOperandNumber(),
+                                                       DistDialect::kGlobalAttr)
+                : nullptr;
+        Axes allowed = fromTag(tag).axes;
+        for (unsigned axis : known[operand.get()].axes)
+          if (!llvm::is_contained(allowed, axis))
+            return emitUnreduced(end, operand.get(), axis) << "; function results are reduced";
+      }
+    }
+    return success();
+  }
+
+private:
+  LogicalResult verify(Block &block) {
+    for (Operation &op : block.without_terminator())
+      if (failed(verify(op)))
+        return failure();
+    return success();
+  }
+
+  LogicalResult verify(Operation &op) {
+    if (auto accumulate = dyn_cast<AccumulateOp>(op))
+      return verifyAccumulate(accumulate);
+    SmallVector<Partial> results(op.getNumResults());
+    if (isa<AllReduceOp, ReduceScatterOp>(op)) {
+      if (failed(verifyReduction(op, results.front())))
+        return failure();
+    } else if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op)) {
+      if (failed(verifyRuled(op, ruled.getShardingRule(), results)))
+        return failure();
+    } else {
+      for (Value operand : op.getOperands())
+        for (unsigned axis : known[operand].axes)
+          return emitUnreduced(&op, operand, axis) << "; the op has no sharding rule";
+      for (Partial &result : results)
+        result.mayBeMore = true;
+    }
+    return settle(op, results);
+  }
+
+  /// The operand must be partial over what is reduced, and no longer is.
+  LogicalResult verifyReduction(Operation &op, Partial &result) {
+    Partial operand = known[op.getOperand(0)];
+    auto kind = fromAttrEnum(op.getAttrOfType<ReduceKindAttrEnumAttr>("kind").getValue());
+    Axes reduced = toAxes(op.getAttrOfType<AxesAttr>("axes").getAxes());
+    for (unsigned axis : reduced) {
+      bool isPartial = llvm::is_contained(operand.axes, axis) && operand.kind == kind;
+      if (!isPartial && !operand.mayBeMore && axisSizes[axis] > 1)
+        return op.emitOpError("reduces over ")
+               << name(axis) << ", over which its operand is no partial "
+               << stringifyReduceKindAttrEnum(toAttrEnum(kind)) << ": it would count twice";
+    }
+    result = operand;
+    llvm::erase_if(result.axes, [&](unsigned axis) { return llvm::is_contained(reduced, axis); });
+    return success();
+  }
+
+  LogicalResult verifyRuled(Operation &op, const ShardingRule &rule,
+                            SmallVectorImpl<Partial> &results) {
+    SmallVector<Layout> layouts;
+    bool mayBeMore = llvm::any_of(rule.factors, [](const Factor &factor) {
+      return factor.kind == FactorKind::Reduction;
+    });
+    for (auto [operand, tensor] : llvm::zip_equal(op.getOperands(), rule.operands)) {
+      const Partial &partial = known[operand];
+      Layout &layout = layouts.emplace_back();
+      layout.dims.resize(tensor.size());
+      layout.unreduced = partial.axes;
+      layout.kind = partial.kind;
+      mayBeMore |= partial.mayBeMore;
+    }
+    SmallVector<const Layout *> operands;
+    for (const Layout &layout : layouts)
+      operands.push_back(&layout);
+    SmallVector<int64_t> bytes(operands.size(), 0);
+    SmallVector<const Layout *> wishes(op.getNumResults(), nullptr);
+    OpSharding sharding =
+        shardOp(rule, axisSizes, operands, bytes, wishes, Lead::Operands, /*keepPartial=*/true);
+    for (auto [operand, before, read] :
+         llvm::zip_equal(op.getOperands(), layouts, sharding.operands))
+      for (unsigned axis : before.unreduced)
+        if (!llvm::is_contained(read.unreduced, axis) && axisSizes[axis] > 1)
+          return emitUnreduced(&op, operand, axis) << "; the op is not linear in it";
+    for (auto [result, layout] : llvm::zip_equal(results, sharding.results))
+      result = {layout.unreduced, layout.kind, mayBeMore};
+    return success();
+  }
+
+  LogicalResult verifyAccumulate(AccumulateOp op) {
+    for (auto [input, argument] : llvm::zip(op.getInputs(), op.getBody().getArguments()))
+      known[argument] = known[input];
+    Block &body = op.getBody().front();
+    if (failed(verify(body)))
+      return failure();
+    SmallVector<Partial> results;
+    for (Value value : body.getTerminator()->getOperands())
+      results.push_back(known[value]);
+    return settle(*op, results);
+  }
+
+  /// Records what is known of the results. A tag is exact, and must not deny what operands make.
+  LogicalResult settle(Operation &op, ArrayRef<Partial> made) {
+    auto tags = op.getAttrOfType<ArrayAttr>(DistDialect::kGlobalsAttr);
+    for (auto [result, partial] : llvm::zip_equal(op.getResults(), made)) {
+      known[result] = partial;
+      if (!tags)
+        continue;
+      auto tag = cast<GlobalAttr>(tags[result.getResultNumber()]);
+      known[result] = fromTag(tag);
+      for (unsigned axis : partial.axes)
+        if (!llvm::is_contained(known[result].axes, axis) && axisSizes[axis] > 1)
+          return op.emitOpError("is tagged ")
+                 << tag.getSharding() << ", but partial operands make its result partial over "
+                 << name(axis) << ": a reduction is missing";
+    }
+    return success();
+  }
+
+  InFlightDiagnostic emitUnreduced(Operation *op, Value operand, unsigned axis) {
+    InFlightDiagnostic diag = op->emitOpError("meets a value that is partial over ");
+    diag.attachNote(operand.getLoc()) << "the partial value is made here";
+    diag << name(axis) << ": a reduction is missing";
+    return diag;
+  }
+
+  Partial fromTag(GlobalAttr tag) {
+    Partial partial;
+    if (!tag) {
+      partial.mayBeMore = true;
+      return partial;
+    }
+    partial.axes = toAxes(tag.getSharding().getUnreducedAxes());
+    partial.kind = fromAttrEnum(tag.getSharding().getUnreducedKind());
+    return partial;
+  }
+
+  Axes toAxes(ArrayRef<StringAttr> names) const {
+    Axes axes;
+    for (StringAttr axis : names)
+      axes.push_back(mesh.getAxisIndex(axis));
+    return axes;
+  }
+
+  StringAttr name(unsigned axis) const { return mesh.getAxes()[axis].getName(); }
+
+  MeshAttr mesh;
+  SmallVector<int64_t> axisSizes;
+  llvm::DenseMap<Value, Partial> known;
+};
+
+struct VerifyLocalPass : dist::impl::VerifyLocalPassBase<VerifyLocalPass> {
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    WalkResult walked = getOperation()->walk([](Operation *op) {
+      return failed(verifyNothingLeft(op)) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (walked.wasInterrupted())
+      return signalPassFailure();
+    MeshOp mesh = lookupMesh(getOperation());
+    for (auto func : getOperation().getOps<FunctionOpInterface>()) {
+      if (!mesh || func.isExternal() || !isMadeByPartitioner(func))
+        continue;
+      WalkResult reasons = func->walk([](Operation *op) {
+        return failed(verifyReason(op)) ? WalkResult::interrupt() : WalkResult::advance();
+      });
+      if (reasons.wasInterrupted() || failed(PartialVerifier(mesh.getMesh()).verify(func)))
+        return signalPassFailure();
+    }
+  }
+};
+
+} // namespace
