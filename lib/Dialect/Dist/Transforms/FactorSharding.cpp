@@ -1,0 +1,234 @@
+// Projects layouts to factors, resolves them, and projects back; see FactorSharding.h.
+#include "FactorSharding.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <numeric>
+
+using namespace llvm;
+
+namespace shoal::dist {
+
+bool OpSharding::shards(const ShardingRule &rule, FactorKind kind) const {
+  return any_of(zip_equal(rule.factors, factors), [&](auto pair) {
+    return std::get<0>(pair).kind == kind && !std::get<1>(pair).empty();
+  });
+}
+
+int64_t OpSharding::localWork(const ShardingRule &rule, ArrayRef<int64_t> axisSizes) const {
+  int64_t work = 1;
+  for (auto [factor, axes] : zip_equal(rule.factors, factors)) {
+    int64_t parts = groupSize(axes, axisSizes);
+    work *= factor.size / parts + (factor.size % parts != 0);
+  }
+  return work;
+}
+
+namespace {
+
+class Resolver {
+public:
+  Resolver(const ShardingRule &rule, ArrayRef<int64_t> axisSizes)
+      : rule(rule), axisSizes(axisSizes), axesOf(rule.factors.size()),
+        isDecided(rule.factors.size(), false), isUsed(axisSizes.size(), false) {}
+
+  /// Takes the axes of a tensor's dimensions over to its factors, as far as they are free.
+  void adopt(const TensorFactors &tensor, const Layout &layout) {
+    for (auto [dim, axes] : zip_equal(tensor, layout.dims)) {
+      // Factors of size 1 hold nothing to shard, unless the dimension has no other.
+      SmallVector<unsigned> factors = nontrivial(dim);
+      ArrayRef<unsigned> left = axes;
+      for (auto [i, factor] : enumerate(factors)) {
+        bool isOnly = factors.size() == 1;
+        int64_t parts = 1;
+        size_t taken = 0;
+        while (taken < left.size()) {
+          int64_t more = parts * axisSizes[left[taken]];
+          if (!isOnly && rule.factors[factor].size % more != 0)
+            break;
+          parts = more;
+          ++taken;
+        }
+        propose(factor, left.take_front(taken));
+        left = left.drop_front(taken);
+        // Axes go on to the next factor only when this one is down to single elements.
+        if (parts != rule.factors[factor].size)
+          break;
+      }
+    }
+  }
+
+  /// No one else may shard the factors of this tensor.
+  void decide(const TensorFactors &tensor) {
+    for (ArrayRef<unsigned> dim : tensor)
+      for (unsigned factor : dim)
+        isDecided[factor] = true;
+  }
+
+  /// Makes every tensor's dimensions expressible: of several factors the minor one is sharded only
+  /// under a major one that is down to single elements, and sizes divide.
+  void legalize() {
+    bool changed = true;
+    while (changed) {
+      changed = false;
+      for (ArrayRef<TensorFactors> tensors : {ArrayRef(rule.operands), ArrayRef(rule.results)})
+        for (const TensorFactors &tensor : tensors)
+          for (ArrayRef<unsigned> dim : tensor)
+            changed |= legalize(dim);
+    }
+  }
+
+  Layout project(const TensorFactors &tensor) const {
+    Layout layout;
+    for (ArrayRef<unsigned> dim : tensor) {
+      Axes &axes = layout.dims.emplace_back();
+      for (unsigned factor : dim)
+        axes.append(axesOf[factor].begin(), axesOf[factor].end());
+    }
+    return layout;
+  }
+
+  bool uses(unsigned axis) const { return isUsed[axis]; }
+  ArrayRef<Axes> getAxes() const { return axesOf; }
+
+private:
+  SmallVector<unsigned> nontrivial(ArrayRef<unsigned> dim) const {
+    SmallVector<unsigned> factors;
+    for (unsigned factor : dim)
+      if (rule.factors[factor].size != 1)
+        factors.push_back(factor);
+    if (factors.empty() && !dim.empty())
+      factors.push_back(dim.front());
+    return factors;
+  }
+
+  void propose(unsigned factor, ArrayRef<unsigned> axes) {
+    FactorKind kind = rule.factors[factor].kind;
+    if (isDecided[factor] || kind == FactorKind::NeedReplication ||
+        kind == FactorKind::Permutation)
+      return;
+    Axes &have = axesOf[factor];
+    if (axes.size() <= have.size() || axes.take_front(have.size()) != ArrayRef(have))
+      return;
+    for (unsigned axis : axes.drop_front(have.size())) {
+      if (isUsed[axis])
+        break;
+      isUsed[axis] = true;
+      have.push_back(axis);
+    }
+  }
+
+  bool legalize(ArrayRef<unsigned> dim) {
+    if (dim.size() < 2)
+      return false;
+    SmallVector<unsigned> factors = nontrivial(dim);
+    bool changed = false, majorIsSingle = true;
+    for (unsigned factor : dim)
+      if (rule.factors[factor].size == 1 && !is_contained(factors, factor))
+        changed |= clear(factor);
+    for (unsigned factor : factors) {
+      int64_t size = rule.factors[factor].size;
+      Axes &axes = axesOf[factor];
+      while (!axes.empty() && (!majorIsSingle || size % groupSize(axes, axisSizes) != 0)) {
+        isUsed[axes.pop_back_val()] = false;
+        changed = true;
+      }
+      majorIsSingle &= groupSize(axes, axisSizes) == size;
+    }
+    return changed;
+  }
+
+  bool clear(unsigned factor) {
+    bool changed = !axesOf[factor].empty();
+    for (unsigned axis : axesOf[factor])
+      isUsed[axis] = false;
+    axesOf[factor].clear();
+    return changed;
+  }
+
+  const ShardingRule &rule;
+  ArrayRef<int64_t> axisSizes;
+  SmallVector<Axes> axesOf;
+  SmallVector<bool> isDecided, isUsed;
+};
+
+/// Whether partial values of `kind` in exactly these operands make a partial result.
+bool isLinearIn(const ShardingRule &rule, const SmallVector<unsigned, 2> &partial,
+                ReduceKind kind) {
+  if (rule.movesOnly)
+    return partial.size() == rule.operands.size();
+  return kind == ReduceKind::Sum && any_of(rule.linear, [&](const auto &group) {
+           SmallVector<unsigned, 2> sorted(group);
+           sort(sorted);
+           return sorted == partial;
+         });
+}
+
+} // namespace
+
+OpSharding shardOp(const ShardingRule &rule, ArrayRef<int64_t> axisSizes,
+                   ArrayRef<const Layout *> operands, ArrayRef<int64_t> operandBytes,
+                   ArrayRef<const Layout *> results, Lead lead, bool keepPartial) {
+  Resolver resolver(rule, axisSizes);
+  auto adoptResults = [&] {
+    for (auto [tensor, layout] : zip_equal(rule.results, results))
+      if (layout)
+        resolver.adopt(tensor, *layout);
+  };
+  if (lead == Lead::Results) {
+    adoptResults();
+    for (auto [tensor, layout] : zip_equal(rule.results, results))
+      if (layout)
+        resolver.decide(tensor);
+  }
+  // Where operands disagree, the largest one stays where it is.
+  SmallVector<unsigned> order(operands.size());
+  std::iota(order.begin(), order.end(), 0);
+  stable_sort(order, [&](unsigned a, unsigned b) { return operandBytes[a] > operandBytes[b]; });
+  for (unsigned i : order)
+    resolver.adopt(rule.operands[i], *operands[i]);
+  if (lead == Lead::Operands)
+    adoptResults();
+  resolver.legalize();
+
+  OpSharding sharding;
+  sharding.factors.assign(resolver.getAxes().begin(), resolver.getAxes().end());
+  for (const TensorFactors &tensor : rule.operands)
+    sharding.operands.push_back(resolver.project(tensor));
+  Layout partial;
+  for (auto [factor, axes] : zip_equal(rule.factors, resolver.getAxes()))
+    if (factor.kind == FactorKind::Reduction && !axes.empty()) {
+      partial.unreduced.append(axes.begin(), axes.end());
+      partial.kind = factor.reduce;
+    }
+  for (unsigned axis = 0; keepPartial && axis < axisSizes.size(); ++axis) {
+    SmallVector<unsigned, 2> holders;
+    std::optional<ReduceKind> kind;
+    bool kindsAgree = true;
+    for (auto [i, layout] : enumerate(operands))
+      if (is_contained(layout->unreduced, axis)) {
+        holders.push_back(i);
+        kindsAgree &= !kind || *kind == layout->kind;
+        kind = layout->kind;
+      }
+    if (holders.empty() || !kindsAgree || resolver.uses(axis) ||
+        !isLinearIn(rule, holders, *kind) ||
+        (!partial.unreduced.empty() && partial.kind != *kind))
+      continue;
+    for (unsigned i : holders) {
+      sharding.operands[i].unreduced.push_back(axis);
+      sharding.operands[i].kind = *kind;
+    }
+    partial.unreduced.push_back(axis);
+    partial.kind = *kind;
+  }
+  sort(partial.unreduced);
+  for (const TensorFactors &tensor : rule.results) {
+    Layout &layout = sharding.results.emplace_back(resolver.project(tensor));
+    layout.unreduced = partial.unreduced;
+    layout.kind = partial.kind;
+  }
+  return sharding;
+}
+
+} // namespace shoal::dist

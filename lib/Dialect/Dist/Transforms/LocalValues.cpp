@@ -1,0 +1,124 @@
+// Values in several layouts and the collectives between them; see LocalValues.h.
+#include "LocalValues.h"
+
+using namespace mlir;
+
+namespace shoal::dist {
+
+int64_t elementBytes(Type type) {
+  return type.isIntOrFloat() ? std::max<int64_t>(1, type.getIntOrFloatBitWidth() / 8) : 8;
+}
+
+void LocalValues::define(Value global, const Layout &layout, Value local, const Layout &rest) {
+  Entry &entry = entries[global];
+  entry.type = dyn_cast<RankedTensorType>(global.getType());
+  entry.rest = rest;
+  entry.variants.push_back({layout, local});
+}
+
+const Layout &LocalValues::layoutOf(Value global) const {
+  return entries.find(global)->second.variants.front().first;
+}
+const Layout &LocalValues::restOf(Value global) const {
+  return entries.find(global)->second.rest;
+}
+
+std::optional<std::pair<ReshardPlan, Value>> LocalValues::plan(const Entry &entry,
+                                                               const Layout &to) const {
+  for (auto &[layout, local] : entry.variants)
+    if (layout == to)
+      return std::make_pair(ReshardPlan(), local);
+  if (!entry.type)
+    return std::nullopt;
+  std::optional<std::pair<ReshardPlan, Value>> best;
+  for (auto &[layout, local] : entry.variants) {
+    auto found = planReshard(entry.type.getShape(), elementBytes(entry.type.getElementType()),
+                             mesh.sizes(), layout, to);
+    if (!found)
+      continue;
+    auto rank = [](const ReshardPlan &plan) {
+      return std::make_pair(plan.sentBytes, plan.steps.size());
+    };
+    if (!best || rank(*found) < rank(best->first))
+      best = {std::move(*found), local};
+  }
+  return best;
+}
+
+std::optional<int64_t> LocalValues::cost(Value global, const Layout &to) const {
+  auto found = plan(entries.find(global)->second, to);
+  return found ? std::optional(found->first.sentBytes) : std::nullopt;
+}
+
+FailureOr<Value> LocalValues::get(OpBuilder &builder, Operation *user, Value global,
+                                  const Layout &to, const Twine &reason) {
+  auto found = plan(entries.find(global)->second, to);
+  if (!found) {
+    user->emitError("no collectives lead from ")
+        << mesh.print(layoutOf(global)) << " to " << mesh.print(to)
+        << ": a whole value cannot become partial (" << reason << ")";
+    return failure();
+  }
+  auto &[plan, value] = *found;
+  if (plan.steps.empty())
+    return value;
+  Layout rest = restOf(global);
+  StringAttr text = builder.getStringAttr(reason);
+  for (const ReshardStep &step : plan.steps) {
+    value = emit(builder, user->getLoc(), value, step, rest, text);
+    Entry &entry = entries.find(global)->second;
+    // What lies on the way serves later users too.
+    if (llvm::none_of(entry.variants, [&](auto &v) { return v.first == step.layout; }))
+      entry.variants.push_back({step.layout, value});
+  }
+  return value;
+}
+
+Value LocalValues::emit(OpBuilder &builder, Location loc, Value input, const ReshardStep &step,
+                        const Layout &rest, StringAttr reason) const {
+  using Kind = ReshardStep::Kind;
+  auto type = cast<RankedTensorType>(input.getType()).clone(step.shape);
+  AxesAttr axes = mesh.toAxes(step.axes);
+  Value result;
+  switch (step.kind) {
+  case Kind::AllSlice:
+    result = builder.create<AllSliceOp>(loc, type, axes, step.dim, input, reason);
+    break;
+  case Kind::AllGather:
+    result = builder.create<AllGatherOp>(loc, type, axes, step.dim, input, reason);
+    break;
+  case Kind::ReduceScatter:
+    result = builder.create<ReduceScatterOp>(loc, type, axes, toAttrEnum(step.layout.kind),
+                                             step.dim, input, reason);
+    break;
+  case Kind::AllToAll:
+    result = builder.create<AllToAllOp>(loc, type, axes, step.dim, step.concat, input, reason);
+    break;
+  case Kind::AllReduce:
+    result =
+        builder.create<AllReduceOp>(loc, type, axes, toAttrEnum(step.layout.kind), input, reason);
+    break;
+  case Kind::Permute:
+    result = builder.create<CollectivePermuteOp>(loc, type, axes, step.sources, step.targets,
+                                                 input, reason);
+    break;
+  }
+  annotate(result.getDefiningOp(), &rest);
+  return result;
+}
+
+void LocalValues::annotate(Operation *op, ArrayRef<const Layout *> rests) const {
+  if (!mesh.hasRemaining() || op->getNumResults() == 0) {
+    op->removeAttr(DistDialect::kShardingsAttr);
+    return;
+  }
+  SmallVector<Attribute> shardings;
+  for (auto [result, rest] : llvm::zip_equal(op->getResults(), rests)) {
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    int64_t rank = type ? type.getRank() : 0;
+    shardings.push_back(mesh.toSharding(rest && type ? *rest : mesh.whole(rank)));
+  }
+  op->setAttr(DistDialect::kShardingsAttr, ArrayAttr::get(op->getContext(), shardings));
+}
+
+} // namespace shoal::dist

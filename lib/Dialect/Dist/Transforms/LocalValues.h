@@ -1,0 +1,58 @@
+// The local values that stand for a global one: one per layout it was needed in, so that a value is
+// gathered or reduced once however many users want it so. Also emits the collectives of a plan.
+#ifndef SHOAL_LIB_DIALECT_DIST_TRANSFORMS_LOCALVALUES_H
+#define SHOAL_LIB_DIALECT_DIST_TRANSFORMS_LOCALVALUES_H
+
+#include "PlanMesh.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace shoal::dist {
+
+class LocalValues {
+public:
+  explicit LocalValues(const PlanMesh &mesh) : mesh(mesh) {}
+
+  /// `local` holds `global` in `layout`; `rest` is its layout over the axes of later runs.
+  void define(mlir::Value global, const Layout &layout, mlir::Value local, const Layout &rest);
+  bool isDefined(mlir::Value global) const { return entries.contains(global); }
+
+  /// The layout in which the value was defined, and over the axes of later runs.
+  const Layout &layoutOf(mlir::Value global) const;
+  const Layout &restOf(mlir::Value global) const;
+
+  /// Bytes that one rank sends to have the value in a layout; nothing when it cannot be had.
+  std::optional<int64_t> cost(mlir::Value global, const Layout &to) const;
+
+  /// The value in a layout, by collectives built at `builder` where no one needed it so before.
+  /// Diagnoses at `user` a layout that cannot be had.
+  llvm::FailureOr<mlir::Value> get(mlir::OpBuilder &builder, mlir::Operation *user,
+                                   mlir::Value global, const Layout &to,
+                                   const llvm::Twine &reason);
+
+  /// Emits one step; the result is annotated with `rest`.
+  mlir::Value emit(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value input,
+                   const ReshardStep &step, const Layout &rest, mlir::StringAttr reason) const;
+
+  /// Annotates results of a new op for later runs; removes annotations when there are none.
+  void annotate(mlir::Operation *op, llvm::ArrayRef<const Layout *> rests) const;
+
+private:
+  struct Entry {
+    mlir::RankedTensorType type;
+    Layout rest;
+    llvm::SmallVector<std::pair<Layout, mlir::Value>, 2> variants;
+  };
+  std::optional<std::pair<ReshardPlan, mlir::Value>> plan(const Entry &entry,
+                                                          const Layout &to) const;
+
+  const PlanMesh &mesh;
+  llvm::DenseMap<mlir::Value, Entry> entries;
+};
+
+/// Bytes of an element in memory (i1 takes one).
+int64_t elementBytes(mlir::Type type);
+
+} // namespace shoal::dist
+
+#endif // SHOAL_LIB_DIALECT_DIST_TRANSFORMS_LOCALVALUES_H

@@ -1,0 +1,219 @@
+// dist-optimize-collectives: fewer and earlier collectives.
+#include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/Dist/Transforms/Passes.h"
+#include "shoal/Dialect/NN/IR/NN.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+
+namespace shoal::dist {
+#define GEN_PASS_DEF_OPTIMIZECOLLECTIVESPASS
+#include "shoal/passes/ShoalDist.h.inc"
+
+namespace {
+
+bool isCollective(Operation *op) {
+  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, AllSliceOp, BroadcastOp,
+             ScatterOp, GatherOp, CollectivePermuteOp>(op);
+}
+
+void copyAttr(Operation *from, Operation *to, StringRef name) {
+  if (Attribute attr = from->getAttr(name))
+    to->setAttr(name, attr);
+}
+
+/// What says how the result lies; both levels of tags.
+void copyTags(Operation *from, Operation *to) {
+  copyAttr(from, to, DistDialect::kShardingsAttr);
+  copyAttr(from, to, DistDialect::kGlobalsAttr);
+  copyAttr(from, to, nn::NNDialect::kLayerAttr);
+}
+
+//===-- equal collectives become one --------------------------------------------===//
+
+/// Whether two collectives on the same operand do the same; why they exist does not matter.
+bool areEqual(Operation *a, Operation *b) {
+  if (a->getName() != b->getName() || a->getOperands() != b->getOperands() ||
+      a->getResultTypes() != b->getResultTypes())
+    return false;
+  auto strip = [](Operation *op) {
+    NamedAttrList attrs(op->getAttrDictionary());
+    for (StringRef name : {"reason", "dist.shardings", "dist.globals", "nn.layer"})
+      attrs.erase(name);
+    return attrs.getDictionary(op->getContext());
+  };
+  return strip(a) == strip(b);
+}
+
+bool mergeEqual(Operation *op) {
+  if (!isCollective(op))
+    return false;
+  for (Operation *other : llvm::make_early_inc_range(op->getOperand(0).getUsers()))
+    if (other != op && other->getBlock() == op->getBlock() && op->isBeforeInBlock(other) &&
+        areEqual(op, other)) {
+      other->replaceAllUsesWith(op);
+      if (!op->hasAttr(DistDialect::kGlobalsAttr))
+        copyAttr(other, op, DistDialect::kGlobalsAttr);
+      other->erase();
+      return true;
+    }
+  return false;
+}
+
+//===-- reductions -------------------------------------------------------------------===//
+
+/// all_reduce whose only user slices it: a reduce_scatter, and an all_reduce of the shard over the
+/// axes that are not sliced.
+bool scatterReduced(Operation *op) {
+  auto slice = dyn_cast<AllSliceOp>(op);
+  auto reduce = slice ? slice.getInput().getDefiningOp<AllReduceOp>() : nullptr;
+  if (!reduce || !reduce->hasOneUse() || reduce->getBlock() != op->getBlock())
+    return false;
+  SmallVector<StringAttr> rest;
+  for (StringAttr axis : reduce.getAxes().getAxes())
+    if (!slice.getAxes().contains(axis))
+      rest.push_back(axis);
+  if (rest.size() + slice.getAxes().getAxes().size() != reduce.getAxes().getAxes().size())
+    return false;
+  OpBuilder b(slice);
+  Operation *last = b.create<ReduceScatterOp>(slice.getLoc(), slice.getType(), slice.getAxes(),
+                                              reduce.getKind(), slice.getDim(), reduce.getInput(),
+                                              reduce.getReasonAttr());
+  if (!rest.empty()) {
+    copyAttr(slice, last, DistDialect::kShardingsAttr);
+    last = b.create<AllReduceOp>(slice.getLoc(), slice.getType(),
+                                 AxesAttr::get(op->getContext(), rest), reduce.getKind(),
+                                 last->getResult(0), reduce.getReasonAttr());
+  }
+  copyTags(slice, last);
+  slice->replaceAllUsesWith(last);
+  slice->erase();
+  reduce->erase();
+  return true;
+}
+
+/// A sum of two all_reduces is the all_reduce of the sum.
+bool reduceSum(Operation *op) {
+  auto add = dyn_cast<nn::AddOp>(op);
+  if (!add || add.getLhs().getType() != add.getRhs().getType() || add.getLhs() == add.getRhs())
+    return false;
+  auto a = add.getLhs().getDefiningOp<AllReduceOp>(), b = add.getRhs().getDefiningOp<AllReduceOp>();
+  if (!a || !b || a.getKind() != ReduceKindAttrEnum::sum || b.getKind() != a.getKind() ||
+      a.getAxes() != b.getAxes() || !a->hasOneUse() || !b->hasOneUse())
+    return false;
+  OpBuilder builder(op);
+  Value sum = builder.create<nn::AddOp>(op->getLoc(), a.getInput(), b.getInput());
+  copyAttr(op, sum.getDefiningOp(), DistDialect::kShardingsAttr);
+  auto reduced = builder.create<AllReduceOp>(op->getLoc(), sum.getType(), a.getAxes(),
+                                             a.getKind(), sum, a.getReasonAttr());
+  copyTags(op, reduced);
+  op->replaceAllUsesWith(reduced);
+  op->erase();
+  a->erase();
+  b->erase();
+  return true;
+}
+
+/// An all_reduce that a micro-batch region yields is done once, on the sum.
+bool reduceOutside(Operation *op) {
+  auto accumulate = dyn_cast<AccumulateOp>(op);
+  if (!accumulate)
+    return false;
+  Operation *yield = accumulate.getBody().front().getTerminator();
+  bool changed = false;
+  for (auto [i, value] : llvm::enumerate(yield->getOperands())) {
+    auto reduce = value.getDefiningOp<AllReduceOp>();
+    if (!reduce || reduce.getKind() != ReduceKindAttrEnum::sum || !reduce->hasOneUse() ||
+        reduce->getBlock() != yield->getBlock())
+      continue;
+    OpBuilder b(op->getContext());
+    b.setInsertionPointAfter(op);
+    Value result = op->getResult(i);
+    auto outside = b.create<AllReduceOp>(reduce.getLoc(), result.getType(), reduce.getAxes(),
+                                         reduce.getKind(), result, reduce.getReasonAttr());
+    result.replaceAllUsesExcept(outside, outside);
+    if (ShardingAttr rest = getSharding(result))
+      setSharding(outside, rest);
+    if (auto tags = op->getAttrOfType<ArrayAttr>(DistDialect::kGlobalsAttr)) {
+      // Before it, the value is partial over the axes.
+      auto tag = cast<GlobalAttr>(tags[i]);
+      ShardingAttr sharding = tag.getSharding();
+      SmallVector<StringAttr> axes(sharding.getUnreducedAxes());
+      llvm::append_range(axes, reduce.getAxes().getAxes());
+      SmallVector<Attribute> changedTags(tags.begin(), tags.end());
+      changedTags[i] =
+          GlobalAttr::get(op->getContext(), tag.getId(), tag.getType(),
+                          sharding.withUnreduced(ReduceKindAttrEnum::sum, axes));
+      op->setAttr(DistDialect::kGlobalsAttr, b.getArrayAttr(changedTags));
+      if (op->getNumResults() == 1)
+        outside->setAttr(DistDialect::kGlobalsAttr, tags);
+    }
+    yield->setOperand(i, reduce.getInput());
+    reduce->erase();
+    changed = true;
+  }
+  return changed;
+}
+
+//===-- overlap ------------------------------------------------------------------------===//
+
+/// Moves every collective up to where its operands are ready. Collectives keep their order among
+/// those that become ready together, and none passes an op with side effects.
+void startEarly(Block &block) {
+  // What was moved behind an op so far ends here; null stands for the start of the block.
+  DenseMap<Operation *, Operation *> tails;
+  Operation *fence = nullptr;
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (!isMemoryEffectFree(&op))
+      fence = &op;
+    bool moves = (isCollective(&op) && !isa<AllSliceOp>(op)) || isa<PackOp, PermuteStartOp>(op);
+    if (!moves)
+      continue;
+    Operation *ready = fence;
+    for (Value operand : op.getOperands())
+      if (Operation *def = operand.getDefiningOp(); def && def->getBlock() == &block)
+        if (!ready || ready->isBeforeInBlock(def))
+          ready = def;
+    Operation *&tail = tails.try_emplace(ready, ready).first->second;
+    if (!tail)
+      op.moveBefore(&block, block.begin());
+    else if (tail->getNextNode() != &op)
+      op.moveAfter(tail);
+    tail = &op;
+  }
+}
+
+struct OptimizeCollectivesPass : impl::OptimizeCollectivesPassBase<OptimizeCollectivesPass> {
+  using OptimizeCollectivesPassBase::OptimizeCollectivesPassBase;
+
+  void runOnOperation() override {
+    bool changed = true;
+    while (changed) {
+      changed = false;
+      SmallVector<Operation *> ops;
+      getOperation().walk([&](Operation *op) { ops.push_back(op); });
+      for (Operation *op : ops) {
+        // Each rewrite erases ops of the list: collect again after one.
+        if (mergeEqual(op) || scatterReduced(op) || reduceSum(op) || reduceOutside(op)) {
+          changed = true;
+          break;
+        }
+      }
+    }
+    if (!overlap)
+      return;
+    SmallVector<Block *> blocks;
+    getOperation().walk([&](Operation *op) {
+      for (Region &region : op->getRegions())
+        for (Block &block : region)
+          blocks.push_back(&block);
+    });
+    for (Block *block : blocks)
+      startEarly(*block);
+  }
+};
+
+} // namespace
+} // namespace shoal::dist

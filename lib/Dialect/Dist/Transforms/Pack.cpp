@@ -1,0 +1,283 @@
+// dist-pack: gradients become flat buckets, each reduced by one collective.
+#include "PlanMesh.h"
+
+#include "shoal/Dialect/Dist/Transforms/Passes.h"
+#include "shoal/Dialect/NN/IR/NN.h"
+
+#include "mlir/Analysis/TopologicalSortUtils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/Pass.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace shoal::dist {
+#define GEN_PASS_DEF_PACKPASS
+#include "shoal/passes/ShoalDist.h.inc"
+
+namespace {
+
+struct Gradient {
+  Value value;
+  std::string name;
+  int64_t size() const { return cast<RankedTensorType>(value.getType()).getNumElements(); }
+};
+
+/// Gradients of one element type that are partial over the same axes.
+struct Group {
+  Type elementType;
+  ArrayRef<StringAttr> axes;
+  SmallVector<Gradient> gradients;
+};
+
+/// Elements [begin, end) of the flat group that bucket `index` of `count` holds. Boundaries fall on
+/// 64 bytes times the devices where that leaves no bucket empty, so that chunks need no padding.
+struct Cut {
+  int64_t total, count, step;
+
+  Cut(int64_t total, int64_t elementBytes, double bucketBytes, int64_t devices) : total(total) {
+    count = static_cast<int64_t>(std::ceil(static_cast<double>(total * elementBytes) / bucketBytes));
+    count = std::max<int64_t>(1, std::min(count, total));
+    step = shardSize(total, count);
+    int64_t unit = devices * std::max<int64_t>(1, 64 / elementBytes);
+    int64_t rounded = shardSize(step, unit) * unit;
+    if ((count - 1) * rounded < total)
+      step = rounded;
+  }
+  int64_t begin(int64_t index) const {
+    // An uneven cut would leave the last buckets empty: spread the elements instead.
+    return (count - 1) * step < total ? std::min(index * step, total) : index * total / count;
+  }
+  int64_t end(int64_t index) const { return index + 1 == count ? total : begin(index + 1); }
+};
+
+class Packer {
+public:
+  Packer(func::FuncOp func, MeshOp mesh, ArrayRef<std::string> axes, double bucketBytes)
+      : func(func), mesh(mesh), axes(axes), bucketBytes(bucketBytes) {}
+
+  void run();
+
+private:
+  void collect(Value value, StringRef name);
+  void pack(Group &group, int64_t index);
+  std::string reason(const Group &group, ArrayRef<unsigned> members, int64_t bucket,
+                     int64_t count) const;
+  /// Ops that the gradients are computed from, and the ops of the gradients.
+  void collectProducers();
+  void replaceUses(Value gradient, Value reduced);
+
+  func::FuncOp func;
+  MeshOp mesh;
+  ArrayRef<std::string> axes;
+  double bucketBytes;
+  SmallVector<Group> groups;
+  DenseSet<Value> seen;
+  DenseSet<Operation *> producers;
+};
+
+void Packer::collect(Value value, StringRef name) {
+  ShardingAttr sharding = getSharding(value);
+  if (!sharding || sharding.getUnreducedAxes().empty() || !value.getDefiningOp() ||
+      sharding.getUnreducedKind() != ReduceKindAttrEnum::sum)
+    return;
+  // A sharded gradient is reduced where it lies; one that is partial over other axes too has its
+  // own reduction.
+  if (llvm::any_of(sharding.getDims(), [](DimShardingAttr dim) { return !dim.getAxes().empty(); }))
+    return;
+  ArrayRef<StringAttr> unreduced = sharding.getUnreducedAxes();
+  if (mesh.getMesh().getSize(unreduced) == 1 || !llvm::all_of(unreduced, [&](StringAttr axis) {
+        return llvm::is_contained(axes, axis.getValue());
+      }))
+    return;
+  if (!seen.insert(value).second)
+    return;
+  Type type = cast<RankedTensorType>(value.getType()).getElementType();
+  auto group = llvm::find_if(groups, [&](const Group &other) {
+    return other.elementType == type && other.axes == unreduced;
+  });
+  if (group == groups.end()) {
+    groups.push_back({type, unreduced, {}});
+    group = &groups.back();
+  }
+  group->gradients.push_back({value, name.str()});
+}
+
+void Packer::collectProducers() {
+  SmallVector<Operation *> work;
+  for (const Group &group : groups)
+    for (const Gradient &gradient : group.gradients)
+      work.push_back(gradient.value.getDefiningOp());
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val();
+    if (!producers.insert(op).second)
+      continue;
+    op->walk([&](Operation *nested) {
+      for (Value operand : nested->getOperands())
+        if (Operation *def = operand.getDefiningOp())
+          work.push_back(def);
+    });
+  }
+}
+
+void Packer::replaceUses(Value gradient, Value reduced) {
+  // What other gradients are computed from stays partial: a sum is a sum of parts.
+  Block *block = gradient.getParentBlock();
+  gradient.replaceUsesWithIf(reduced, [&](OpOperand &use) {
+    Operation *user = block->findAncestorOpInBlock(*use.getOwner());
+    return user && !isa<PackOp>(user) && !producers.contains(user);
+  });
+}
+
+std::string Packer::reason(const Group &group, ArrayRef<unsigned> members, int64_t bucket,
+                           int64_t count) const {
+  constexpr size_t kNamed = 4;
+  std::string text = members.size() == 1 ? "gradient of " : "gradients of ";
+  for (auto [i, member] : llvm::enumerate(members.take_front(kNamed)))
+    text += (i ? ", " : "") + group.gradients[member].name;
+  if (members.size() > kNamed)
+    text += " and " + std::to_string(members.size() - kNamed) + " more";
+  if (count > 1)
+    text += ", bucket " + std::to_string(bucket) + " of " + std::to_string(count) + ",";
+  return text + (members.size() == 1 ? " is a partial sum over " : " are partial sums over ") +
+         printAxes(group.axes);
+}
+
+void Packer::pack(Group &group, int64_t index) {
+  // Readiness is program order.
+  llvm::stable_sort(group.gradients, [](const Gradient &a, const Gradient &b) {
+    Operation *x = a.value.getDefiningOp(), *y = b.value.getDefiningOp();
+    return x != y && x->isBeforeInBlock(y);
+  });
+  SmallVector<int64_t> starts;
+  int64_t total = 0;
+  for (const Gradient &gradient : group.gradients) {
+    starts.push_back(total);
+    total += gradient.size();
+  }
+  if (total == 0)
+    return;
+  MLIRContext *context = func.getContext();
+  int64_t bytes = group.elementType.getIntOrFloatBitWidth() / 8;
+  Cut cut(total, bytes, bucketBytes, mesh.getMesh().getSize(group.axes));
+  auto symbol = FlatSymbolRefAttr::get(context, mesh.getSymName());
+  ShardingAttr whole = ShardingAttr::getReplicated(symbol, 1);
+  ShardingAttr partial = whole.withUnreduced(ReduceKindAttrEnum::sum, group.axes);
+
+  struct Piece {
+    Value bucket;
+    int64_t begin, end;
+  };
+  SmallVector<SmallVector<Piece>> pieces(group.gradients.size());
+  for (int64_t bucket = 0; bucket < cut.count; ++bucket) {
+    int64_t first = cut.begin(bucket), last = cut.end(bucket);
+    SmallVector<unsigned> members;
+    SmallVector<Value> inputs;
+    SmallVector<int64_t> begins, ends;
+    for (auto [i, gradient] : llvm::enumerate(group.gradients)) {
+      int64_t begin = std::max(first, starts[i]),
+              end = std::min(last, starts[i] + gradient.size());
+      if (begin >= end)
+        continue;
+      members.push_back(i);
+      inputs.push_back(gradient.value);
+      begins.push_back(begin - starts[i]);
+      ends.push_back(end - starts[i]);
+    }
+    OpBuilder b(context);
+    b.setInsertionPointAfter(inputs.back().getDefiningOp());
+    Location loc = inputs.back().getLoc();
+    auto type = RankedTensorType::get({last - first}, group.elementType);
+    auto packed = b.create<PackOp>(loc, type, inputs, begins, ends, index, first);
+    setSharding(packed, partial);
+    auto reduced = b.create<ReshardOp>(
+        loc, packed, whole, b.getStringAttr(reason(group, members, bucket, cut.count)));
+    setSharding(reduced, whole);
+    int64_t at = 0;
+    for (auto [k, member] : llvm::enumerate(members)) {
+      int64_t size = ends[k] - begins[k];
+      pieces[member].push_back({reduced, at, at + size});
+      at += size;
+    }
+  }
+
+  for (auto [gradient, parts] : llvm::zip_equal(group.gradients, pieces)) {
+    if (parts.empty())
+      continue;
+    SmallVector<Value> buckets;
+    SmallVector<int64_t> begins, ends;
+    for (const Piece &piece : parts) {
+      buckets.push_back(piece.bucket);
+      begins.push_back(piece.begin);
+      ends.push_back(piece.end);
+    }
+    OpBuilder b(context);
+    b.setInsertionPointAfter(buckets.back().getDefiningOp());
+    auto type = cast<RankedTensorType>(gradient.value.getType());
+    auto unpacked =
+        b.create<UnpackOp>(gradient.value.getLoc(), type, buckets, begins, ends);
+    ShardingAttr sharding = ShardingAttr::getReplicated(symbol, type.getRank());
+    setSharding(unpacked, sharding);
+    // It is the gradient's value, whole.
+    Operation *def = gradient.value.getDefiningOp();
+    if (auto globals = def->getAttrOfType<ArrayAttr>(DistDialect::kGlobalsAttr);
+        globals && globals.size() == 1)
+      unpacked->setAttr(DistDialect::kGlobalsAttr, globals);
+    else if (auto id = def->getAttrOfType<IntegerAttr>(DistDialect::kIdAttr);
+             id && def->getNumResults() == 1)
+      unpacked->setAttr(
+          DistDialect::kGlobalsAttr,
+          b.getArrayAttr(GlobalAttr::get(context, id.getInt(), type, sharding)));
+    replaceUses(gradient.value, unpacked);
+  }
+}
+
+void Packer::run() {
+  if (!func.getBody().hasOneBlock())
+    return;
+  Block &block = func.getBody().front();
+  auto result = dyn_cast<func::ReturnOp>(block.getTerminator());
+  if (!result)
+    return;
+  for (auto [i, value] : llvm::enumerate(result.getOperands()))
+    if (auto name = func.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kGradAttr))
+      collect(value, name.getValue());
+  for (Operation &op : block) {
+    if (auto update = dyn_cast<nn::SgdUpdateOp>(op))
+      collect(update.getGrad(), "a parameter");
+    else if (auto update = dyn_cast<nn::MomentumUpdateOp>(op))
+      collect(update.getGrad(), "a parameter");
+    else if (auto update = dyn_cast<nn::AdamUpdateOp>(op))
+      collect(update.getGrad(), "a parameter");
+  }
+  collectProducers();
+  for (auto [index, group] : llvm::enumerate(groups))
+    pack(group, index);
+  // Users that stood before the last gradient of a bucket now come after it.
+  if (!groups.empty())
+    sortTopologically(&block);
+}
+
+struct PackPass : impl::PackPassBase<PackPass> {
+  using PackPassBase::PackPassBase;
+
+  void runOnOperation() override {
+    MeshOp mesh = lookupMesh(getOperation());
+    if (!mesh)
+      return;
+    if (!(bucketMb > 0)) {
+      getOperation().emitError("bucket-mb must be more than 0, got: ") << double(bucketMb);
+      return signalPassFailure();
+    }
+    SmallVector<std::string> names(axes.begin(), axes.end());
+    if (names.empty())
+      names.push_back("data");
+    for (auto func : getOperation().getOps<func::FuncOp>())
+      if (!func.isExternal())
+        Packer(func, mesh, names, bucketMb * (1 << 20)).run();
+  }
+};
+
+} // namespace
+} // namespace shoal::dist

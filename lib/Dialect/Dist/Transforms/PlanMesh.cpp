@@ -1,0 +1,132 @@
+// Shardings to layouts and back; see PlanMesh.h.
+#include "PlanMesh.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace shoal::dist {
+
+std::string printAxes(ArrayRef<StringAttr> axes) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << '{';
+  llvm::interleaveComma(axes, os, [&](StringAttr axis) { os << '"' << axis.getValue() << '"'; });
+  os << '}';
+  return text;
+}
+
+FailureOr<PlanMesh> PlanMesh::get(MeshOp mesh, ArrayRef<std::string> partitioned) {
+  PlanMesh plan;
+  plan.symbol = FlatSymbolRefAttr::get(mesh.getContext(), mesh.getSymName());
+  plan.attr = mesh.getMesh();
+  for (MeshAxisAttr axis : plan.attr.getAxes()) {
+    plan.axisSizes.push_back(axis.getSize());
+    plan.inRun.push_back(partitioned.empty() ||
+                         llvm::is_contained(partitioned, axis.getName().getValue()));
+  }
+  for (const std::string &name : partitioned)
+    if (!plan.attr.getAxisSize(StringAttr::get(mesh.getContext(), name))) {
+      mesh.emitError("axis to partition must be one of the mesh's, got: \"") << name << "\"";
+      return failure();
+    }
+  return plan;
+}
+
+FailureOr<PlanMesh::Parts> PlanMesh::split(Operation *op, ShardingAttr sharding,
+                                           RankedTensorType type) const {
+  Parts parts{whole(type.getRank()), whole(type.getRank())};
+  if (!sharding)
+    return parts;
+  if (sharding.getMesh() != symbol ||
+      sharding.getDims().size() != static_cast<size_t>(type.getRank())) {
+    op->emitError("sharding does not fit the value ") << type << ", got: " << sharding;
+    return failure();
+  }
+  for (auto [d, dim] : llvm::enumerate(sharding.getDims())) {
+    SmallVector<StringAttr> mine, remaining;
+    for (StringAttr name : dim.getAxes()) {
+      if (!attr.getAxisSize(name)) {
+        op->emitError("sharding names an axis that the mesh has not, got: ") << name;
+        return failure();
+      }
+      unsigned axis = attr.getAxisIndex(name);
+      bool inThisRun = isPartitioned(axis);
+      (inThisRun ? mine : remaining).push_back(name);
+      if (inThisRun && !remaining.empty()) {
+        op->emitError("dimension ")
+            << d << " is sharded by " << printAxes(dim.getAxes())
+            << ": its minor axis " << name << " cannot be partitioned before its major axis "
+            << remaining.front();
+        return failure();
+      }
+      if (axisSizes[axis] > 1)
+        (inThisRun ? parts.layout : parts.rest).dims[d].push_back(axis);
+    }
+    int64_t outer = groupSize(parts.layout.dims[d], axisSizes);
+    int64_t inner = groupSize(parts.rest.dims[d], axisSizes);
+    if (!shardsNest(type.getDimSize(d), outer, inner)) {
+      op->emitError("dimension of size ")
+          << type.getDimSize(d) << " is sharded by " << printAxes(dim.getAxes())
+          << ", which does not divide it: partition " << printAxes(mine) << " and "
+          << printAxes(remaining) << " in one run";
+      return failure();
+    }
+  }
+  for (unsigned axis = 0; axis < axisSizes.size(); ++axis)
+    if (llvm::is_contained(sharding.getUnreducedAxes(), name(axis)) && axisSizes[axis] > 1)
+      (isPartitioned(axis) ? parts.layout : parts.rest).unreduced.push_back(axis);
+  parts.layout.kind = parts.rest.kind = fromAttrEnum(sharding.getUnreducedKind());
+  return parts;
+}
+
+Layout PlanMesh::whole(int64_t rank) const {
+  Layout layout;
+  layout.dims.resize(rank);
+  return layout;
+}
+
+ShardingAttr PlanMesh::toSharding(const Layout &layout) const {
+  return extend(ShardingAttr::getReplicated(symbol, layout.dims.size()), layout);
+}
+
+ShardingAttr PlanMesh::extend(ShardingAttr base, const Layout &layout) const {
+  SmallVector<DimShardingAttr> dims;
+  for (auto [dim, added] : llvm::zip_equal(base.getDims(), layout.dims)) {
+    SmallVector<StringAttr> axes(dim.getAxes());
+    for (unsigned axis : added)
+      axes.push_back(name(axis));
+    dims.push_back(DimShardingAttr::get(getContext(), axes, /*isClosed=*/true, /*priority=*/0));
+  }
+  SmallVector<StringAttr> unreduced(base.getUnreducedAxes());
+  for (unsigned axis : layout.unreduced)
+    unreduced.push_back(name(axis));
+  ReduceKindAttrEnum kind =
+      layout.unreduced.empty() ? base.getUnreducedKind() : toAttrEnum(layout.kind);
+  return ShardingAttr::get(getContext(), base.getMesh(), dims, kind, unreduced);
+}
+
+AxesAttr PlanMesh::toAxes(ArrayRef<unsigned> axes) const {
+  SmallVector<StringAttr> names;
+  for (unsigned axis : axes)
+    names.push_back(name(axis));
+  return AxesAttr::get(getContext(), names);
+}
+
+RankedTensorType PlanMesh::localType(RankedTensorType type, const Layout &layout) const {
+  return type.clone(localShape(type.getShape(), axisSizes, layout));
+}
+
+std::string PlanMesh::print(const Layout &layout) const {
+  auto names = [&](ArrayRef<unsigned> axes) { return printAxes(toAxes(axes).getAxes()); };
+  std::string text = "[";
+  for (auto [i, axes] : llvm::enumerate(layout.dims))
+    text += (i ? ", " : "") + names(axes);
+  text += "]";
+  if (!layout.unreduced.empty())
+    text += " " + stringifyReduceKindAttrEnum(toAttrEnum(layout.kind)).str() +
+            names(layout.unreduced);
+  return text;
+}
+
+} // namespace shoal::dist

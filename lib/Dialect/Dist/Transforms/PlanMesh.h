@@ -1,0 +1,57 @@
+// The mesh as the partitioner sees it: axes by number, and which of them this run partitions.
+// Shardings are split into the part over those axes (a Layout) and the part that stays annotated.
+#ifndef SHOAL_LIB_DIALECT_DIST_TRANSFORMS_PLANMESH_H
+#define SHOAL_LIB_DIALECT_DIST_TRANSFORMS_PLANMESH_H
+
+#include "ReshardPlan.h"
+
+#include "shoal/Dialect/Dist/IR/Dist.h"
+
+#include <string>
+
+namespace shoal::dist {
+
+class PlanMesh {
+public:
+  /// `partitioned` names the axes of this run; empty: all. Diagnoses unknown axes at `mesh`.
+  static llvm::FailureOr<PlanMesh> get(MeshOp mesh, llvm::ArrayRef<std::string> partitioned);
+
+  llvm::ArrayRef<int64_t> sizes() const { return axisSizes; }
+  mlir::StringAttr name(unsigned axis) const { return attr.getAxes()[axis].getName(); }
+  bool isPartitioned(unsigned axis) const { return inRun[axis]; }
+  /// Whether some axes are left to a later run, so that values must stay annotated.
+  bool hasRemaining() const { return !llvm::all_of(inRun, [](bool in) { return in; }); }
+  mlir::MLIRContext *getContext() const { return attr.getContext(); }
+
+  /// What a sharding says of this run's axes, and of the others. A dimension may mix both only
+  /// with this run's axes major, and where shards nest; diagnosed at `op` otherwise.
+  struct Parts {
+    Layout layout;
+    Layout rest;
+  };
+  llvm::FailureOr<Parts> split(mlir::Operation *op, ShardingAttr sharding,
+                               mlir::RankedTensorType type) const;
+
+  Layout whole(int64_t rank) const;
+  ShardingAttr toSharding(const Layout &layout) const;
+  /// `base` with the axes of `layout` put at the minor end of each dimension.
+  ShardingAttr extend(ShardingAttr base, const Layout &layout) const;
+  AxesAttr toAxes(llvm::ArrayRef<unsigned> axes) const;
+  mlir::RankedTensorType localType(mlir::RankedTensorType type, const Layout &layout) const;
+
+  /// `[{"x"}, {}]`, `[{}] sum{"data"}`: for reasons and messages.
+  std::string print(const Layout &layout) const;
+
+private:
+  mlir::FlatSymbolRefAttr symbol;
+  MeshAttr attr;
+  llvm::SmallVector<int64_t> axisSizes;
+  llvm::SmallVector<bool> inRun;
+};
+
+/// `{"x", "y"}`.
+std::string printAxes(llvm::ArrayRef<mlir::StringAttr> axes);
+
+} // namespace shoal::dist
+
+#endif // SHOAL_LIB_DIALECT_DIST_TRANSFORMS_PLANMESH_H

@@ -1,0 +1,14 @@
+// `dist.accumulate` as its micro-batches one after another; part of dist-expand-collectives.
+#ifndef SHOAL_LIB_DIALECT_DIST_TRANSFORMS_UNROLLACCUMULATE_H
+#define SHOAL_LIB_DIALECT_DIST_TRANSFORMS_UNROLLACCUMULATE_H
+
+#include "shoal/Dialect/Dist/IR/Dist.h"
+
+namespace shoal::dist {
+
+/// Replaces the op by one copy of its body per micro-batch, on slices of the inputs, and sums.
+void unrollAccumulate(AccumulateOp op);
+
+} // namespace shoal::dist
+
+#endif // SHOAL_LIB_DIALECT_DIST_TRANSFORMS_UNROLLACCUMULATE_H
