@@ -1,0 +1,141 @@
+// Batches from files: every plan sees the same rows, the short last batch repeats its last
+// row and counts exactly, and other dimensions may be sharded too.
+#include "TestSupport.h"
+#include "core/arena.h"
+#include "core/dataset.h"
+#include "shoal-rt/blob_builder.h"
+#include "shoal-rt/traffic.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace shoal::rt {
+namespace {
+
+using test::expectBadInput;
+using test::ScratchFile;
+
+template <typename T> std::string npy(FileType type, std::vector<uint64_t> shape, T first) {
+  uint64_t count = 1;
+  for (uint64_t dim : shape)
+    count *= dim;
+  std::vector<T> values(count);
+  std::iota(values.begin(), values.end(), first);
+  return npyHeader(type, shape) +
+         std::string(reinterpret_cast<const char *>(values.data()), count * sizeof(T));
+}
+
+struct Built {
+  std::unique_ptr<Program> program;
+  uint32_t x, y, valid; // views
+};
+
+// Inputs x [batch, columns] sharded over (data, tensor) and y [batch] over data.
+Built build(uint32_t data, uint32_t tensor, uint64_t batch, uint64_t columns,
+            bool countsRows = true) {
+  BlobBuilder blob("data");
+  uint32_t dataAxis = blob.addAxis("data", data), tensorAxis = blob.addAxis("tensor", tensor);
+  uint64_t rows = (batch + data - 1) / data, width = (columns + tensor - 1) / tensor;
+  Built built;
+  built.x = blob.addView(0, rows * width, DType::F64);
+  built.y = blob.addView((rows * width * 8 + 63) / 64 * 64, rows, DType::I64);
+  built.valid = blob.addView((rows * width * 8 + 63) / 64 * 64 + rows * 8, 1, DType::I64);
+  blob.header().arenaBytes = 4096 + rows * (width + 1) * 8;
+  blob.header().batchRows = batch;
+  blob.addArg({"x", ArgKind::Input, built.x, {{batch, {dataAxis}}, {columns, {tensorAxis}}}, 0});
+  blob.addArg({"y", ArgKind::Input, built.y, {{batch, {dataAxis}}}, 0});
+  if (countsRows)
+    blob.addArg({"valid", ArgKind::ValidRows, built.valid});
+  std::vector<unsigned char> bytes = blob.finish();
+  built.program = std::make_unique<Program>(bytes.data(), bytes.size());
+  return built;
+}
+
+// Rows of an epoch as all ranks of a plan see them: the real rows in batch order.
+std::vector<int64_t> epochLabels(uint32_t data, uint32_t tensor, uint64_t batch, uint64_t fileRows,
+                                 bool shuffle, uint64_t epoch) {
+  constexpr uint64_t columns = 5;
+  Built built = build(data, tensor, batch, columns);
+  const Program &program = *built.program;
+  ScratchFile x(npy<float>(FileType::F32, {fileRows, columns}, 0));
+  ScratchFile y(npy<int32_t>(FileType::I32, {fileRows}, 100));
+  std::vector<int64_t> labels;
+  uint64_t batches = (fileRows + batch - 1) / batch;
+  for (uint64_t b = 0; b < batches; ++b)
+    for (uint32_t position = 0; position < data * tensor; ++position) {
+      Arena arena(program.header().arenaBytes);
+      Dataset dataset(program, position, {{"x", x.path()}, {"y", y.path()}});
+      if (shuffle)
+        dataset.shuffle(11);
+      EXPECT_EQ(dataset.batchesPerEpoch(), batches);
+      uint64_t valid = dataset.fill(epoch, b, arena.base());
+      EXPECT_EQ(valid, std::min(batch, fileRows - b * batch));
+      const char *base = arena.base();
+      EXPECT_EQ(*reinterpret_cast<const int64_t *>(base + program.views()[built.valid].offset),
+                int64_t(valid));
+      const double *xs = reinterpret_cast<const double *>(base);
+      const int64_t *ys =
+          reinterpret_cast<const int64_t *>(base + program.views()[built.y].offset);
+      uint64_t localRows = (batch + data - 1) / data, width = (columns + tensor - 1) / tensor;
+      uint32_t d = position / tensor, t = position % tensor;
+      int64_t last = -1;
+      for (uint64_t i = 0; i < localRows; ++i) {
+        uint64_t row = d * localRows + i;
+        int64_t label = ys[i] - 100;
+        EXPECT_GE(label, 0);
+        EXPECT_LT(label, int64_t(fileRows));
+        if (row >= valid && last >= 0) {
+          EXPECT_EQ(label, last); // a repetition of the last real row
+        }
+        if (row < valid)
+          last = label;
+        for (uint64_t j = 0; j < width; ++j) {
+          uint64_t column = t * width + j;
+          EXPECT_EQ(xs[i * width + j],
+                    column < columns ? double(label * int64_t(columns) + int64_t(column)) : 0.0);
+        }
+        if (t == 0 && row < valid)
+          labels.push_back(label);
+      }
+    }
+  return labels;
+}
+
+TEST(Dataset, EveryPlanSeesTheSameRows) {
+  for (bool shuffle : {false, true})
+    for (uint64_t epoch : {0, 1}) {
+      std::vector<int64_t> one = epochLabels(1, 1, 4, 11, shuffle, epoch);
+      std::vector<int64_t> sorted = one;
+      std::sort(sorted.begin(), sorted.end());
+      for (size_t i = 0; i < sorted.size(); ++i)
+        EXPECT_EQ(sorted[i], int64_t(i));
+      EXPECT_EQ(std::is_sorted(one.begin(), one.end()), !shuffle);
+      for (auto [data, tensor] : {std::pair(2u, 1u), std::pair(3u, 2u), std::pair(8u, 1u),
+                                  std::pair(1u, 4u)})
+        EXPECT_EQ(epochLabels(data, tensor, 4, 11, shuffle, epoch), one);
+    }
+}
+
+TEST(Dataset, FilesMustFit) {
+  Built built = build(1, 1, 4, 5);
+  const Program &program = *built.program;
+  ScratchFile x(npy<float>(FileType::F32, {11, 5}, 0)), y(npy<int64_t>(FileType::I64, {11}, 0));
+  ScratchFile shortY(npy<int64_t>(FileType::I64, {10}, 0)), wide(npy<float>(FileType::F32, {11, 6}, 0));
+  ScratchFile floats(npy<float>(FileType::F32, {11}, 0)), deep(npy<float>(FileType::F32, {11, 5, 1}, 0));
+  auto open = [&](std::map<std::string, std::string> files) {
+    return [&program, files] { Dataset dataset(program, 0, files); };
+  };
+  open({{"x", x.path()}, {"y", y.path()}})();
+  expectBadInput(open({{"x", x.path()}}), "input 'y' [4] needs --data y=FILE.npy");
+  expectBadInput(open({{"x", x.path()}, {"y", shortY.path()}}), "has 10 rows, but");
+  expectBadInput(open({{"x", wide.path()}, {"y", y.path()}}),
+                 "has shape [11, 6], but input 'x' expects [rows, 5]");
+  expectBadInput(open({{"x", deep.path()}, {"y", y.path()}}), "[11, 5, 1]");
+  expectBadInput(open({{"x", x.path()}, {"y", floats.path()}}), "holds f32, but input 'y' expects i64");
+  Built whole = build(1, 1, 4, 5, /*countsRows=*/false);
+  expectBadInput([&] { Dataset d(*whole.program, 0, {{"x", x.path()}, {"y", y.path()}}); },
+                 "has 11 rows, and the program takes only whole batches of 4");
+}
+
+} // namespace
+} // namespace shoal::rt

@@ -1,0 +1,263 @@
+// A blob is data from a file. A good one is read; each rule has a blob that breaks it; and
+// no cut or changed blob does anything but load or end in one line.
+#include "TestSupport.h"
+#include "core/program.h"
+#include "shoal-rt/blob_builder.h"
+
+#include <cstring>
+#include <functional>
+#include <random>
+
+namespace shoal::rt {
+namespace {
+
+using test::expectBadInput;
+using InstrSpec = BlobBuilder::InstrSpec;
+
+// One row of every kind, over a 2 x 3 mesh.
+struct Everything {
+  BlobBuilder blob{"everything"};
+  uint32_t a, b, ab, w, x, valid, step, out, scratch, loss;
+
+  Everything() {
+    blob.addAxis("a", 2);
+    blob.addAxis("b", 3);
+    blob.setDeviceIds({5, 4, 3, 2, 1, 0});
+    a = blob.addGroup({0}), b = blob.addGroup({1}), ab = blob.addGroup({0, 1});
+    w = blob.addView(0, 12, DType::F32);
+    x = blob.addView(64, 6, DType::F32);
+    valid = blob.addView(128, 1, DType::I64);
+    step = blob.addView(192, 1, DType::I64);
+    out = blob.addView(256, 12, DType::F32);
+    scratch = blob.addView(320, 6, DType::F32);
+    loss = blob.addView(384, 1, DType::F32);
+    blob.header().arenaBytes = 448;
+    blob.header().batchRows = 5;
+    blob.header().numKernels = 2;
+    blob.addArg({"w", ArgKind::Param, w, {{4, {0}}, {6, {}}}, -1, InitKind::KaimingUniform});
+    blob.addArg({"x", ArgKind::Input, x, {{5, {1}}, {3, {}}}, 0});
+    blob.addArg({"valid", ArgKind::ValidRows, valid});
+    blob.addArg({"step", ArgKind::Step, step});
+    uint32_t lossResult = blob.addResult({"loss", ResultKind::Loss, loss});
+    uint32_t output = blob.addResult({"y", ResultKind::Output, scratch, {{5, {1}}, {3, {}}}, 0});
+    blob.addInstr({.op = Opcode::Launch, .event = 0, .a = 1, .operands = {x, w, scratch}, .name = "k"});
+    blob.addInstr({.op = Opcode::Gemm, .operands = {x, w, out},
+                   .params = {2, 6, 2, 1, 0, 0, 3, 6, 6, 0, 0, 0, 0, 0, 0}});
+    blob.addInstr({.op = Opcode::Copy, .operands = {w, out}});
+    blob.addInstr({.op = Opcode::AxisIndex, .a = b, .operands = {step}, .params = {2}});
+    blob.addInstr({.op = Opcode::Wait, .stream = 1, .params = {0}});
+    blob.addInstr({.op = Opcode::AllReduce, .stream = 1, .event = 1, .a = ab, .operands = {w, w},
+                   .name = "all_reduce", .reason = "gradient"});
+    blob.addInstr({.op = Opcode::AllGather, .stream = 1, .a = a, .operands = {x, out}});
+    blob.addInstr({.op = Opcode::ReduceScatter, .stream = 1, .a = a, .operands = {out, x}});
+    blob.addInstr({.op = Opcode::AllToAll, .stream = 1, .a = b, .operands = {w, out}});
+    blob.addInstr({.op = Opcode::Broadcast, .stream = 1, .a = b, .operands = {w, out}, .params = {2}});
+    blob.addInstr({.op = Opcode::Scatter, .stream = 1, .a = a, .operands = {out, x}, .params = {1}});
+    blob.addInstr({.op = Opcode::Gather, .stream = 1, .a = a, .operands = {x, out}, .params = {0}});
+    BlobBuilder::PeerSpec send{true, x, {1, kNone, 3, 2, kNone, kNone}};
+    BlobBuilder::PeerSpec receive{false, scratch, {kNone, 0, 3, 2, kNone, kNone}};
+    blob.addInstr({.op = Opcode::Permute, .stream = 1, .a = kNone, .operands = {x, scratch},
+                   .peers = {send, receive}});
+    blob.addInstr({.op = Opcode::PointToPoint, .stream = 2, .a = a, .peers = {receive, send}});
+    blob.addInstr({.op = Opcode::Barrier, .stream = 2, .a = ab});
+    blob.addInstr({.op = Opcode::Wait, .params = {1}});
+    blob.addInstr({.op = Opcode::Probe, .a = lossResult});
+    blob.addInstr({.op = Opcode::Probe, .a = output});
+  }
+};
+
+void load(const std::vector<unsigned char> &bytes) { Program(bytes.data(), bytes.size()); }
+
+TEST(Program, ReadsWhatTheBuilderWrites) {
+  std::vector<unsigned char> bytes = Everything().blob.finish();
+  Program program(bytes.data(), bytes.size());
+  EXPECT_EQ(program.name(), "everything");
+  EXPECT_EQ(program.numPositions(), 6u);
+  EXPECT_EQ(program.positionOfRank(5), 0u);
+  EXPECT_EQ(program.header().numStreams, 3u);
+  EXPECT_EQ(program.header().numEvents, 2u);
+  EXPECT_EQ(program.coordinate(4, 0), 1u);
+  EXPECT_EQ(program.coordinate(4, 1), 1u);
+  const uint32_t swapped[] = {1, 0};
+  EXPECT_EQ(program.linear(2, swapped), 4u); // a = 0, b = 2
+  EXPECT_EQ(shapeText(program.dims(program.args()[0])), "[4, 6]");
+  EXPECT_EQ(program.results()[0].probe, 16u);
+  EXPECT_EQ(program.str(program.instrs()[5].reason), "gradient");
+}
+
+// Changes one field of a good blob; the offset of records comes from its header.
+template <typename Record>
+void expectBroken(Section Header::*section, uint64_t index, std::function<void(Record &)> change,
+                  const std::string &part) {
+  std::vector<unsigned char> bytes = Everything().blob.finish();
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  ASSERT_LT(index, (header.*section).count);
+  unsigned char *at = bytes.data() + (header.*section).offset + index * sizeof(Record);
+  Record record;
+  std::memcpy(&record, at, sizeof record);
+  change(record);
+  std::memcpy(at, &record, sizeof record);
+  expectBadInput([&] { load(bytes); }, part);
+}
+
+void expectBrokenHeader(std::function<void(Header &)> change, const std::string &part) {
+  std::vector<unsigned char> bytes = Everything().blob.finish();
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  change(header);
+  std::memcpy(bytes.data(), &header, sizeof header);
+  expectBadInput([&] { load(bytes); }, part);
+}
+
+TEST(Program, HeaderRules) {
+  expectBrokenHeader([](Header &h) { h.magic[0] = 'X'; }, "magic");
+  expectBrokenHeader([](Header &h) { h.version = 2; }, "version must be 1, got: 2");
+  expectBrokenHeader([](Header &h) { h.size += 1; }, "size must be between");
+  expectBrokenHeader([](Header &h) { h.size = 8; }, "size must be between");
+  expectBrokenHeader([](Header &h) { h.mode = Mode(7); }, "mode");
+  expectBrokenHeader([](Header &h) { h.arenaBytes = ~0ull; }, "the arena must be at most");
+  expectBrokenHeader([](Header &h) { h.arenaBytes = 100; }, "must lie inside the arena of 100");
+  expectBrokenHeader([](Header &h) { h.numStreams = 0; }, "streams");
+  expectBrokenHeader([](Header &h) { h.numStreams = 2; }, "runs on stream 2 of 2");
+  expectBrokenHeader([](Header &h) { h.numEvents = 1000; }, "events");
+  expectBrokenHeader([](Header &h) { h.numEvents = 1; }, "signals event 1 of 1");
+  expectBrokenHeader([](Header &h) { h.numKernels = 1; }, "launches kernel 1 of 1");
+  expectBrokenHeader([](Header &h) { h.batchRows = 6; }, "batch of 6 rows");
+  expectBrokenHeader([](Header &h) { h.instrs.count = ~0ull; }, "section 'instrs'");
+  expectBrokenHeader([](Header &h) { h.views.offset += 4; }, "section 'views' must start");
+  expectBrokenHeader([](Header &h) { h.params.offset = ~0ull - 7; }, "section 'params'");
+  expectBrokenHeader([](Header &h) { h.name = {1 << 20, 1}; }, "name of program");
+  expectBrokenHeader([](Header &h) { h.deviceIds.count = 5; }, "device ids must number");
+}
+
+TEST(Program, RecordRules) {
+  expectBroken<Axis>(&Header::axes, 0, [](Axis &a) { a.size = 0; }, "axis size must be at least 1");
+  expectBroken<Axis>(&Header::axes, 0, [](Axis &a) { a.size = ~0u; }, "at most");
+  expectBroken<uint32_t>(&Header::deviceIds, 0, [](uint32_t &id) { id = 6; }, "permutation");
+  expectBroken<uint32_t>(&Header::deviceIds, 0, [](uint32_t &id) { id = 4; }, "4 twice");
+  expectBroken<Group>(&Header::groups, 2, [](Group &g) { g.numIndices = 1 << 30; }, "axes of group");
+  expectBroken<uint32_t>(&Header::indices, 2, [](uint32_t &i) { i = 2; }, "mesh axis 2 of 2");
+  expectBroken<uint32_t>(&Header::indices, 2, [](uint32_t &i) { i = 1; }, "mesh axis 1 twice");
+  expectBroken<View>(&Header::views, 0, [](View &v) { v.dtype = DType(9); }, "dtype 9");
+  expectBroken<View>(&Header::views, 0, [](View &v) { v.elements = ~0ull / 2; }, "inside the arena");
+  expectBroken<View>(&Header::views, 0, [](View &v) { v.offset = 2; }, "multiple of 4");
+  expectBroken<Dim>(&Header::dims, 0, [](Dim &d) { d.local = 3; }, "must be ceil(4 / 2)");
+  expectBroken<Dim>(&Header::dims, 0, [](Dim &d) { d.global = ~0ull; }, "at most");
+  expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.view = 1; }, "local elements, its view 1");
+  expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.kind = ArgKind(9); }, "unknown kind 9");
+  expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.batchDim = 0; }, "is no input");
+  expectBroken<Arg>(&Header::args, 1, [](Arg &a) { a.batchDim = 2; }, "batch dimension");
+  expectBroken<Arg>(&Header::args, 1, [](Arg &a) { a.batchDim = 1; }, "batch of 5 rows");
+  expectBroken<Arg>(&Header::args, 2, [](Arg &a) { a.view = 6; }, "must be a scalar i64");
+  expectBroken<Arg>(&Header::args, 2, [](Arg &a) { a.view = 3; }, "must not share storage");
+  expectBroken<Arg>(&Header::args, 2, [](Arg &a) { a.kind = ArgKind::Step; }, "only one argument");
+  expectBroken<Result>(&Header::results, 0, [](Result &r) { r.probe = 0; }, "probe of its own");
+  expectBroken<Result>(&Header::results, 0, [](Result &r) { r.probe = kNone; }, "is read at row");
+  expectBroken<Result>(&Header::results, 1, [](Result &r) { r.kind = ResultKind::Loss; },
+                       "must be a scalar");
+  expectBroken<uint32_t>(&Header::operands, 0, [](uint32_t &v) { v = 99; }, "names view 99");
+}
+
+TEST(Program, RowRules) {
+  auto broken = [](uint64_t row, std::function<void(Instr &)> change, const std::string &part) {
+    expectBroken<Instr>(&Header::instrs, row, change, part);
+  };
+  broken(0, [](Instr &i) { i.op = Opcode(99); }, "unknown operation 99");
+  broken(0, [](Instr &i) { i.stream = 1; }, "compute stream 0");
+  broken(0, [](Instr &i) { i.firstOperand = ~0u; }, "operands of row 0");
+  broken(0, [](Instr &i) { i.numParams = ~0u; }, "parameters of row 0");
+  broken(6, [](Instr &i) { i.event = 1; }, "must be signalled by one row");
+  broken(0, [](Instr &i) { i.event = kNone; }, "which no earlier row signals");
+  broken(1, [](Instr &i) { i.numParams = 3; }, "takes 3 operands and 15 parameters");
+  broken(2, [](Instr &i) { i.numOperands = 1; }, "takes 2 operands, got: 1");
+  broken(3, [](Instr &i) { i.a = 3; }, "names group 3 of 3");
+  broken(5, [](Instr &i) { i.b = 3; }, "unknown reduction 3");
+  broken(6, [](Instr &i) { i.a = 1; }, "equal chunks");
+  broken(9, [](Instr &i) { i.numParams = 0; }, "needs a root among its 3 ranks");
+  broken(12, [](Instr &i) { i.numPeers = 1; }, "a send of operand 0 and a receive of operand 1");
+  broken(14, [](Instr &i) { i.firstOperand = 0, i.numOperands = 1; }, "takes 0 operands");
+  broken(16, [](Instr &i) { i.a = 1; }, "probe");
+}
+
+void expectRowRefused(InstrSpec row, const std::string &part) {
+  Everything all;
+  all.blob.addInstr(row);
+  std::vector<unsigned char> bytes = all.blob.finish();
+  expectBadInput([&] { load(bytes); }, part);
+}
+
+TEST(Program, OperandRules) {
+  Everything e;
+  BlobBuilder::PeerSpec lost{true, e.x, {1, kNone, kNone, kNone, kNone, kNone}};
+  BlobBuilder::PeerSpec nothing{false, e.scratch, std::vector<uint32_t>(6, kNone)};
+  BlobBuilder::PeerSpec outside{true, e.x, {6, kNone, kNone, kNone, kNone, kNone}};
+  BlobBuilder::PeerSpec onto{false, e.x, {kNone, 0, kNone, kNone, kNone, kNone}};
+  expectRowRefused({.op = Opcode::Permute, .a = kNone, .operands = {e.x, e.scratch},
+                    .peers = {lost, nothing}},
+                   "must pair each send with its receive");
+  expectRowRefused({.op = Opcode::PointToPoint, .a = kNone, .peers = {outside}},
+                   "names mesh position 6 of 6");
+  expectRowRefused({.op = Opcode::PointToPoint, .a = kNone, .peers = {lost, onto}},
+                   "must not share storage");
+  expectRowRefused({.op = Opcode::AllToAll, .a = e.b, .operands = {e.w, e.w}}, "must be apart");
+  expectRowRefused({.op = Opcode::AllReduce, .a = e.b, .operands = {e.valid, e.loss}},
+                   "must keep the element type");
+  expectRowRefused({.op = Opcode::Wait, .params = {-1}}, "waits for event -1");
+  auto gemm = [&](std::vector<int64_t> params, const std::string &part,
+                  std::vector<uint32_t> operands = {}) {
+    if (operands.empty())
+      operands = {e.x, e.w, e.out};
+    expectRowRefused({.op = Opcode::Gemm, .operands = operands, .params = params}, part);
+  };
+  gemm({3, 6, 2, 1, 0, 0, 3, 6, 6, 0, 0, 0, 0, 0, 0}, "A of");
+  gemm({2, 6, 3, 1, 0, 0, 3, 6, 6, 0, 0, 0, 0, 0, 0}, "B of");
+  gemm({2, 6, 2, 1, 0, 0, 3, 6, 7, 0, 0, 0, 0, 0, 0}, "C of");
+  gemm({2, 6, 2, 2, 0, 0, 3, 6, 6, 1ll << 62, 0, 0, 0, 0, 0}, "A of");
+  gemm({2, 6, 2, 1, 0, 0, 3, 6, 6, -1, 0, 0, 0, 0, 0}, "A of");
+  gemm({2, 6, 2, 1, 0, 0, 1, 6, 6, 0, 0, 0, 0, 0, 0}, "ld of A");
+  gemm({0, 6, 2, 1, 0, 0, 3, 6, 6, 0, 0, 0, 0, 0, 0}, "must be 1 to");
+  gemm({2, 6, 2, 1, 2, 0, 3, 6, 6, 0, 0, 0, 0, 0, 0}, "must be 0 or 1");
+  gemm({1, 2, 2, 3, 0, 0, 2, 2, 2, 2, 4, 1, 0, 0, 0}, "must be apart");
+  gemm({2, 6, 2, 1, 0, 0, 3, 6, 6, 0, 0, 0, 0, 1, 0}, "as its views say");
+  gemm({2, 2, 2, 1, 0, 0, 3, 6, 3, 0, 0, 0, 0, 0, 0}, "must not share storage", {e.x, e.w, e.x});
+}
+
+// Random changes: most are found, the rest must still be safe to load.
+TEST(Program, SurvivesCutsAndChanges) {
+  const std::vector<unsigned char> good = Everything().blob.finish();
+  load(good);
+  for (size_t size = 0; size < good.size(); ++size) {
+    std::vector<unsigned char> cut(good.begin(), good.begin() + long(size));
+    EXPECT_THROW(load(cut), Error) << size;
+  }
+  std::mt19937 random(1);
+  const uint32_t hostile[] = {0, 1, 2, 7, 63, 64, 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff};
+  int found = 0, changes = 0;
+  for (size_t at = 8; at + 4 <= good.size(); at += 4)
+    for (uint32_t value : hostile) {
+      std::vector<unsigned char> changed = good;
+      std::memcpy(changed.data() + at, &value, 4);
+      ++changes;
+      try {
+        load(changed);
+      } catch (const Error &error) {
+        ++found;
+        EXPECT_EQ(error.code, kExitBadInput);
+      }
+    }
+  for (int round = 0; round < 20'000; ++round) {
+    std::vector<unsigned char> changed = good;
+    for (int i = 0; i < 4; ++i)
+      changed[8 + random() % (changed.size() - 8)] = static_cast<unsigned char>(random());
+    try {
+      load(changed);
+    } catch (const Error &error) {
+      EXPECT_EQ(error.code, kExitBadInput);
+    }
+  }
+  EXPECT_GT(found, changes / 3);
+}
+
+} // namespace
+} // namespace shoal::rt
