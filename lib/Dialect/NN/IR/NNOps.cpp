@@ -396,7 +396,7 @@ LogicalResult MseLossOp::verify() {
 
 /// Logits and targets of cross_entropy and its gradient.
 static LogicalResult verifyTargets(Operation *op, RankedTensorType logits,
-                                   RankedTensorType targets) {
+                                   RankedTensorType targets, int64_t ignoreIndex) {
   if (logits.getRank() < 1)
     return op->emitOpError() << "logits must have a class dimension, got: " << logits;
   if (isa<FloatType>(targets.getElementType())) {
@@ -411,19 +411,24 @@ static LogicalResult verifyTargets(Operation *op, RankedTensorType logits,
     return op->emitOpError() << "targets must have the shape of logits without the class "
                                 "dimension, got: "
                              << targets << " for " << logits;
+  // A mask, whose fill is a double, writes the index.
+  unsigned bits = std::min(targets.getElementType().getIntOrFloatBitWidth() - 1, 53u);
+  if (ignoreIndex < -(int64_t(1) << bits) || ignoreIndex >= int64_t(1) << bits)
+    return op->emitOpError() << "ignore_index must fit targets of type "
+                             << targets.getElementType() << ", got: " << ignoreIndex;
   return success();
 }
 
 LogicalResult CrossEntropyOp::verify() {
   auto logits = getLogits().getType();
-  if (failed(verifyTargets(*this, logits, getTargets().getType())))
+  if (failed(verifyTargets(*this, logits, getTargets().getType(), getIgnoreIndex())))
     return failure();
   return verifyScalar(*this, "loss", getLoss().getType(), logits.getElementType());
 }
 
 LogicalResult CrossEntropyGradOp::verify() {
   auto logits = getLogits().getType();
-  if (failed(verifyTargets(*this, logits, getTargets().getType())))
+  if (failed(verifyTargets(*this, logits, getTargets().getType(), getIgnoreIndex())))
     return failure();
   if (getType() != logits)
     return emitOpError() << "result must have the type of logits, " << logits

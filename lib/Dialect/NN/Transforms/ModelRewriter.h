@@ -25,6 +25,7 @@ void addResult(mlir::func::FuncOp model, mlir::Value value, llvm::StringRef attr
 void eraseDeadOps(mlir::func::FuncOp model);
 
 /// While it lives, ops made by the builder belong to the layer of `op` (`nn.layer`), if it has one.
+/// Constants belong to none, so that equal ones become one.
 class LayerScope : public mlir::OpBuilder::Listener {
 public:
   LayerScope(mlir::OpBuilder &builder, mlir::Operation *op)
@@ -33,7 +34,7 @@ public:
   }
   ~LayerScope() override { builder.setListener(nullptr); }
   void notifyOperationInserted(mlir::Operation *op, mlir::OpBuilder::InsertPoint) override {
-    if (layer)
+    if (layer && !mlir::isa<ConstantOp>(op))
       op->setDiscardableAttr(NNDialect::kLayerAttr, layer);
   }
 

@@ -1,0 +1,66 @@
+// RUN: shoal-opt %s --canonicalize | FileCheck %s
+
+// Ops that change nothing go away.
+// CHECK-LABEL: func.func @identities
+// CHECK-SAME: (%[[X:.*]]: tensor<6x4xf32>)
+// CHECK-NEXT: return %[[X]], %[[X]], %[[X]], %[[X]]
+func.func @identities(%x: tensor<6x4xf32>) -> (tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>) {
+  %0 = nn.reshape %x : tensor<6x4xf32> -> tensor<6x4xf32>
+  %1 = nn.transpose %x [0, 1] : tensor<6x4xf32> -> tensor<6x4xf32>
+  %2 = nn.broadcast %x : tensor<6x4xf32> -> tensor<6x4xf32>
+  %3 = nn.cast %x : tensor<6x4xf32> -> tensor<6x4xf32>
+  return %0, %1, %2, %3 : tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>
+}
+
+// Two reshapes are one, and none when they undo each other.
+// CHECK-LABEL: func.func @reshapes
+// CHECK-SAME: (%[[X:.*]]: tensor<6x4xf32>)
+// CHECK-NEXT: %[[R:.*]] = nn.reshape %[[X]] : tensor<6x4xf32> -> tensor<2x12xf32>
+// CHECK-NEXT: return %[[R]], %[[X]]
+func.func @reshapes(%x: tensor<6x4xf32>) -> (tensor<2x12xf32>, tensor<6x4xf32>) {
+  %0 = nn.reshape %x : tensor<6x4xf32> -> tensor<24xf32>
+  %1 = nn.reshape %0 : tensor<24xf32> -> tensor<2x12xf32>
+  %2 = nn.reshape %0 : tensor<24xf32> -> tensor<6x4xf32>
+  return %1, %2 : tensor<2x12xf32>, tensor<6x4xf32>
+}
+
+// Transposes compose: dimension i of the result is dimension p[q[i]] of the input.
+// CHECK-LABEL: func.func @transposes
+// CHECK-SAME: (%[[X:.*]]: tensor<2x3x4xf32>)
+// CHECK-NEXT: nn.transpose %[[X]] [2, 1, 0] : tensor<2x3x4xf32> -> tensor<4x3x2xf32>
+// CHECK-NEXT: return
+func.func @transposes(%x: tensor<2x3x4xf32>) -> tensor<4x3x2xf32> {
+  %0 = nn.transpose %x [1, 2, 0] : tensor<2x3x4xf32> -> tensor<3x4x2xf32>
+  %1 = nn.transpose %0 [1, 0, 2] : tensor<3x4x2xf32> -> tensor<4x3x2xf32>
+  return %1 : tensor<4x3x2xf32>
+}
+
+// Broadcasts compose.
+// CHECK-LABEL: func.func @broadcasts
+// CHECK-SAME: (%[[X:.*]]: tensor<4xf32>)
+// CHECK-NEXT: nn.broadcast %[[X]] : tensor<4xf32> -> tensor<2x3x4xf32>
+// CHECK-NEXT: return
+func.func @broadcasts(%x: tensor<4xf32>) -> tensor<2x3x4xf32> {
+  %0 = nn.broadcast %x : tensor<4xf32> -> tensor<3x4xf32>
+  %1 = nn.broadcast %0 : tensor<3x4xf32> -> tensor<2x3x4xf32>
+  return %1 : tensor<2x3x4xf32>
+}
+
+// Splats go through ops that move or convert elements.
+// CHECK-LABEL: func.func @splats
+// CHECK-DAG: %[[A:.*]] = nn.constant dense<2.000000e+00> : tensor<3x2xf64>
+// CHECK-DAG: %[[B:.*]] = nn.constant dense<1.000000e+00> : tensor<f32>
+// CHECK-DAG: %[[C:.*]] = nn.constant dense<{{\[\[}}1, 2], [3, 4]]> : tensor<2x2xi64>
+// CHECK: return %[[A]], %[[B]], %[[C]]
+func.func @splats() -> (tensor<3x2xf64>, tensor<f32>, tensor<2x2xi64>) {
+  %0 = nn.constant dense<2.0> : tensor<1xf32>
+  %1 = nn.broadcast %0 : tensor<1xf32> -> tensor<2x3x1xf32>
+  %2 = nn.transpose %1 [1, 0, 2] : tensor<2x3x1xf32> -> tensor<3x2x1xf32>
+  %3 = nn.reshape %2 : tensor<3x2x1xf32> -> tensor<3x2xf32>
+  %4 = nn.cast %3 : tensor<3x2xf32> -> tensor<3x2xf64>
+  %5 = nn.constant dense<true> : tensor<i1>
+  %6 = nn.cast %5 : tensor<i1> -> tensor<f32>
+  %7 = nn.constant dense<[1, 2, 3, 4]> : tensor<4xi64>
+  %8 = nn.reshape %7 : tensor<4xi64> -> tensor<2x2xi64>
+  return %4, %6, %8 : tensor<3x2xf64>, tensor<f32>, tensor<2x2xi64>
+}

@@ -1,0 +1,250 @@
+// RUN: shoal-opt %s -split-input-file -verify-diagnostics -o /dev/null
+
+// expected-error @+1 {{argument names must be unique, got: "x" for arguments 0 and 1}}
+func.func @names(%a: tensor<2xf32> {nn.input = "x"}, %b: tensor<2xf32> {nn.param = #nn.param<"x", init = zeros>}) { return }
+
+// -----
+
+// expected-error @+1 {{an argument has one role, argument 0 has: 2}}
+func.func @roles(%a: tensor<i64> {nn.step, nn.valid_rows}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.step' needs tensor<i64>, got: 'tensor<f32>'}}
+func.func @step(%a: tensor<f32> {nn.step}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.param' must be #nn.param, got: "w"}}
+func.func @param(%a: tensor<4xf32> {nn.param = "w"}) { return }
+
+// -----
+
+// expected-error @+1 {{a parameter needs a float type, got: 'tensor<4xi64>'}}
+func.func @param(%a: tensor<4xi64> {nn.param = #nn.param<"w", init = zeros>}) { return }
+
+// -----
+
+// expected-error @+1 {{unknown argument attribute 'nn.inputs'}}
+func.func @typo(%a: tensor<4xf32> {nn.inputs = "x"}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.input' needs a tensor of static shape, got: 'tensor<?xf32>'}}
+func.func @dynamic(%a: tensor<?xf32> {nn.input = "x"}) { return }
+
+// -----
+
+// expected-error @+1 {{initial distribution must be one of zeros, ones, constant, uniform, normal, kaiming_uniform, xavier_uniform, got: he}}
+func.func @init(%a: tensor<4xf32> {nn.param = #nn.param<"w", init = he>}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.loss' needs a scalar float tensor, got: 'tensor<2xf32>'}}
+func.func @loss(%a: tensor<2xf32>) -> (tensor<2xf32> {nn.loss}) { return %a : tensor<2xf32> }
+
+// -----
+
+// expected-error @+1 {{one result is the loss, got: 0 and 1}}
+func.func @losses(%a: tensor<f32>) -> (tensor<f32> {nn.loss}, tensor<f32> {nn.loss}) { return %a, %a : tensor<f32>, tensor<f32> }
+
+// -----
+
+// expected-error @+1 {{result 0 updates an unknown argument: "v"}}
+func.func @updates(%a: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<4xf32> {nn.updates = "v"}) { return %a : tensor<4xf32> }
+
+// -----
+
+// expected-error @+1 {{result 0 must have the type of the argument it updates, 'tensor<4xf32>', got: 'tensor<f32>'}}
+func.func @updates(%a: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}, %s: tensor<f32>) -> (tensor<f32> {nn.updates = "w"}) { return %s : tensor<f32> }
+
+// -----
+
+// expected-error @+1 {{argument "w" is updated by results 0 and 1}}
+func.func @updates(%a: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<4xf32> {nn.updates = "w"}, tensor<4xf32> {nn.updates = "w"}) { return %a, %a : tensor<4xf32>, tensor<4xf32> }
+
+// -----
+
+func.func @broadcast(%a: tensor<8x3xf32>, %b: tensor<4xf32>) {
+  // expected-error @+2 {{operand shapes must broadcast, got: 'tensor<8x3xf32>' and 'tensor<4xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = nn.add %a, %b : (tensor<8x3xf32>, tensor<4xf32>) -> tensor<8x3xf32>
+  return
+}
+
+// -----
+
+func.func @elements(%a: tensor<4xf32>, %b: tensor<4xf64>) {
+  // expected-error @+2 {{operands must have one element type, got: 'f32' and 'f64'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = nn.add %a, %b : (tensor<4xf32>, tensor<4xf64>) -> tensor<4xf64>
+  return
+}
+
+// -----
+
+func.func @result(%a: tensor<4xf32>, %b: tensor<4xf32>) {
+  // expected-error @+2 {{'nn.add' op failed to infer returned types}}
+  // expected-error @+1 {{'nn.add' op inferred type(s) 'tensor<4xf32>' are incompatible with return type(s) of operation 'tensor<5xf32>'}}
+  %0 = nn.add %a, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<5xf32>
+  return
+}
+
+// -----
+
+func.func @dynamic(%a: tensor<?xf32>) {
+  // expected-error @+1 {{operand #0 must be statically shaped tensor}}
+  %0 = nn.neg %a : tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @half(%a: tensor<4xf16>) {
+  // expected-error @+1 {{operand #0 must be statically shaped tensor}}
+  %0 = nn.neg %a : tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @reshape(%a: tensor<4xf32>) {
+  // expected-error @+1 {{element types and numbers of elements must agree, got: 'tensor<4xf32>' and 'tensor<5xf32>'}}
+  %0 = nn.reshape %a : tensor<4xf32> -> tensor<5xf32>
+  return
+}
+
+// -----
+
+func.func @transpose(%a: tensor<4x2xf32>) {
+  // expected-error @+2 {{permutation must name each of 2 dimensions once, got: array<i64: 0, 0>}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = nn.transpose %a [0, 0] : tensor<4x2xf32> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast(%a: tensor<4x2xf32>) {
+  // expected-error @+1 {{input must broadcast to the result, got: 'tensor<4x2xf32>' and 'tensor<1x2xf32>'}}
+  %0 = nn.broadcast %a : tensor<4x2xf32> -> tensor<1x2xf32>
+  return
+}
+
+// -----
+
+func.func @slice(%a: tensor<4x2xf32>) {
+  // expected-error @+1 {{elements [2, 2 + 3) must lie inside [0, 4)}}
+  %0 = nn.slice %a dim = 0 start = 2 : tensor<4x2xf32> -> tensor<3x2xf32>
+  return
+}
+
+// -----
+
+func.func @slice(%a: tensor<4x2xf32>) {
+  // expected-error @+1 {{dimension must be in [0, 2), got: -1}}
+  %0 = nn.slice %a dim = -1 start = 0 : tensor<4x2xf32> -> tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @slice(%a: tensor<4x2xf32>) {
+  // expected-error @+1 {{only dimension 0 may change, got: 'tensor<4x2xf32>' and 'tensor<2x1xf32>'}}
+  %0 = nn.slice %a dim = 0 start = 0 : tensor<4x2xf32> -> tensor<2x1xf32>
+  return
+}
+
+// -----
+
+func.func @pad(%a: tensor<4xf32>) {
+  // expected-error @+1 {{input of size 4 at 3 must lie inside [0, 6)}}
+  %0 = nn.pad %a dim = 0 low = 3 : tensor<4xf32> -> tensor<6xf32>
+  return
+}
+
+// -----
+
+func.func @mask(%a: tensor<4xi64>, %limit: tensor<i64>) {
+  // expected-error @+1 {{fill must be a whole number of type 'i64', got: 5.000000e-01}}
+  %0 = nn.mask %a dim = 0 limit = %limit fill = 0.5 : tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @matmul(%a: tensor<2x3xf32>, %b: tensor<4x5xf32>) {
+  // expected-error @+1 {{inner dimensions must be equal, got: 3 in a and 4 in b}}
+  %0 = nn.matmul %a, %b : (tensor<2x3xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>
+  return
+}
+
+// -----
+
+func.func @matmul(%a: tensor<2x3xf32>, %b: tensor<7x3x5xf32>) {
+  // expected-error @+1 {{batch dimensions must be equal or absent in b, got: 'tensor<2x3xf32>' and 'tensor<7x3x5xf32>'}}
+  %0 = nn.matmul %a, %b : (tensor<2x3xf32>, tensor<7x3x5xf32>) -> tensor<7x2x5xf32>
+  return
+}
+
+// -----
+
+func.func @matmul(%a: tensor<7x2x3xf32>, %b: tensor<3x5xf32>) {
+  // expected-error @+1 {{sum_batch needs batch dimensions in a and b}}
+  %0 = nn.matmul %a, %b {sum_batch} : (tensor<7x2x3xf32>, tensor<3x5xf32>) -> tensor<2x5xf32>
+  return
+}
+
+// -----
+
+func.func @matmul(%a: tensor<2x3xf32>, %b: tensor<3x5xf32>) {
+  // expected-error @+1 {{result must be 'tensor<2x5xf32>', got: 'tensor<5x2xf32>'}}
+  %0 = nn.matmul %a, %b : (tensor<2x3xf32>, tensor<3x5xf32>) -> tensor<5x2xf32>
+  return
+}
+
+// -----
+
+func.func @reduce(%a: tensor<2x3xf32>) {
+  // expected-error @+2 {{reduced dimensions must be unique, got: array<i64: 1, 1>}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = nn.reduce sum %a dims = [1, 1] : tensor<2x3xf32> -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @targets(%a: tensor<8x3xf32>, %y: tensor<4xi64>) {
+  // expected-error @+1 {{targets must have the shape of logits without the class dimension, got: 'tensor<4xi64>' for 'tensor<8x3xf32>'}}
+  %0 = nn.cross_entropy mean %a, %y : (tensor<8x3xf32>, tensor<4xi64>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @targets(%a: tensor<8x3xf32>, %y: tensor<8xi32>) {
+  // expected-error @+1 {{ignore_index must fit targets of type 'i32', got: 5000000000}}
+  %0 = nn.cross_entropy mean %a, %y ignore_index = 5000000000 : (tensor<8x3xf32>, tensor<8xi32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @update(%p: tensor<4xf32>, %lr: tensor<1xf32>) {
+  // expected-error @+1 {{lr must be a scalar of element type 'f32', got: 'tensor<1xf32>'}}
+  %0 = nn.sgd_update %p, %p lr = %lr {weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<1xf32>
+  return
+}
+
+// -----
+
+func.func @update(%p: tensor<4xf32>, %lr: tensor<f32>) {
+  // expected-error @+1 {{momentum must be in [0, 1), got: 1.000000e+00}}
+  %0:2 = nn.momentum_update %p, %p, %p lr = %lr {momentum = 1.0 : f64, weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+  return
+}
+
+// -----
+
+// expected-error @+1 {{value must be dense elements}}
+%0 = nn.constant sparse<[0], [1.0]> : tensor<4xf32>

@@ -1,0 +1,38 @@
+// RUN: shoal-opt %s --nn-optimize -split-input-file -verify-diagnostics -o /dev/null
+// RUN: not shoal-opt %s --nn-optimize=optimizer=lion -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=LION
+// RUN: not shoal-opt %s --nn-optimize=momentum=1 -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=MOMENTUM
+// RUN: not shoal-opt %s --nn-optimize="optimizer=adam momentum=0.9" -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=IGNORED
+// RUN: not shoal-opt %s --nn-optimize=lr=nan -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=LR
+// RUN: not shoal-opt %s --nn-optimize=decay=none -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=DECAY
+
+// LION: error: optimizer must be sgd, adam or adamw, got: lion
+// MOMENTUM: error: momentum must be in [0, 1), got: 1.0
+// IGNORED: error: momentum belongs to sgd, adam has beta1, got: 9.0
+// LR: error: lr must be at least 0, got: nan
+// DECAY: error: decay must be all or matrices, got: none
+
+// expected-error @+1 {{the optimizer needs results with 'nn.grad', got none; run nn-differentiate first}}
+func.func @none(%w: tensor<f32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.loss}) {
+  return %w : tensor<f32>
+}
+
+// -----
+
+// expected-error @+1 {{result 0 is the gradient of an unknown parameter: "v"}}
+func.func @unknown(%w: tensor<f32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.grad = "v"}) {
+  return %w : tensor<f32>
+}
+
+// -----
+
+// expected-error @+1 {{parameter "w" already has an update, result 1}}
+func.func @updated(%w: tensor<f32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.grad = "w"}, tensor<f32> {nn.updates = "w"}) {
+  return %w, %w : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+// expected-error @+1 {{gradient of "w" must be 'tensor<f32>', got: 'tensor<2xf32>'}}
+func.func @type(%w: tensor<f32> {nn.param = #nn.param<"w", init = zeros>}, %g: tensor<2xf32>) -> (tensor<2xf32> {nn.grad = "w"}) {
+  return %g : tensor<2xf32>
+}

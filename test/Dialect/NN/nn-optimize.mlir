@@ -1,0 +1,72 @@
+// RUN: shoal-opt %s --nn-optimize="optimizer=sgd lr=0.1 weight-decay=0.5" | FileCheck %s --check-prefix=SGD
+// RUN: shoal-opt %s --nn-optimize="optimizer=sgd lr=0.1 momentum=0.9 weight-decay=0.5 decay=matrices" | FileCheck %s --check-prefix=MOMENTUM
+// RUN: shoal-opt %s --nn-optimize="optimizer=adamw beta1=0.8 beta2=0.9 eps=1e-6 weight-decay=0.5" | FileCheck %s --check-prefix=ADAMW
+// RUN: shoal-opt %s --nn-optimize="optimizer=adam" | FileCheck %s --check-prefix=ADAM
+// RUN: shoal-opt %s --nn-optimize="clip-grad-norm=2 grad-norm=1" | FileCheck %s --check-prefix=CLIP
+// RUN: shoal-opt %s --nn-optimize="clip-grad-norm=2" | FileCheck %s --check-prefix=SILENT
+
+// Plain SGD has no state.
+// SGD-LABEL: func.func @model
+// SGD-SAME: (%[[W:[^:]*]]: tensor<4x2xf32>{{.*}}, %[[B:[^:]*]]: tensor<2xf32>
+// SGD-SAME: -> (tensor<f32> {nn.loss}, tensor<4x2xf32> {nn.grad = "w"}, tensor<2xf32> {nn.grad = "b"},
+// SGD-SAME: tensor<4x2xf32> {nn.updates = "w"}, tensor<2xf32> {nn.updates = "b"})
+// SGD: %[[LR:.*]] = nn.constant dense<1.000000e-01> : tensor<f32>
+// SGD: %[[W1:.*]] = nn.sgd_update %[[W]], %{{.*}} lr = %[[LR]] {nn.layer = "h", weight_decay = 5.000000e-01 : f64}
+// SGD: %[[B1:.*]] = nn.sgd_update %[[B]], %{{.*}} {weight_decay = 5.000000e-01 : f64}
+// SGD: return %{{.*}}, %[[W1]], %[[B1]]
+
+// Velocities are state; only matrices decay when asked so.
+// MOMENTUM-LABEL: func.func @model
+// MOMENTUM-SAME: %[[VW:[^:]*]]: tensor<4x2xf32> {nn.state = #nn.state<"w.velocity", of = "w", init = 0.0>}
+// MOMENTUM-SAME: %[[VB:[^:]*]]: tensor<2xf32> {nn.state = #nn.state<"b.velocity", of = "b", init = 0.0>})
+// MOMENTUM-SAME: {nn.updates = "w"}, tensor<4x2xf32> {nn.updates = "w.velocity"}
+// MOMENTUM: nn.momentum_update %{{.*}}, %{{.*}}, %[[VW]] lr = %{{.*}} {momentum = 9.000000e-01 : f64, nn.layer = "h", weight_decay = 5.000000e-01 : f64}
+// MOMENTUM: nn.momentum_update %{{.*}}, %{{.*}}, %[[VB]] lr = %{{.*}} {momentum = 9.000000e-01 : f64, weight_decay = 0.000000e+00 : f64}
+
+// AdamW counts steps: the first update sees step 1.
+// ADAMW-LABEL: func.func @model
+// ADAMW-SAME: %[[STEP:[^:]*]]: tensor<i64> {nn.step}
+// ADAMW-SAME: %[[M:[^:]*]]: tensor<4x2xf32> {nn.state = #nn.state<"w.m", of = "w", init = 0.0>}
+// ADAMW-SAME: %[[V:[^:]*]]: tensor<4x2xf32> {nn.state = #nn.state<"w.v", of = "w", init = 0.0>}
+// ADAMW-SAME: tensor<i64> {nn.updates = "step"}
+// ADAMW-SAME: tensor<4x2xf32> {nn.updates = "w"}, tensor<4x2xf32> {nn.updates = "w.m"}, tensor<4x2xf32> {nn.updates = "w.v"}
+// ADAMW: %[[ONE:.*]] = nn.constant dense<1> : tensor<i64>
+// ADAMW: %[[NEXT:.*]] = nn.add %[[STEP]], %[[ONE]]
+// ADAMW: nn.adam_update %{{.*}}, %{{.*}}, %[[M]], %[[V]] lr = %{{.*}} step = %[[NEXT]] {beta1 = 8.000000e-01 : f64, beta2 = 9.000000e-01 : f64, decoupled, eps = 9.9{{.*}}E-7 : f64
+
+// Adam's decay is not decoupled.
+// ADAM-LABEL: func.func @model
+// ADAM-NOT: decoupled
+
+// The norm is over all gradients, reported before clipping; updates see clipped gradients, results do not.
+// CLIP-LABEL: func.func @model
+// CLIP-SAME: tensor<f32> {nn.metric = "grad_norm"}
+// CLIP: %[[GW:.*]] = nn.neg
+// CLIP: %[[GB:.*]] = nn.exp
+// CLIP: %[[SW:.*]] = nn.mul %[[GW]], %[[GW]]
+// CLIP: %[[RW:.*]] = nn.reduce sum %[[SW]] dims = [0, 1]
+// CLIP: %[[SB:.*]] = nn.mul %[[GB]], %[[GB]]
+// CLIP: %[[RB:.*]] = nn.reduce sum %[[SB]] dims = [0]
+// CLIP: %[[SUM:.*]] = nn.add %[[RW]], %[[RB]]
+// CLIP: %[[NORM:.*]] = nn.sqrt %[[SUM]]
+// CLIP: %[[TINY:.*]] = nn.constant dense<9.99999997E-7>
+// CLIP: %[[DEN:.*]] = nn.add %[[NORM]], %[[TINY]]
+// CLIP: %[[LIMIT:.*]] = nn.constant dense<2.000000e+00>
+// CLIP: %[[RATIO:.*]] = nn.div %[[LIMIT]], %[[DEN]]
+// CLIP: %[[ONE:.*]] = nn.constant dense<1.000000e+00>
+// CLIP: %[[FACTOR:.*]] = nn.minimum %[[RATIO]], %[[ONE]]
+// CLIP: %[[CW:.*]] = nn.mul %[[GW]], %[[FACTOR]]
+// CLIP: %[[CB:.*]] = nn.mul %[[GB]], %[[FACTOR]]
+// CLIP: nn.sgd_update %{{.*}}, %[[CW]]
+// CLIP: nn.sgd_update %{{.*}}, %[[CB]]
+// CLIP: return %{{.*}}, %[[GW]], %[[GB]], %[[NORM]]
+
+// Clipping alone reports nothing.
+// SILENT: func.func @model
+// SILENT-NOT: nn.metric
+func.func @model(%w: tensor<4x2xf32> {nn.param = #nn.param<"w", init = zeros>}, %b: tensor<2xf32> {nn.param = #nn.param<"b", init = zeros>}, %loss: tensor<f32>)
+    -> (tensor<f32> {nn.loss}, tensor<4x2xf32> {nn.grad = "w"}, tensor<2xf32> {nn.grad = "b"}) {
+  %0 = nn.neg %w {nn.layer = "h"} : tensor<4x2xf32>
+  %1 = nn.exp %b : tensor<2xf32>
+  return %loss, %0, %1 : tensor<f32>, tensor<4x2xf32>, tensor<2xf32>
+}

@@ -1,0 +1,50 @@
+// RUN: shoal-opt %s --nn-select-results=mode=train | FileCheck %s --check-prefix=TRAIN
+// RUN: shoal-opt %s --nn-select-results=mode=infer | FileCheck %s --check-prefix=INFER
+// RUN: not shoal-opt %s --nn-select-results=mode=test -o /dev/null 2>&1 | FileCheck %s --check-prefix=MODE
+
+// MODE: error: mode must be train or infer, got: test
+
+// Training keeps loss, metric and update, and drops what only the output needs; a parameter
+// stays although nothing uses it, so that its missing gradient is an error.
+// TRAIN-LABEL: func.func @model
+// TRAIN-SAME: (%{{[^:]*}}: tensor<8x4xf32> {nn.input = "x"}, %{{[^:]*}}: tensor<8xi64> {nn.input = "y"},
+// TRAIN-SAME: nn.param = #nn.param<"w"
+// TRAIN-SAME: -> (tensor<f32> {nn.loss}, tensor<f32> {nn.metric = "mean"}, tensor<4xf32> {nn.updates = "r"})
+// TRAIN-NOT: nn.tanh
+// TRAIN: nn.cross_entropy
+// TRAIN: return %{{.*}}, %{{.*}}, %{{.*}} : tensor<f32>, tensor<f32>, tensor<4xf32>
+
+// Inference keeps the output alone, and asks for no labels.
+// INFER-LABEL: func.func @model
+// INFER-SAME: (%[[X:[^:]*]]: tensor<8x4xf32> {nn.input = "x"}, %[[W:[^:]*]]: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>})
+// INFER-SAME: -> (tensor<8x4xf32> {nn.output = "z"})
+// INFER-NEXT: %[[M:.*]] = nn.mul %[[X]], %[[W]]
+// INFER-NEXT: %[[T:.*]] = nn.tanh %[[M]]
+// INFER-NEXT: return %[[T]] : tensor<8x4xf32>
+func.func @model(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<8xi64> {nn.input = "y"},
+    %w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}, %r: tensor<4xf32> {nn.state = #nn.state<"r", of = "w", init = 0.0>})
+    -> (tensor<8x4xf32> {nn.output = "z"}, tensor<f32> {nn.loss}, tensor<f32> {nn.metric = "mean"}, tensor<4xf32> {nn.updates = "r"}) {
+  %0 = nn.mul %x, %w : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<8x4xf32>
+  %1 = nn.tanh %0 : tensor<8x4xf32>
+  %2 = nn.cross_entropy mean %x, %y : (tensor<8x4xf32>, tensor<8xi64>) -> tensor<f32>
+  %3 = nn.reduce mean %x dims = [0, 1] : tensor<8x4xf32> -> tensor<f32>
+  return %1, %2, %3, %r : tensor<8x4xf32>, tensor<f32>, tensor<f32>, tensor<4xf32>
+}
+
+// A result that is loss and output keeps the role that is asked for.
+// TRAIN-LABEL: func.func @both
+// TRAIN-SAME: -> (tensor<f32> {nn.loss})
+// INFER-LABEL: func.func @both
+// INFER-SAME: -> (tensor<f32> {nn.output = "loss"})
+func.func @both(%x: tensor<8xf32> {nn.input = "x"}) -> (tensor<f32> {nn.loss, nn.output = "loss"}) {
+  %0 = nn.reduce sum %x dims = [0] : tensor<8xf32> -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// Functions that are no models are left alone.
+// TRAIN-LABEL: func.func @helper
+// TRAIN: nn.neg
+func.func @helper(%x: tensor<8xf32>) {
+  %0 = nn.neg %x : tensor<8xf32>
+  return
+}

@@ -1,0 +1,146 @@
+// RUN: shoal-opt %s --verify-roundtrip | FileCheck %s
+
+// Arguments and results of a model say what they are; floats keep every digit.
+// CHECK-LABEL: func.func @roles
+// CHECK-SAME: nn.input = "x"
+// CHECK-SAME: nn.input = #nn.input<"table", unbatched>
+// CHECK-SAME: nn.param = #nn.param<"a", init = kaiming_uniform>
+// CHECK-SAME: nn.param = #nn.param<"b", init = constant(0.1)>
+// CHECK-SAME: nn.param = #nn.param<"c", init = uniform(-1.0e-05, 3.0)>
+// CHECK-SAME: nn.param = #nn.param<"d", init = normal(0.0, 0.02)>
+// CHECK-SAME: nn.state = #nn.state<"a.m", of = "a", init = 0.0>
+// CHECK-SAME: nn.step
+// CHECK-SAME: nn.valid_rows
+// CHECK-SAME: nn.loss
+// CHECK-SAME: nn.output = "out"
+// CHECK-SAME: nn.metric = "accuracy"
+// CHECK-SAME: nn.grad = "a"
+// CHECK-SAME: nn.updates = "a.m"
+// CHECK-SAME: nn.updates = "step"
+func.func @roles(%x: tensor<8x4xf32> {nn.input = "x"}, %t: tensor<3xi64> {nn.input = #nn.input<"table", unbatched>},
+    %a: tensor<4xf32> {nn.param = #nn.param<"a", init = kaiming_uniform>},
+    %b: tensor<4xf32> {nn.param = #nn.param<"b", init = constant(0.1)>},
+    %c: tensor<4xf32> {nn.param = #nn.param<"c", init = uniform(-0.00001, 3.0)>},
+    %d: tensor<4xf32> {nn.param = #nn.param<"d", init = normal(0.0, 0.02)>},
+    %m: tensor<4xf32> {nn.state = #nn.state<"a.m", of = "a", init = 0.0>},
+    %step: tensor<i64> {nn.step}, %valid: tensor<i64> {nn.valid_rows}, %s: tensor<f32>)
+    -> (tensor<f32> {nn.loss}, tensor<8x4xf32> {nn.output = "out"}, tensor<f32> {nn.metric = "accuracy"},
+        tensor<4xf32> {nn.grad = "a"}, tensor<4xf32> {nn.updates = "a.m"}, tensor<i64> {nn.updates = "step"}) {
+  return %s, %x, %s, %a, %m, %step : tensor<f32>, tensor<8x4xf32>, tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<i64>
+}
+
+// Elementwise ops broadcast as numpy does.
+// CHECK-LABEL: func.func @elementwise
+func.func @elementwise(%a: tensor<2x1x4xf32>, %b: tensor<3x1xf32>, %i: tensor<4xi64>) {
+  // CHECK: nn.add %{{.*}}, %{{.*}} {nn.layer = "h.0"} : (tensor<2x1x4xf32>, tensor<3x1xf32>) -> tensor<2x3x4xf32>
+  %0 = nn.add %a, %b {nn.layer = "h.0"} : (tensor<2x1x4xf32>, tensor<3x1xf32>) -> tensor<2x3x4xf32>
+  // CHECK: nn.sub
+  %1 = nn.sub %i, %i : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+  // CHECK: nn.mul
+  %2 = nn.mul %a, %0 : (tensor<2x1x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  // CHECK: nn.div
+  %3 = nn.div %0, %b : (tensor<2x3x4xf32>, tensor<3x1xf32>) -> tensor<2x3x4xf32>
+  // CHECK: nn.maximum
+  %4 = nn.maximum %a, %b : (tensor<2x1x4xf32>, tensor<3x1xf32>) -> tensor<2x3x4xf32>
+  // CHECK: nn.minimum
+  %5 = nn.minimum %i, %i : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+  // CHECK: nn.neg
+  %6 = nn.neg %a : tensor<2x1x4xf32>
+  // CHECK: nn.exp
+  %7 = nn.exp %a : tensor<2x1x4xf32>
+  // CHECK: nn.log
+  %8 = nn.log %a : tensor<2x1x4xf32>
+  // CHECK: nn.sqrt
+  %9 = nn.sqrt %a : tensor<2x1x4xf32>
+  // CHECK: nn.rsqrt
+  %10 = nn.rsqrt %a : tensor<2x1x4xf32>
+  // CHECK: nn.tanh
+  %11 = nn.tanh %a : tensor<2x1x4xf32>
+  // CHECK: nn.relu
+  %12 = nn.relu %a : tensor<2x1x4xf32>
+  // CHECK: nn.compare ge %{{.*}} -> tensor<2x3x4xi1>
+  %13 = nn.compare ge %a, %b : (tensor<2x1x4xf32>, tensor<3x1xf32>) -> tensor<2x3x4xi1>
+  // CHECK: nn.select
+  %14 = nn.select %13, %a, %b : (tensor<2x3x4xi1>, tensor<2x1x4xf32>, tensor<3x1xf32>) -> tensor<2x3x4xf32>
+  // CHECK: nn.cast %{{.*}} : tensor<4xi64> -> tensor<4xbf16>
+  %15 = nn.cast %i : tensor<4xi64> -> tensor<4xbf16>
+  return
+}
+
+// A mask's fill may be an infinity, its offset is optional.
+// CHECK-LABEL: func.func @mask
+func.func @mask(%x: tensor<8x4xf32>, %i: tensor<8xi64>, %limit: tensor<i64>, %offset: tensor<i64>) {
+  // CHECK: nn.mask %{{.*}} dim = 0 limit = %{{.*}} fill = 0xFFF0000000000000 : tensor<8x4xf32>
+  %0 = nn.mask %x dim = 0 limit = %limit fill = 0xFFF0000000000000 : tensor<8x4xf32>
+  // CHECK: nn.mask %{{.*}} dim = 0 limit = %{{.*}} offset = %{{.*}} fill = -1.000000e+02 : tensor<8xi64>
+  %1 = nn.mask %i dim = 0 limit = %limit offset = %offset fill = -100.0 : tensor<8xi64>
+  return
+}
+
+// Ops that change the shape.
+// CHECK-LABEL: func.func @shape
+func.func @shape(%x: tensor<6x4xf32>, %start: tensor<i64>) {
+  // CHECK: nn.reshape
+  %0 = nn.reshape %x : tensor<6x4xf32> -> tensor<2x12xf32>
+  // CHECK: nn.transpose %{{.*}} [1, 0] : tensor<6x4xf32> -> tensor<4x6xf32>
+  %1 = nn.transpose %x [1, 0] : tensor<6x4xf32> -> tensor<4x6xf32>
+  // CHECK: nn.broadcast
+  %2 = nn.broadcast %x : tensor<6x4xf32> -> tensor<3x6x4xf32>
+  // CHECK: nn.slice %{{.*}} dim = 0 start = 2
+  %3 = nn.slice %x dim = 0 start = 2 : tensor<6x4xf32> -> tensor<3x4xf32>
+  // CHECK: nn.pad %{{.*}} dim = 1 low = 1
+  %4 = nn.pad %x dim = 1 low = 1 : tensor<6x4xf32> -> tensor<6x8xf32>
+  // CHECK: nn.dynamic_slice %{{.*}} dim = 0 start = %{{.*}} : tensor<6x4xf32> -> tensor<2x4xf32>
+  %5 = nn.dynamic_slice %x dim = 0 start = %start : tensor<6x4xf32> -> tensor<2x4xf32>
+  // CHECK: nn.constant dense<[1, 2]> : tensor<2xi32>
+  %6 = nn.constant dense<[1, 2]> : tensor<2xi32>
+  return
+}
+
+// Matrix products with transposes, batches, a shared right side, and a sum over batches.
+// CHECK-LABEL: func.func @matmul
+func.func @matmul(%a: tensor<5x2x3xf32>, %b: tensor<5x3x4xf32>, %w: tensor<4x3xf32>, %g: tensor<5x2x4xf32>) {
+  // CHECK: nn.matmul
+  %0 = nn.matmul %a, %b : (tensor<5x2x3xf32>, tensor<5x3x4xf32>) -> tensor<5x2x4xf32>
+  // CHECK: nn.matmul %{{.*}} {transpose_b}
+  %1 = nn.matmul %a, %w {transpose_b} : (tensor<5x2x3xf32>, tensor<4x3xf32>) -> tensor<5x2x4xf32>
+  // CHECK: nn.matmul %{{.*}} {sum_batch, transpose_a}
+  %2 = nn.matmul %g, %a {transpose_a, sum_batch} : (tensor<5x2x4xf32>, tensor<5x2x3xf32>) -> tensor<4x3xf32>
+  return
+}
+
+// Reductions, softmax, losses.
+// CHECK-LABEL: func.func @reductions
+func.func @reductions(%x: tensor<8x4xf32>, %y: tensor<8xi64>, %s: tensor<f32>) {
+  // CHECK: nn.reduce max %{{.*}} dims = [1] {keep_dims} : tensor<8x4xf32> -> tensor<8x1xf32>
+  %0 = nn.reduce max %x dims = [1] {keep_dims} : tensor<8x4xf32> -> tensor<8x1xf32>
+  // CHECK: nn.reduce mean %{{.*}} dims = [0, 1]
+  %1 = nn.reduce mean %x dims = [0, 1] : tensor<8x4xf32> -> tensor<f32>
+  // CHECK: nn.softmax %{{.*}} dim = 1
+  %2 = nn.softmax %x dim = 1 : tensor<8x4xf32>
+  // CHECK: nn.log_softmax
+  %3 = nn.log_softmax %x dim = 1 : tensor<8x4xf32>
+  // CHECK: nn.mse_loss sum
+  %4 = nn.mse_loss sum %x, %2 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<f32>
+  // CHECK: nn.cross_entropy mean %{{.*}}, %{{.*}} : (tensor<8x4xf32>, tensor<8xi64>)
+  %5 = nn.cross_entropy mean %x, %y : (tensor<8x4xf32>, tensor<8xi64>) -> tensor<f32>
+  // CHECK: nn.cross_entropy sum %{{.*}}, %{{.*}} ignore_index = 0
+  %6 = nn.cross_entropy sum %x, %y ignore_index = 0 : (tensor<8x4xf32>, tensor<8xi64>) -> tensor<f32>
+  // CHECK: nn.cross_entropy mean %{{.*}} : (tensor<8x4xf32>, tensor<8x4xf32>)
+  %7 = nn.cross_entropy mean %x, %2 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<f32>
+  // CHECK: nn.cross_entropy_grad
+  %8 = nn.cross_entropy_grad %x, %y, %s : (tensor<8x4xf32>, tensor<8xi64>, tensor<f32>) -> tensor<8x4xf32>
+  return
+}
+
+// Updates.
+// CHECK-LABEL: func.func @updates
+func.func @updates(%p: tensor<4xf32>, %g: tensor<4xf32>, %m: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>, %step: tensor<i64>) {
+  // CHECK: nn.sgd_update
+  %0 = nn.sgd_update %p, %g lr = %lr {weight_decay = 0.1 : f64} : tensor<4xf32>, tensor<f32>
+  // CHECK: nn.momentum_update
+  %1:2 = nn.momentum_update %p, %g, %m lr = %lr {momentum = 0.9 : f64, weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+  // CHECK: nn.adam_update {{.*}} decoupled
+  %2:3 = nn.adam_update %p, %g, %m, %v lr = %lr step = %step {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.1 : f64, decoupled} : tensor<4xf32>, tensor<f32>
+  return
+}
