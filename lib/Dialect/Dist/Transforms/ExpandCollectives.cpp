@@ -92,9 +92,8 @@ Value expand(ReduceScatterOp op, int64_t devices) {
   Value whole = s.moveDim(s.padTo(op.getInput(), dim, devices * part), dim, 0);
   SmallVector<int64_t> shape(typeOf(whole).getShape());
   shape[0] = part;
-  Value chunk =
-      s.b.create<ReduceScatterOp>(s.loc, typeOf(whole).clone(shape), op.getAxesAttr(),
-                                  op.getKind(), /*dim=*/0, whole, op.getReasonAttr());
+  Value chunk = s.b.create<ReduceScatterOp>(s.loc, typeOf(whole).clone(shape), op.getAxesAttr(),
+                                            op.getKind(), /*dim=*/0, whole, op.getReasonAttr());
   return s.moveDim(chunk, 0, dim);
 }
 
@@ -117,9 +116,9 @@ Value expand(AllToAllOp op, int64_t devices) {
   SmallVector<int64_t> chunks(typeOf(value).getShape());
   int64_t elements = typeOf(value).getNumElements() / devices;
   value = s.reshape(value, {devices, elements});
-  value = s.b.create<AllToAllOp>(s.loc, typeOf(value).clone({1, devices * elements}),
-                                 op.getAxesAttr(), /*split=*/0, /*concat=*/1, value,
-                                 op.getReasonAttr());
+  value =
+      s.b.create<AllToAllOp>(s.loc, typeOf(value).clone({1, devices * elements}), op.getAxesAttr(),
+                             /*split=*/0, /*concat=*/1, value, op.getReasonAttr());
   // [devices, .., local, ..] -> [.., devices * local, ..]: chunk k came from device k.
   value = s.moveDim(s.reshape(value, chunks), 0, concat);
   SmallVector<int64_t> merged(chunks.begin() + 1, chunks.end());

@@ -104,8 +104,7 @@ private:
 
   void propose(unsigned factor, ArrayRef<unsigned> axes) {
     FactorKind kind = rule.factors[factor].kind;
-    if (isDecided[factor] || kind == FactorKind::NeedReplication ||
-        kind == FactorKind::Permutation)
+    if (isDecided[factor] || kind == FactorKind::NeedReplication || kind == FactorKind::Permutation)
       return;
     Axes &have = axesOf[factor];
     if (axes.size() <= have.size() || axes.take_front(have.size()) != ArrayRef(have))
@@ -212,8 +211,7 @@ OpSharding shardOp(const ShardingRule &rule, ArrayRef<int64_t> axisSizes,
         kind = layout->kind;
       }
     if (holders.empty() || !kindsAgree || resolver.uses(axis) ||
-        !isLinearIn(rule, holders, *kind) ||
-        (!partial.unreduced.empty() && partial.kind != *kind))
+        !isLinearIn(rule, holders, *kind) || (!partial.unreduced.empty() && partial.kind != *kind))
       continue;
     for (unsigned i : holders) {
       sharding.operands[i].unreduced.push_back(axis);

@@ -21,8 +21,8 @@ struct OpSharding {
 enum class Lead { Results, Operands };
 
 /// Derives the sharding of an op from the layouts of its operands and the wanted layouts of its
-/// results (null where no one has a wish). `keepPartial`: a partial operand stays so where the op is
-/// linear in it, and the result is partial; else it is reduced first.
+/// results (null where no one has a wish). `keepPartial`: a partial operand stays so where the op
+/// is linear in it, and the result is partial; else it is reduced first.
 ///
 /// The result's `operands[i].unreduced` never holds an axis that the op is not linear in, nor one
 /// that shards a factor: those are reduced before the op.

@@ -19,9 +19,7 @@ void LocalValues::define(Value global, const Layout &layout, Value local, const 
 const Layout &LocalValues::layoutOf(Value global) const {
   return entries.find(global)->second.variants.front().first;
 }
-const Layout &LocalValues::restOf(Value global) const {
-  return entries.find(global)->second.rest;
-}
+const Layout &LocalValues::restOf(Value global) const { return entries.find(global)->second.rest; }
 
 std::optional<std::pair<ReshardPlan, Value>> LocalValues::plan(const Entry &entry,
                                                                const Layout &to) const {
@@ -99,8 +97,8 @@ Value LocalValues::emit(OpBuilder &builder, Location loc, Value input, const Res
         builder.create<AllReduceOp>(loc, type, axes, toAttrEnum(step.layout.kind), input, reason);
     break;
   case Kind::Permute:
-    result = builder.create<CollectivePermuteOp>(loc, type, axes, step.sources, step.targets,
-                                                 input, reason);
+    result = builder.create<CollectivePermuteOp>(loc, type, axes, step.sources, step.targets, input,
+                                                 reason);
     break;
   }
   annotate(result.getDefiningOp(), &rest);

@@ -27,8 +27,7 @@ public:
   /// The value in a layout, by collectives built at `builder` where no one needed it so before.
   /// Diagnoses at `user` a layout that cannot be had.
   llvm::FailureOr<mlir::Value> get(mlir::OpBuilder &builder, mlir::Operation *user,
-                                   mlir::Value global, const Layout &to,
-                                   const llvm::Twine &reason);
+                                   mlir::Value global, const Layout &to, const llvm::Twine &reason);
 
   /// Emits one step; the result is annotated with `rest`.
   mlir::Value emit(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value input,

@@ -78,9 +78,9 @@ bool scatterReduced(Operation *op) {
   if (rest.size() + slice.getAxes().getAxes().size() != reduce.getAxes().getAxes().size())
     return false;
   OpBuilder b(slice);
-  Operation *last = b.create<ReduceScatterOp>(slice.getLoc(), slice.getType(), slice.getAxes(),
-                                              reduce.getKind(), slice.getDim(), reduce.getInput(),
-                                              reduce.getReasonAttr());
+  Operation *last =
+      b.create<ReduceScatterOp>(slice.getLoc(), slice.getType(), slice.getAxes(), reduce.getKind(),
+                                slice.getDim(), reduce.getInput(), reduce.getReasonAttr());
   if (!rest.empty()) {
     copyAttr(slice, last, DistDialect::kShardingsAttr);
     last = b.create<AllReduceOp>(slice.getLoc(), slice.getType(),
@@ -106,8 +106,8 @@ bool reduceSum(Operation *op) {
   OpBuilder builder(op);
   Value sum = builder.create<nn::AddOp>(op->getLoc(), a.getInput(), b.getInput());
   copyAttr(op, sum.getDefiningOp(), DistDialect::kShardingsAttr);
-  auto reduced = builder.create<AllReduceOp>(op->getLoc(), sum.getType(), a.getAxes(),
-                                             a.getKind(), sum, a.getReasonAttr());
+  auto reduced = builder.create<AllReduceOp>(op->getLoc(), sum.getType(), a.getAxes(), a.getKind(),
+                                             sum, a.getReasonAttr());
   copyTags(op, reduced);
   op->replaceAllUsesWith(reduced);
   op->erase();
@@ -143,9 +143,8 @@ bool reduceOutside(Operation *op) {
       SmallVector<StringAttr> axes(sharding.getUnreducedAxes());
       llvm::append_range(axes, reduce.getAxes().getAxes());
       SmallVector<Attribute> changedTags(tags.begin(), tags.end());
-      changedTags[i] =
-          GlobalAttr::get(op->getContext(), tag.getId(), tag.getType(),
-                          sharding.withUnreduced(ReduceKindAttrEnum::sum, axes));
+      changedTags[i] = GlobalAttr::get(op->getContext(), tag.getId(), tag.getType(),
+                                       sharding.withUnreduced(ReduceKindAttrEnum::sum, axes));
       op->setAttr(DistDialect::kGlobalsAttr, b.getArrayAttr(changedTags));
       if (op->getNumResults() == 1)
         outside->setAttr(DistDialect::kGlobalsAttr, tags);

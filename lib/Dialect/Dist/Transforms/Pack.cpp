@@ -37,7 +37,8 @@ struct Cut {
   int64_t total, count, step;
 
   Cut(int64_t total, int64_t elementBytes, double bucketBytes, int64_t devices) : total(total) {
-    count = static_cast<int64_t>(std::ceil(static_cast<double>(total * elementBytes) / bucketBytes));
+    count =
+        static_cast<int64_t>(std::ceil(static_cast<double>(total * elementBytes) / bucketBytes));
     count = std::max<int64_t>(1, std::min(count, total));
     step = shardSize(total, count);
     int64_t unit = devices * std::max<int64_t>(1, 64 / elementBytes);
@@ -176,8 +177,7 @@ void Packer::pack(Group &group, int64_t index) {
     SmallVector<Value> inputs;
     SmallVector<int64_t> begins, ends;
     for (auto [i, gradient] : llvm::enumerate(group.gradients)) {
-      int64_t begin = std::max(first, starts[i]),
-              end = std::min(last, starts[i] + gradient.size());
+      int64_t begin = std::max(first, starts[i]), end = std::min(last, starts[i] + gradient.size());
       if (begin >= end)
         continue;
       members.push_back(i);
@@ -191,8 +191,8 @@ void Packer::pack(Group &group, int64_t index) {
     auto type = RankedTensorType::get({last - first}, group.elementType);
     auto packed = b.create<PackOp>(loc, type, inputs, begins, ends, index, first);
     setSharding(packed, partial);
-    auto reduced = b.create<ReshardOp>(
-        loc, packed, whole, b.getStringAttr(reason(group, members, bucket, cut.count)));
+    auto reduced = b.create<ReshardOp>(loc, packed, whole,
+                                       b.getStringAttr(reason(group, members, bucket, cut.count)));
     setSharding(reduced, whole);
     int64_t at = 0;
     for (auto [k, member] : llvm::enumerate(members)) {
@@ -215,8 +215,7 @@ void Packer::pack(Group &group, int64_t index) {
     OpBuilder b(context);
     b.setInsertionPointAfter(buckets.back().getDefiningOp());
     auto type = cast<RankedTensorType>(gradient.value.getType());
-    auto unpacked =
-        b.create<UnpackOp>(gradient.value.getLoc(), type, buckets, begins, ends);
+    auto unpacked = b.create<UnpackOp>(gradient.value.getLoc(), type, buckets, begins, ends);
     ShardingAttr sharding = ShardingAttr::getReplicated(symbol, type.getRank());
     setSharding(unpacked, sharding);
     // It is the gradient's value, whole.
@@ -226,9 +225,8 @@ void Packer::pack(Group &group, int64_t index) {
       unpacked->setAttr(DistDialect::kGlobalsAttr, globals);
     else if (auto id = def->getAttrOfType<IntegerAttr>(DistDialect::kIdAttr);
              id && def->getNumResults() == 1)
-      unpacked->setAttr(
-          DistDialect::kGlobalsAttr,
-          b.getArrayAttr(GlobalAttr::get(context, id.getInt(), type, sharding)));
+      unpacked->setAttr(DistDialect::kGlobalsAttr,
+                        b.getArrayAttr(GlobalAttr::get(context, id.getInt(), type, sharding)));
     replaceUses(gradient.value, unpacked);
   }
 }

@@ -55,9 +55,8 @@ FailureOr<PlanMesh::Parts> PlanMesh::split(Operation *op, ShardingAttr sharding,
       (inThisRun ? mine : remaining).push_back(name);
       if (inThisRun && !remaining.empty()) {
         op->emitError("dimension ")
-            << d << " is sharded by " << printAxes(dim.getAxes())
-            << ": its minor axis " << name << " cannot be partitioned before its major axis "
-            << remaining.front();
+            << d << " is sharded by " << printAxes(dim.getAxes()) << ": its minor axis " << name
+            << " cannot be partitioned before its major axis " << remaining.front();
         return failure();
       }
       if (axisSizes[axis] > 1)
@@ -124,8 +123,8 @@ std::string PlanMesh::print(const Layout &layout) const {
     text += (i ? ", " : "") + names(axes);
   text += "]";
   if (!layout.unreduced.empty())
-    text += " " + stringifyReduceKindAttrEnum(toAttrEnum(layout.kind)).str() +
-            names(layout.unreduced);
+    text +=
+        " " + stringifyReduceKindAttrEnum(toAttrEnum(layout.kind)).str() + names(layout.unreduced);
   return text;
 }
 

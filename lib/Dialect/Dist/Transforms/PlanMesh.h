@@ -20,7 +20,9 @@ public:
   mlir::StringAttr name(unsigned axis) const { return attr.getAxes()[axis].getName(); }
   bool isPartitioned(unsigned axis) const { return inRun[axis]; }
   /// Whether some axes are left to a later run, so that values must stay annotated.
-  bool hasRemaining() const { return !llvm::all_of(inRun, [](bool in) { return in; }); }
+  bool hasRemaining() const {
+    return !llvm::all_of(inRun, [](bool in) { return in; });
+  }
   mlir::MLIRContext *getContext() const { return attr.getContext(); }
 
   /// What a sharding says of this run's axes, and of the others. A dimension may mix both only

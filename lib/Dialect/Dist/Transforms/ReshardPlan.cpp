@@ -42,8 +42,7 @@ SmallVector<int64_t> localShape(ArrayRef<int64_t> shape, ArrayRef<int64_t> axisS
 }
 
 bool shardsNest(int64_t size, int64_t outer, int64_t inner) {
-  return outer == 1 || inner == 1 ||
-         ceilDiv(size, outer) == inner * ceilDiv(size, outer * inner);
+  return outer == 1 || inner == 1 || ceilDiv(size, outer) == inner * ceilDiv(size, outer * inner);
 }
 
 namespace {
@@ -212,9 +211,8 @@ struct Search {
         addPermute(at, next);
       });
     if (at.unreduced == to.unreduced && at != to &&
-        all_of(zip_equal(at.dims, to.dims), [&](auto pair) {
-          return devices(std::get<0>(pair)) == devices(std::get<1>(pair));
-        }))
+        all_of(zip_equal(at.dims, to.dims),
+               [&](auto pair) { return devices(std::get<0>(pair)) == devices(std::get<1>(pair)); }))
       addPermute(at, to);
   }
 
@@ -259,8 +257,7 @@ struct Search {
       step.targets.push_back(target);
     }
     step.layout = next;
-    step.sentBytes =
-        sent(rt::Opcode::Permute, 2, product(localShape(shape, axisSizes, at)));
+    step.sentBytes = sent(rt::Opcode::Permute, 2, product(localShape(shape, axisSizes, at)));
     add(std::move(step));
   }
 

@@ -20,8 +20,8 @@ void unrollAccumulate(AccumulateOp op) {
       auto type = cast<RankedTensorType>(argument.getType());
       Value part = input;
       if (count > 1)
-        part = b.create<nn::SliceOp>(op.getLoc(), type, input, /*dim=*/0,
-                                     micro * type.getDimSize(0));
+        part =
+            b.create<nn::SliceOp>(op.getLoc(), type, input, /*dim=*/0, micro * type.getDimSize(0));
       mapping.map(argument, part);
     }
     for (Operation &inner : body.without_terminator())

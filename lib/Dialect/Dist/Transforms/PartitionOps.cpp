@@ -1,0 +1,308 @@
+// One op on shards: by its sharding rule, decomposed, or as it is when all it touches is whole.
+#include "Partitioner.h"
+
+#include "shoal/Dialect/NN/IR/NN.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+#include <limits>
+#include <vector>
+
+using namespace mlir;
+
+namespace shoal::dist {
+
+/// What an op's `localize` asks.
+class ShardContext : public LocalizeContext {
+public:
+  ShardContext(Partitioner &partitioner, Operation *op, const OpSharding &sharding)
+      : partitioner(partitioner), op(op), sharding(sharding) {}
+
+  RankedTensorType localResultType(unsigned result) const override {
+    return partitioner.mesh.localType(cast<RankedTensorType>(op->getResult(result).getType()),
+                                      sharding.results[result]);
+  }
+  int64_t globalOperandSize(unsigned operand, unsigned dim) const override {
+    return cast<RankedTensorType>(op->getOperand(operand).getType()).getDimSize(dim);
+  }
+  Value operandOffset(OpBuilder &builder, unsigned operand, unsigned dim) const override {
+    return offset(builder, op->getOperand(operand), sharding.operands[operand], dim);
+  }
+  Value resultOffset(OpBuilder &builder, unsigned result, unsigned dim) const override {
+    return offset(builder, op->getResult(result), sharding.results[result], dim);
+  }
+
+private:
+  Value offset(OpBuilder &builder, Value global, const Layout &layout, unsigned dim) const {
+    if (layout.dims[dim].empty())
+      return {};
+    auto type = partitioner.mesh.localType(cast<RankedTensorType>(global.getType()), layout);
+    return partitioner.axisIndex(builder, op->getLoc(), layout.dims[dim], type.getDimSize(dim));
+  }
+
+  Partitioner &partitioner;
+  Operation *op;
+  const OpSharding &sharding;
+};
+
+static int64_t globalBytes(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? type.getNumElements() * elementBytes(type.getElementType()) : 0;
+}
+
+Value Partitioner::maskPadding(Operation *op, Value local, Value global, const Layout &layout,
+                               unsigned dim, double fill) {
+  OpBuilder &b = builder();
+  Location loc = op->getLoc();
+  auto type = cast<RankedTensorType>(local.getType());
+  int64_t size = cast<RankedTensorType>(global.getType()).getDimSize(dim);
+  auto scalar = RankedTensorType::get({}, b.getI64Type());
+  auto limit = b.create<nn::ConstantOp>(loc, scalar, DenseIntElementsAttr::get(scalar, size));
+  values.annotate(limit, {nullptr});
+  Value offset = axisIndex(b, loc, layout.dims[dim], type.getDimSize(dim));
+  auto mask = b.create<nn::MaskOp>(loc, type, local, limit, offset, b.getI64IntegerAttr(dim),
+                                   b.getF64FloatAttr(fill));
+  values.annotate(mask, {&values.restOf(global)});
+  return mask;
+}
+
+/// The identity of a reduction in an element type.
+static double identityOf(ReduceKind kind, Type elementType) {
+  if (kind == ReduceKind::Sum)
+    return 0.0;
+  double sign = kind == ReduceKind::Max ? -1.0 : 1.0;
+  if (auto type = dyn_cast<IntegerType>(elementType))
+    return type.getWidth() == 32 ? (sign < 0 ? -2147483648.0 : 2147483647.0)
+                                 : sign * 9007199254740992.0;
+  return sign * std::numeric_limits<double>::infinity();
+}
+
+//===-- ops with a sharding rule ------------------------------------------------===//
+
+LogicalResult Partitioner::checkRule(Operation *op, const ShardingRule &rule) {
+  auto fits = [](ArrayRef<TensorFactors> tensors, TypeRange types) {
+    if (tensors.size() != types.size())
+      return false;
+    for (auto [tensor, type] : llvm::zip(tensors, types)) {
+      auto ranked = dyn_cast<RankedTensorType>(type);
+      if (static_cast<int64_t>(tensor.size()) != (ranked ? ranked.getRank() : 0))
+        return false;
+    }
+    return true;
+  };
+  if (fits(rule.operands, op->getOperandTypes()) && fits(rule.results, op->getResultTypes()))
+    return success();
+  return op->emitOpError("sharding rule does not fit the op's operands and results");
+}
+
+FailureOr<OpSharding> Partitioner::choose(ShardingRuleOpInterface op, const ShardingRule &rule,
+                                          ArrayRef<const Layout *> wanted) {
+  SmallVector<const Layout *> operands;
+  SmallVector<int64_t> bytes;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(&values.layoutOf(operand));
+    bytes.push_back(globalBytes(operand));
+  }
+  // Bytes sent, then work done by one device; the annotation of the results leads where both are
+  // equal.
+  std::optional<std::pair<int64_t, int64_t>> bestRank;
+  OpSharding best;
+  for (Lead lead : {Lead::Results, Lead::Operands})
+    for (bool keepPartial : {true, false}) {
+      OpSharding candidate =
+          shardOp(rule, mesh.sizes(), operands, bytes, wanted, lead, keepPartial);
+      std::optional<int64_t> sent = 0;
+      auto add = [&](std::optional<int64_t> more) {
+        sent = sent && more ? std::optional(*sent + *more) : std::nullopt;
+      };
+      for (auto [operand, layout] : llvm::zip_equal(op->getOperands(), candidate.operands))
+        add(values.cost(operand, layout));
+      for (auto [result, made, want] : llvm::zip_equal(op->getResults(), candidate.results, wanted))
+        if (want && made != *want) {
+          auto type = cast<RankedTensorType>(result.getType());
+          auto plan = planReshard(type.getShape(), elementBytes(type.getElementType()),
+                                  mesh.sizes(), made, *want);
+          add(plan ? std::optional(plan->sentBytes) : std::nullopt);
+        }
+      if (!sent)
+        continue;
+      std::pair<int64_t, int64_t> rank{*sent, candidate.localWork(rule, mesh.sizes())};
+      if (!bestRank || rank < *bestRank) {
+        bestRank = rank;
+        best = std::move(candidate);
+      }
+    }
+  if (bestRank)
+    return best;
+  for (auto [i, want] : llvm::enumerate(wanted))
+    if (want && !want->unreduced.empty())
+      return op->emitOpError("cannot leave result ")
+             << i << " partial as annotated: " << mesh.print(*want)
+             << "; it is linear in no partial operand, and no reduction is sharded by these axes";
+  return op->emitOpError("has no way to compute its results in their annotated layouts");
+}
+
+Layout Partitioner::inferRest(Operation *op, const ShardingRule &rule, unsigned result) {
+  SmallVector<const Layout *> operands, none(op->getNumResults(), nullptr);
+  SmallVector<int64_t> bytes;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(&values.restOf(operand));
+    bytes.push_back(globalBytes(operand));
+  }
+  return shardOp(rule, mesh.sizes(), operands, bytes, none, Lead::Operands, true).results[result];
+}
+
+LogicalResult Partitioner::partitionRuled(ShardingRuleOpInterface op) {
+  ShardingRule rule = op.getShardingRule();
+  if (failed(checkRule(op, rule)))
+    return failure();
+  std::vector<std::optional<PlanMesh::Parts>> annotations;
+  SmallVector<const Layout *> wanted;
+  SmallVector<Layout> rests;
+  for (auto [i, result] : llvm::enumerate(op->getResults())) {
+    auto parts = annotationOf(op, result);
+    if (failed(parts))
+      return failure();
+    annotations.push_back(std::move(*parts));
+    rests.push_back(annotations.back() ? annotations.back()->rest : inferRest(op, rule, i));
+  }
+  for (auto &parts : annotations)
+    wanted.push_back(parts ? &parts->layout : nullptr);
+
+  auto sharding = choose(op, rule, wanted);
+  if (failed(sharding))
+    return failure();
+  if (sharding->shards(rule, FactorKind::Decompose))
+    return decompose(op, *sharding);
+
+  SmallVector<Value> operands;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    const Layout &layout = sharding->operands[i];
+    auto local = getOperand(op, operand, layout, "operand " + Twine(i));
+    if (failed(local))
+      return failure();
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    for (auto [d, factors] : llvm::enumerate(rule.operands[i])) {
+      bool isReduced = factors.size() == 1 &&
+                       rule.factors[factors[0]].kind == FactorKind::Reduction &&
+                       !layout.dims[d].empty();
+      if (!isReduced || type.getDimSize(d) % groupSize(layout.dims[d], mesh.sizes()) == 0)
+        continue;
+      double fill = identityOf(rule.factors[factors[0]].reduce, type.getElementType());
+      if (i < rule.padding.size() && rule.padding[i])
+        fill = *rule.padding[i];
+      *local = maskPadding(op, *local, operand, layout, d, fill);
+    }
+    operands.push_back(*local);
+  }
+
+  OpBuilder &b = builder();
+  Block *block = b.getInsertionBlock();
+  Operation *last = block->empty() ? nullptr : &block->back();
+  SmallVector<Value> results;
+  ShardContext context(*this, op, *sharding);
+  if (failed(op.localize(b, operands, context, results)))
+    return op->emitOpError("cannot be built on shards");
+  if (results.size() != op->getNumResults())
+    return op->emitOpError("builds ")
+           << results.size() << " local results, expected " << op->getNumResults();
+  finish(op, last, results, sharding->results, rests);
+  for (auto [i, local] : llvm::enumerate(results))
+    if (failed(defineResult(op, i, local, sharding->results[i], rests[i], annotations[i])))
+      return failure();
+  return success();
+}
+
+LogicalResult Partitioner::decompose(ShardingRuleOpInterface op, const OpSharding &sharding) {
+  Operation *before = op->getPrevNode();
+  OpBuilder parts(op);
+  auto replacements = op.decompose(parts);
+  if (failed(replacements) || replacements->size() != op->getNumResults())
+    return op->emitOpError("is sharded along a dimension that it cannot be split over: ")
+           << mesh.print(sharding.operands.front());
+  Operation *first = before ? before->getNextNode() : &op->getBlock()->front();
+  for (Operation *part = first; part != op; part = part->getNextNode()) {
+    // What stands for the op itself carries its annotation and its identity.
+    for (auto [i, value] : llvm::enumerate(*replacements))
+      if (value.getDefiningOp() == part && part->getNumResults() == op->getNumResults()) {
+        for (StringRef name :
+             {DistDialect::kShardingsAttr, DistDialect::kIdAttr, DistDialect::kGlobalsAttr})
+          if (Attribute attr = op->getAttr(name))
+            part->setAttr(name, attr);
+      }
+    if (Attribute layer = op->getAttr(nn::NNDialect::kLayerAttr))
+      part->setAttr(nn::NNDialect::kLayerAttr, layer);
+    if (failed(partitionOp(part)))
+      return failure();
+  }
+  for (auto [result, value] : llvm::zip_equal(op->getResults(), *replacements))
+    result.replaceAllUsesWith(value);
+  return success();
+}
+
+//===-- other ops -----------------------------------------------------------------===//
+
+LogicalResult Partitioner::partitionUnruled(Operation *op) {
+  IRMapping mapping;
+  llvm::SetVector<Value> used(op->operand_begin(), op->operand_end());
+  for (Region &region : op->getRegions())
+    getUsedValuesDefinedAbove(region, used);
+  for (Value value : used) {
+    Layout whole = mesh.whole(values.layoutOf(value).dims.size());
+    if (values.layoutOf(value) != whole)
+      return op->emitOpError("has no sharding rule, but uses a value that lies as ")
+             << mesh.print(values.layoutOf(value))
+             << ": implement ShardingRuleOpInterface, or reshard the value to be whole";
+    auto local = get(op, value, whole, "");
+    if (failed(local))
+      return failure();
+    mapping.map(value, *local);
+  }
+  SmallVector<Layout> rests;
+  for (Value result : op->getResults()) {
+    auto parts = annotationOf(op, result);
+    if (failed(parts))
+      return failure();
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    Layout whole = mesh.whole(type ? type.getRank() : 0);
+    if (*parts && (*parts)->layout != whole)
+      return op->emitOpError("has no sharding rule, but its result is annotated ")
+             << mesh.print((*parts)->layout)
+             << ": implement ShardingRuleOpInterface, or leave the result whole";
+    rests.push_back(*parts ? (*parts)->rest : whole);
+  }
+  Operation *last =
+      builder().getInsertionBlock()->empty() ? nullptr : &builder().getInsertionBlock()->back();
+  Operation *local = builder().clone(*op, mapping);
+  SmallVector<Layout> layouts;
+  for (const Layout &rest : rests)
+    layouts.push_back(mesh.whole(rest.dims.size()));
+  finish(op, last, SmallVector<Value>(local->getResults()), layouts, rests);
+  for (auto [i, result] : llvm::enumerate(op->getResults()))
+    values.define(result, layouts[i], local->getResult(i), rests[i]);
+  return success();
+}
+
+LogicalResult Partitioner::partitionReshard(ReshardOp op) {
+  auto parts = mesh.split(op, op.getSharding(), op.getResult().getType());
+  if (failed(parts))
+    return failure();
+  std::string reason = op.getReason()
+                           ? op.getReason()->str()
+                           : nameOf(op) + ": " + mesh.print(values.layoutOf(op.getInput())) +
+                                 " -> " + mesh.print(parts->layout);
+  auto local = get(op, op.getInput(), parts->layout, reason);
+  if (failed(local))
+    return failure();
+  if (values.restOf(op.getInput()) != parts->rest) {
+    auto later = builder().create<ReshardOp>(op.getLoc(), *local, mesh.toSharding(parts->rest),
+                                             op.getReasonAttr());
+    values.annotate(later, {&parts->rest});
+    *local = later;
+  }
+  values.define(op.getResult(), parts->layout, *local, parts->rest);
+  return success();
+}
+
+} // namespace shoal::dist

@@ -1,0 +1,80 @@
+// The state of one function's partition: what its values are locally, and where local ops go.
+// Partition.cpp drives it, PartitionOps.cpp builds ops on shards, PartitionAccumulate.cpp
+// micro-batch regions.
+#ifndef SHOAL_LIB_DIALECT_DIST_TRANSFORMS_PARTITIONER_H
+#define SHOAL_LIB_DIALECT_DIST_TRANSFORMS_PARTITIONER_H
+
+#include "FactorSharding.h"
+#include "LocalValues.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace shoal::dist {
+
+class Partitioner {
+public:
+  Partitioner(const PlanMesh &mesh, mlir::func::FuncOp func)
+      : mesh(mesh), func(func), values(mesh) {}
+
+  llvm::LogicalResult run();
+
+private:
+  llvm::LogicalResult partitionBlock(mlir::Block &block);
+  llvm::LogicalResult partitionOp(mlir::Operation *op);
+  llvm::LogicalResult partitionRuled(ShardingRuleOpInterface op);
+  llvm::LogicalResult partitionUnruled(mlir::Operation *op);
+  llvm::LogicalResult partitionReshard(ReshardOp op);
+  llvm::LogicalResult partitionAccumulate(AccumulateOp op);
+  llvm::LogicalResult partitionReturn(mlir::func::ReturnOp op);
+  llvm::LogicalResult decompose(ShardingRuleOpInterface op, const OpSharding &sharding);
+
+  /// What the annotation of a value says; nothing when it has none.
+  llvm::FailureOr<std::optional<PlanMesh::Parts>> annotationOf(mlir::Operation *at,
+                                                               mlir::Value value);
+  /// The layout over the axes of later runs, by the op's rule, where nothing is annotated.
+  Layout inferRest(mlir::Operation *op, const ShardingRule &rule, unsigned result);
+  llvm::FailureOr<OpSharding> choose(ShardingRuleOpInterface op, const ShardingRule &rule,
+                                     llvm::ArrayRef<const Layout *> wanted);
+  llvm::LogicalResult checkRule(mlir::Operation *op, const ShardingRule &rule);
+
+  llvm::FailureOr<mlir::Value> getOperand(mlir::Operation *op, mlir::Value value,
+                                          const Layout &layout, const llvm::Twine &what);
+  /// The value in `layout`, built in the block where it is defined.
+  llvm::FailureOr<mlir::Value> get(mlir::Operation *user, mlir::Value value, const Layout &layout,
+                                   const llvm::Twine &reason);
+  mlir::Value maskPadding(mlir::Operation *op, mlir::Value local, mlir::Value global,
+                          const Layout &layout, unsigned dim, double fill);
+  /// Interchanges rows so that a device's part of every micro-batch lies together.
+  llvm::FailureOr<mlir::Value> exchangeMicrobatches(AccumulateOp op, unsigned input,
+                                                    const Layout &wanted);
+
+  mlir::Value axisIndex(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<unsigned> axes,
+                        int64_t scale);
+  /// Annotates and tags what was built for `op` since `last`.
+  void finish(mlir::Operation *op, mlir::Operation *last, llvm::ArrayRef<mlir::Value> results,
+              llvm::ArrayRef<Layout> layouts, llvm::ArrayRef<Layout> rests);
+  GlobalAttr tagOf(mlir::Operation *op, unsigned result, const Layout &layout);
+  /// Defines a result that was made in `made`, and brings it into the annotated layout.
+  llvm::LogicalResult defineResult(mlir::Operation *op, unsigned result, mlir::Value local,
+                                   const Layout &made, const Layout &rest,
+                                   const std::optional<PlanMesh::Parts> &wanted);
+  void setBoundary(bool isArgument, unsigned index, mlir::RankedTensorType type,
+                   const Layout &layout, const Layout &rest);
+
+  mlir::OpBuilder &builder() { return frames.back().second; }
+
+  const PlanMesh &mesh;
+  mlir::func::FuncOp func;
+  LocalValues values;
+  /// Blocks being rebuilt, outermost first, with where their local ops go.
+  llvm::SmallVector<std::pair<mlir::Block *, mlir::OpBuilder>, 2> frames;
+
+  friend class ShardContext;
+};
+
+/// `nn.matmul in h.3`: who asks for a collective.
+std::string nameOf(mlir::Operation *op);
+
+} // namespace shoal::dist
+
+#endif // SHOAL_LIB_DIALECT_DIST_TRANSFORMS_PARTITIONER_H

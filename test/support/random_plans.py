@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+"""Random programs under random plans: the local program on all ranks computes what one device does.
+
+usage: random_plans.py --opt SHOAL_OPT --work FOLDER [--seed S] [--programs N] [--passes PIPELINE]
+
+Each program is a handful of `nn` ops of odd sizes; a random part of its values carries a random
+sharding on a random mesh. Some programs are propagated first, the others have a sharding on every
+value, so that each op reshards. A failure prints the seed, which alone makes the program again.
+"""
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+
+MESHES = [
+    '<["x"=2]>',
+    '<["x"=3]>',
+    '<["x"=2, "y"=2]>',
+    '<["x"=2, "y"=3]>',
+    '<["x"=3, "y"=1, "z"=2]>',
+    '<["x"=1]>',
+    '<["x"=8]>',
+    '<["x"=2, "y"=2, "z"=2]>',
+    '<["x"=2, "y"=2], device_ids=[2, 0, 3, 1]>',
+]
+SIZES = [1, 2, 3, 4, 5, 6, 7, 8, 12]
+
+
+def tensor(shape, dtype="f64"):
+    return "tensor<" + "".join(f"{s}x" for s in shape) + dtype + ">"
+
+
+class Program:
+    """Text of a function, built op by op; `values` are (name, shape) of f64 tensors."""
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.mesh = rng.choice(MESHES)
+        self.axes = [part.split('"')[1] for part in self.mesh.split("=")[:-1] if '"' in part]
+        self.axes = [a for a in self.axes if a in "xyz"]
+        self.propagates = rng.random() < 0.5
+        self.density = rng.choice([0.3, 0.6, 1.0]) if self.propagates else 1.0
+        self.values, self.arguments, self.ops = [], [], []
+
+    def sharding(self, shape, density=None):
+        """A random sharding, or nothing."""
+        if self.rng.random() >= (self.density if density is None else density):
+            return None
+        axes = self.axes[:]
+        self.rng.shuffle(axes)
+        dims = [[] for _ in shape]
+        for axis in axes:
+            if dims and self.rng.random() < 0.7:
+                self.rng.choice(dims).append(axis)
+        text = ", ".join("{" + ", ".join(f'"{a}"' for a in d) + "}" for d in dims)
+        return f"#dist.sharding<@mesh, [{text}]>"
+
+    def argument(self, shape, dtype="f64", role=None):
+        name = f"%a{len(self.arguments)}"
+        attrs = [role or f'nn.input = #nn.input<"{name[1:]}", unbatched>']
+        sharding = self.sharding(shape)
+        if sharding:
+            attrs.append(f"dist.sharding = {sharding}")
+        self.arguments.append(f"{name}: {tensor(shape, dtype)} {{{', '.join(attrs)}}}")
+        if dtype == "f64":
+            self.values.append((name, shape))
+        return name
+
+    def op(self, text, types, shape, dtype="f64", attrs=()):
+        """Adds an op; `text` holds {attrs} where its attribute dictionary belongs."""
+        name = f"%v{len(self.ops)}"
+        attrs = list(attrs)
+        sharding = self.sharding(shape)
+        if sharding:
+            attrs.append(f"dist.shardings = [{sharding}]")
+        text = text.replace("{attrs}", "{" + ", ".join(attrs) + "}" if attrs else "")
+        self.ops.append(f"  {name} = {text} : {types}")
+        if dtype == "f64":
+            self.values.append((name, shape))
+        return name
+
+    def any(self, test=lambda shape: True):
+        found = [v for v in self.values if test(v[1])]
+        return self.rng.choice(found) if found else None
+
+    # -- ops, each returning whether it found operands ------------------------------------
+
+    def unary(self):
+        a, shape = self.any()
+        kind = self.rng.choice(["relu", "tanh", "neg", "relu"])
+        self.op(f"nn.{kind} {a} {{attrs}}", tensor(shape), shape)
+        return True
+
+    def binary(self):
+        a, shape = self.any()
+        kind = self.rng.choice(["add", "add", "sub", "mul", "maximum"])
+        # Any suffix of the shape broadcasts, also with dimensions of size 1.
+        fits = [v for v in self.values if len(v[1]) <= len(shape) and
+                all(s in (1, t) for s, t in zip(reversed(v[1]), reversed(shape)))]
+        b, other = self.rng.choice(fits)
+        if self.rng.random() < 0.3:
+            a, shape, b, other = b, other, a, shape
+        result = shape if len(shape) > len(other) else other
+        if len(shape) == len(other):
+            result = [max(s, t) for s, t in zip(shape, other)]
+        self.op(f"nn.{kind} {a}, {b} {{attrs}}", f"({tensor(shape)}, {tensor(other)}) -> {tensor(result)}", result)
+        return True
+
+    def matmul(self):
+        found = self.any(lambda s: len(s) == 2)
+        if not found:
+            return False
+        a, shape = found
+        ta, tb = self.rng.random() < 0.3, self.rng.random() < 0.3
+        m, k = (shape[1], shape[0]) if ta else shape
+        other = self.any(lambda s: len(s) == 2 and s[1 if tb else 0] == k)
+        if not other:
+            n = self.rng.choice(SIZES)
+            b = self.argument([n, k] if tb else [k, n])
+            bshape = [n, k] if tb else [k, n]
+        else:
+            b, bshape = other
+        n = bshape[0] if tb else bshape[1]
+        attrs = (["transpose_a"] if ta else []) + (["transpose_b"] if tb else [])
+        self.op(f"nn.matmul {a}, {b} {{attrs}}", f"({tensor(shape)}, {tensor(bshape)}) -> {tensor([m, n])}",
+                [m, n], attrs=attrs)
+        return True
+
+    def batch_matmul(self):
+        found = self.any(lambda s: len(s) == 3)
+        if not found:
+            return False
+        a, (batch, m, k) = found
+        n, shared, summed = self.rng.choice(SIZES), self.rng.random() < 0.5, self.rng.random() < 0.3
+        shape = [k, n] if shared and not summed else [batch, k, n]
+        b = self.argument(shape)
+        result = [m, n] if summed else [batch, m, n]
+        self.op(f"nn.matmul {a}, {b} {{attrs}}", f"({tensor([batch, m, k])}, {tensor(shape)}) -> {tensor(result)}",
+                result, attrs=["sum_batch"] if summed else [])
+        return True
+
+    def reduce(self):
+        found = self.any(lambda s: len(s) >= 1)
+        if not found:
+            return False
+        a, shape = found
+        dims = sorted(self.rng.sample(range(len(shape)), self.rng.randint(1, len(shape))))
+        keep = self.rng.random() < 0.3
+        result = [1 if d in dims else s for d, s in enumerate(shape) if keep or d not in dims]
+        self.op(f"nn.reduce {self.rng.choice(['sum', 'sum', 'max'])} {a} dims = {dims} {{attrs}}",
+                f"{tensor(shape)} -> {tensor(result)}", result, attrs=["keep_dims"] if keep else [])
+        return True
+
+    def reshape(self):
+        found = self.any(lambda s: len(s) >= 1)
+        if not found:
+            return False
+        a, shape = found
+        elements = 1
+        for s in shape:
+            elements *= s
+        result, left = [], elements
+        for _ in range(self.rng.randint(0, 2)):
+            divisors = [d for d in range(1, left + 1) if left % d == 0]
+            result.append(self.rng.choice(divisors))
+            left //= result[-1]
+        result.append(left)
+        self.op(f"nn.reshape {a} {{attrs}}", f"{tensor(shape)} -> {tensor(result)}", result)
+        return True
+
+    def transpose(self):
+        found = self.any(lambda s: len(s) >= 2)
+        if not found:
+            return False
+        a, shape = found
+        order = list(range(len(shape)))
+        self.rng.shuffle(order)
+        result = [shape[d] for d in order]
+        self.op(f"nn.transpose {a} {order} {{attrs}}", f"{tensor(shape)} -> {tensor(result)}", result)
+        return True
+
+    def softmax(self):
+        found = self.any(lambda s: len(s) >= 1)
+        if not found:
+            return False
+        a, shape = found
+        kind = self.rng.choice(["softmax", "log_softmax"])
+        self.op(f"nn.{kind} {a} dim = {self.rng.randrange(len(shape))} {{attrs}}", tensor(shape), shape)
+        return True
+
+    def resize(self):
+        found = self.any(lambda s: len(s) >= 1)
+        if not found:
+            return False
+        a, shape = found
+        d = self.rng.randrange(len(shape))
+        result = shape[:]
+        if self.rng.random() < 0.5:
+            start = self.rng.randrange(shape[d])
+            result[d] = self.rng.randint(1, shape[d] - start)
+            self.op(f"nn.slice {a} dim = {d} start = {start} {{attrs}}", f"{tensor(shape)} -> {tensor(result)}", result)
+        else:
+            low = self.rng.randint(0, 2)
+            result[d] += low + self.rng.randint(0, 2)
+            self.op(f"nn.pad {a} dim = {d} low = {low} {{attrs}}", f"{tensor(shape)} -> {tensor(result)}", result)
+        return True
+
+    def mask(self):
+        found = self.any(lambda s: len(s) >= 1)
+        if not found:
+            return False
+        a, shape = found
+        d = self.rng.randrange(len(shape))
+        limit = self.op(f"nn.constant {{attrs}} dense<{self.rng.randint(0, shape[d])}>", "tensor<i64>", [], "i64")
+        fill = self.rng.choice(["0.0", "1.5"])
+        self.op(f"nn.mask {a} dim = {d} limit = {limit} fill = {fill} {{attrs}}", tensor(shape), shape)
+        return True
+
+    def broadcast(self):
+        a, shape = self.any(lambda s: len(s) <= 2) or (None, None)
+        if a is None:
+            return False
+        result = [self.rng.choice(SIZES)] + [self.rng.choice(SIZES) if s == 1 else s for s in shape]
+        self.op(f"nn.broadcast {a} {{attrs}}", f"{tensor(shape)} -> {tensor(result)}", result)
+        return True
+
+    def loss(self):
+        a, shape = self.any(lambda s: len(s) >= 1) or (None, None)
+        if a is None:
+            return False
+        if self.rng.random() < 0.5:
+            b = self.argument(shape)
+            self.op(f"nn.mse_loss sum {a}, {b} {{attrs}}", f"({tensor(shape)}, {tensor(shape)}) -> tensor<f64>", [])
+        else:
+            labels = self.argument(shape[:-1], "i64")
+            types = f"({tensor(shape)}, {tensor(shape[:-1], 'i64')}"
+            loss = self.op(f"nn.cross_entropy sum {a}, {labels} {{attrs}}", types + ") -> tensor<f64>", [])
+            self.op(f"nn.cross_entropy_grad {a}, {labels}, {loss} {{attrs}}",
+                    types + f", tensor<f64>) -> {tensor(shape)}", shape)
+        return True
+
+    def text(self):
+        ops = [self.unary, self.binary, self.binary, self.matmul, self.matmul, self.batch_matmul, self.reduce,
+               self.reshape, self.transpose, self.softmax, self.resize, self.mask, self.broadcast, self.loss]
+        for _ in range(self.rng.randint(1, 3)):
+            self.argument([self.rng.choice(SIZES) for _ in range(self.rng.randint(1, 3))])
+        count = self.rng.randint(3, 9)
+        while len(self.ops) < count:
+            if self.values and len(self.values) > 30:
+                break
+            self.rng.choice(ops)()
+            # Keep tensors small: the reference evaluates element by element.
+            self.values = [v for v in self.values if self.elements(v[1]) <= 3000]
+        results = [v for v in self.values if v[0].startswith("%v")][-3:] or self.values[-1:]
+        types = ", ".join(f"{tensor(s)} {{nn.output = \"{n[1:]}\"" + self.result_sharding(s) + "}" for n, s in results)
+        names = ", ".join(n for n, _ in results)
+        plain = ", ".join(tensor(s) for _, s in results)
+        arguments = ",\n    ".join(self.arguments)
+        body = "\n".join(self.ops)
+        return (f"dist.mesh @mesh {self.mesh}\nfunc.func @program(\n    {arguments})\n    -> ({types}) {{\n{body}\n"
+                f"  return {names} : {plain}\n}}\n")
+
+    @staticmethod
+    def elements(shape):
+        n = 1
+        for s in shape:
+            n *= s
+        return n
+
+    def result_sharding(self, shape):
+        sharding = self.sharding(shape)
+        return f", dist.sharding = {sharding}" if sharding else ""
+
+
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.returncode, done.stderr
+
+
+def check(args, seed):
+    program = Program(random.Random(seed))
+    base = os.path.join(args.work, f"program-{seed}")
+    with open(base + ".mlir", "w") as f:
+        f.write(program.text())
+    annotate = ["--dist-propagate"] if program.propagates else []
+    code, error = run([args.opt, base + ".mlir", "--dist-number", *annotate, "-o", base + ".global.mlir"])
+    if code == 0:
+        verify = f"--dist-verify-plan=reference={base}.global.mlir steps=1"
+        code, error = run([args.opt, base + ".global.mlir", *args.passes.split(), verify, "-o", base + ".local.mlir"])
+    if code == 0:
+        for end in (".mlir", ".global.mlir", ".local.mlir"):
+            os.remove(base + end)
+        return True
+    lines = [line for line in error.splitlines() if "error:" in line] or error.splitlines()[:3]
+    print(f"seed {seed} ({'propagated' if annotate else 'as annotated'}, {program.mesh}): {lines[0] if lines else code}")
+    return False
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--opt", default="shoal-opt")
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--programs", type=int, default=60)
+    parser.add_argument("--passes", default="--dist-partition")
+    args = parser.parse_args()
+    os.makedirs(args.work, exist_ok=True)
+    failed = sum(not check(args, args.seed + i) for i in range(args.programs))
+    print(f"{args.programs - failed} of {args.programs} random plans keep the meaning")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,300 @@
+// Sharding rules of the `nn` ops, written as in einsum: a letter per factor, letters beside each other where a
+// dimension is made of several, "." where it has none. Then the factors that are not pass-through, and what the op is linear in.
+#include "shoal/Dialect/NN/IR/NN.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace shoal;
+
+namespace {
+
+std::string print(const TensorFactors &tensor) {
+  std::string text = "[";
+  for (auto [d, factors] : llvm::enumerate(tensor)) {
+    text += d ? "," : "";
+    for (unsigned factor : factors)
+      text += char('a' + factor);
+    text += factors.empty() ? "." : "";
+  }
+  return text + "]";
+}
+
+std::string print(const ShardingRule &rule) {
+  std::string text;
+  for (const TensorFactors &tensor : rule.operands)
+    text += print(tensor);
+  text += "->";
+  for (const TensorFactors &tensor : rule.results)
+    text += print(tensor);
+  for (auto [f, factor] : llvm::enumerate(rule.factors)) {
+    std::string name = std::string(" ") + char('a' + f) + "=" + std::to_string(factor.size);
+    switch (factor.kind) {
+    case FactorKind::PassThrough:
+      break;
+    case FactorKind::Reduction:
+      text += name + (factor.reduce == ReduceKind::Max ? " max" : " sum");
+      break;
+    case FactorKind::NeedReplication:
+      text += name + " whole";
+      break;
+    case FactorKind::Permutation:
+      text += name + " permutation";
+      break;
+    case FactorKind::Decompose:
+      text += name + " decompose";
+      break;
+    }
+  }
+  for (ArrayRef<unsigned> group : rule.linear) {
+    text += " linear";
+    for (unsigned operand : group)
+      text += " " + std::to_string(operand);
+  }
+  return text + (rule.movesOnly ? " moves" : "");
+}
+
+class ShardingRules : public testing::Test {
+protected:
+  ShardingRules() { context.loadDialect<func::FuncDialect, nn::NNDialect>(); }
+
+  /// Parses a function around the text of one op, whose operands are arguments of the given types.
+  Operation *parse(StringRef args, StringRef op) {
+    std::string text =
+        "func.func @f(" + args.str() + ") {\n" + op.str() + "\nreturn\n}";
+    module = parseSourceString<ModuleOp>(text, &context);
+    if (!module || failed(verify(*module)))
+      return nullptr;
+    return &*cast<func::FuncOp>(module->getBody()->front()).front().begin();
+  }
+
+  std::string rule(StringRef args, StringRef op) {
+    Operation *parsed = parse(args, op);
+    if (!parsed)
+      return "invalid";
+    return print(cast<ShardingRuleOpInterface>(parsed).getShardingRule());
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+};
+
+TEST_F(ShardingRules, Elementwise) {
+  EXPECT_EQ(rule("%a: tensor<8x4xf32>, %b: tensor<1x4xf32>",
+                 "%0 = nn.add %a, %b : (tensor<8x4xf32>, tensor<1x4xf32>) -> tensor<8x4xf32>"),
+            "[a,b][.,b]->[a,b] linear 0 1");
+  EXPECT_EQ(rule("%a: tensor<8x4xf32>, %b: tensor<4xf32>",
+                 "%0 = nn.mul %a, %b : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<8x4xf32>"),
+            "[a,b][b]->[a,b] linear 0 linear 1");
+  EXPECT_EQ(rule("%a: tensor<4xf32>, %b: tensor<f32>",
+                 "%0 = nn.div %a, %b : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>"),
+            "[a][]->[a] linear 0");
+  EXPECT_EQ(rule("%a: tensor<4xi32>, %b: tensor<i32>",
+                 "%0 = nn.div %a, %b : (tensor<4xi32>, tensor<i32>) -> tensor<4xi32>"),
+            "[a][]->[a]");
+  EXPECT_EQ(rule("%a: tensor<4xf32>", "%0 = nn.relu %a : tensor<4xf32>"), "[a]->[a]");
+  EXPECT_EQ(rule("%c: tensor<4xi1>, %a: tensor<4xf32>, %b: tensor<f32>",
+                 "%0 = nn.select %c, %a, %b : (tensor<4xi1>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>"),
+            "[a][a][]->[a] linear 1 2");
+  EXPECT_EQ(rule("%a: tensor<4xf32>", "%0 = nn.cast %a : tensor<4xf32> -> tensor<4xf64>"), "[a]->[a]");
+}
+
+TEST_F(ShardingRules, Mask) {
+  EXPECT_EQ(rule("%a: tensor<8x4xf32>, %l: tensor<i64>",
+                 "%0 = nn.mask %a dim = 0 limit = %l fill = 0.0 : tensor<8x4xf32>"),
+            "[a,b][]->[a,b] linear 0");
+  EXPECT_EQ(rule("%a: tensor<8x4xf32>, %l: tensor<i64>, %o: tensor<i64>",
+                 "%0 = nn.mask %a dim = 0 limit = %l offset = %o fill = 1.0 : tensor<8x4xf32>"),
+            "[a,b][][]->[a,b]");
+}
+
+TEST_F(ShardingRules, Constant) {
+  EXPECT_EQ(rule("", "%0 = nn.constant dense<1.0> : tensor<8xf32>"), "->[a]");
+  EXPECT_EQ(rule("", "%0 = nn.constant dense<[1, 2]> : tensor<2xi64>"), "->[a] a=2 whole");
+}
+
+std::string reshape(StringRef from, StringRef to) {
+  return ("%0 = nn.reshape %a : tensor<" + from + "xf32> -> tensor<" + to + "xf32>").str();
+}
+
+TEST_F(ShardingRules, Reshape) {
+  // Merge and split.
+  EXPECT_EQ(rule("%a: tensor<6x4xf32>", reshape("6x4", "24")), "[a,b]->[ab] linear 0 moves");
+  EXPECT_EQ(rule("%a: tensor<24xf32>", reshape("24", "2x3x4")), "[abc]->[a,b,c] linear 0 moves");
+  // Common factors of 4x6 and 8x3 are 4, 2, 3.
+  EXPECT_EQ(rule("%a: tensor<4x6xf32>", reshape("4x6", "8x3")), "[a,bc]->[ab,c] linear 0 moves");
+  // 2 is common to 6 and 4, the rest of both rows is not.
+  EXPECT_EQ(rule("%a: tensor<6x4xf32>", reshape("6x4", "4x6")),
+            "[ab,d]->[ac,e] b=3 whole c=2 whole d=4 whole e=6 whole linear 0 moves");
+  // What comes behind an unaligned part is aligned again.
+  EXPECT_EQ(rule("%a: tensor<2x3x5xf32>", reshape("2x3x5", "3x2x5")),
+            "[a,c,e]->[b,d,e] a=2 whole b=3 whole c=3 whole d=2 whole linear 0 moves");
+  // Sizes of one come and go; a batch of one stays a dimension.
+  EXPECT_EQ(rule("%a: tensor<1x4xf32>", reshape("1x4", "4x1")), "[.,a]->[a,.] linear 0 moves");
+  EXPECT_EQ(rule("%a: tensor<1x4xf32>", reshape("1x4", "1x2x2")), "[a,bc]->[a,b,c] linear 0 moves");
+  EXPECT_EQ(rule("%a: tensor<1x1xf32>", reshape("1x1", "")), "invalid");
+  EXPECT_EQ(rule("%a: tensor<1xf32>", "%0 = nn.reshape %a : tensor<1xf32> -> tensor<f32>"),
+            "[.]->[] linear 0 moves");
+}
+
+TEST_F(ShardingRules, Shape) {
+  EXPECT_EQ(rule("%a: tensor<2x3x4xf32>",
+                 "%0 = nn.transpose %a [2, 0, 1] : tensor<2x3x4xf32> -> tensor<4x2x3xf32>"),
+            "[a,b,c]->[c,a,b] linear 0 moves");
+  EXPECT_EQ(rule("%a: tensor<3x1xf32>",
+                 "%0 = nn.broadcast %a : tensor<3x1xf32> -> tensor<2x3x4xf32>"),
+            "[b,.]->[a,b,c] linear 0 moves");
+  EXPECT_EQ(rule("%a: tensor<8x4xf32>",
+                 "%0 = nn.slice %a dim = 0 start = 1 : tensor<8x4xf32> -> tensor<3x4xf32>"),
+            "[a,b]->[c,b] a=8 whole c=3 whole linear 0 moves");
+  EXPECT_EQ(rule("%a: tensor<8x4xf32>",
+                 "%0 = nn.pad %a dim = 1 low = 0 : tensor<8x4xf32> -> tensor<8x6xf32>"),
+            "[a,b]->[a,c] b=4 whole c=6 whole linear 0");
+  EXPECT_EQ(rule("%a: tensor<8xf32>, %s: tensor<i64>",
+                 "%0 = nn.dynamic_slice %a dim = 0 start = %s : tensor<8xf32> -> tensor<2xf32>"),
+            "[a][]->[b] a=8 whole b=2 whole linear 0");
+}
+
+TEST_F(ShardingRules, Matmul) {
+  EXPECT_EQ(rule("%a: tensor<2x3xf32>, %b: tensor<4x3xf32>",
+                 "%0 = nn.matmul %a, %b {transpose_b} : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>"),
+            "[a,c][b,c]->[a,b] c=3 sum linear 0 linear 1");
+  EXPECT_EQ(rule("%a: tensor<5x3x2xf32>, %b: tensor<5x3x4xf32>",
+                 "%0 = nn.matmul %a, %b {transpose_a} : (tensor<5x3x2xf32>, tensor<5x3x4xf32>) -> tensor<5x2x4xf32>"),
+            "[a,d,b][a,d,c]->[a,b,c] d=3 sum linear 0 linear 1");
+  EXPECT_EQ(rule("%a: tensor<5x2x3xf32>, %b: tensor<3x4xf32>",
+                 "%0 = nn.matmul %a, %b : (tensor<5x2x3xf32>, tensor<3x4xf32>) -> tensor<5x2x4xf32>"),
+            "[a,b,d][d,c]->[a,b,c] d=3 sum linear 0 linear 1");
+  EXPECT_EQ(rule("%a: tensor<5x2x3xf32>, %b: tensor<5x3x4xf32>",
+                 "%0 = nn.matmul %a, %b {sum_batch} : (tensor<5x2x3xf32>, tensor<5x3x4xf32>) -> tensor<2x4xf32>"),
+            "[a,b,d][a,d,c]->[b,c] a=5 sum d=3 sum linear 0 linear 1");
+}
+
+TEST_F(ShardingRules, Reduce) {
+  EXPECT_EQ(rule("%a: tensor<2x3xf32>",
+                 "%0 = nn.reduce sum %a dims = [1] {keep_dims} : tensor<2x3xf32> -> tensor<2x1xf32>"),
+            "[a,b]->[a,.] b=3 sum linear 0");
+  EXPECT_EQ(rule("%a: tensor<2x3xf32>",
+                 "%0 = nn.reduce max %a dims = [0] : tensor<2x3xf32> -> tensor<3xf32>"),
+            "[a,b]->[b] a=2 max");
+  EXPECT_EQ(rule("%a: tensor<2x3xf32>",
+                 "%0 = nn.reduce mean %a dims = [0] : tensor<2x3xf32> -> tensor<3xf32>"),
+            "[a,b]->[b] a=2 whole linear 0");
+  EXPECT_EQ(rule("%a: tensor<2x3xf32>", "%0 = nn.softmax %a dim = 1 : tensor<2x3xf32>"),
+            "[a,b]->[a,b] b=3 decompose");
+}
+
+TEST_F(ShardingRules, Losses) {
+  EXPECT_EQ(rule("%a: tensor<2x3xf32>",
+                 "%0 = nn.mse_loss sum %a, %a : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>"),
+            "[a,b][a,b]->[] a=2 sum b=3 sum");
+  EXPECT_EQ(rule("%a: tensor<2x3xf32>",
+                 "%0 = nn.mse_loss mean %a, %a : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>"),
+            "[a,b][a,b]->[] a=2 whole b=3 whole");
+  EXPECT_EQ(rule("%a: tensor<2x3xf32>, %y: tensor<2xi64>",
+                 "%0 = nn.cross_entropy sum %a, %y : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<f32>"),
+            "[a,b][a]->[] a=2 sum b=3 whole");
+  EXPECT_EQ(rule("%a: tensor<2x3xf32>, %y: tensor<2xi64>, %s: tensor<f32>",
+                 "%0 = nn.cross_entropy_grad %a, %y, %s : (tensor<2x3xf32>, tensor<2xi64>, tensor<f32>) -> tensor<2x3xf32>"),
+            "[a,b][a][]->[a,b] b=3 whole linear 2");
+}
+
+// A padded row of class targets must be an ignored one, of probabilities 0.
+TEST_F(ShardingRules, PaddingOfTargets) {
+  Operation *op = parse("%a: tensor<2x3xf32>, %y: tensor<2xi64>",
+                        "%0 = nn.cross_entropy sum %a, %y ignore_index = 7 : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<f32>");
+  ASSERT_TRUE(op);
+  ShardingRule classes = cast<ShardingRuleOpInterface>(op).getShardingRule();
+  ASSERT_EQ(classes.padding.size(), 2u);
+  EXPECT_FALSE(classes.padding[0]);
+  EXPECT_EQ(classes.padding[1], 7.0);
+
+  op = parse("%a: tensor<2x3xf32>",
+             "%0 = nn.cross_entropy sum %a, %a : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>");
+  ASSERT_TRUE(op);
+  EXPECT_TRUE(cast<ShardingRuleOpInterface>(op).getShardingRule().padding.empty());
+}
+
+TEST_F(ShardingRules, Updates) {
+  EXPECT_EQ(rule("%p: tensor<4x2xf32>, %lr: tensor<f32>, %t: tensor<i64>",
+                 "%0:3 = nn.adam_update %p, %p, %p, %p lr = %lr step = %t {beta1 = 0.9 : f64, beta2 = 0.9 : f64, "
+                 "eps = 0.1 : f64, weight_decay = 0.0 : f64} : tensor<4x2xf32>, tensor<f32>"),
+            "[a,b][a,b][a,b][a,b][][]->[a,b][a,b][a,b]");
+}
+
+/// A device that holds rows from 6 on of an input of 8 rows.
+struct SecondShard : LocalizeContext {
+  RankedTensorType type;
+  Value offset;
+
+  RankedTensorType localResultType(unsigned) const override { return type; }
+  int64_t globalOperandSize(unsigned, unsigned) const override { return 8; }
+  Value operandOffset(OpBuilder &, unsigned, unsigned dim) const override {
+    return dim == 0 ? offset : Value();
+  }
+  Value resultOffset(OpBuilder &builder, unsigned result, unsigned dim) const override {
+    return operandOffset(builder, result, dim);
+  }
+};
+
+// The offset of the shard is added to the one of an earlier partition.
+TEST_F(ShardingRules, MaskOnShard) {
+  Operation *op = parse("%a: tensor<8xf32>, %l: tensor<i64>, %o: tensor<i64>, %local: tensor<3xf32>",
+                        "%0 = nn.mask %a dim = 0 limit = %l offset = %o fill = 0.0 {nn.layer = \"h\"} : tensor<8xf32>");
+  ASSERT_TRUE(op);
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  Block &block = *op->getBlock();
+  SecondShard shard;
+  shard.type = cast<RankedTensorType>(block.getArgument(3).getType());
+  shard.offset = block.getArgument(2);
+  SmallVector<Value> results;
+  SmallVector<Value> operands = {block.getArgument(3), block.getArgument(1), block.getArgument(2)};
+  ASSERT_TRUE(succeeded(cast<ShardingRuleOpInterface>(op).localize(builder, operands, shard, results)));
+  auto local = results.front().getDefiningOp<nn::MaskOp>();
+  ASSERT_TRUE(local);
+  EXPECT_EQ(local.getType(), shard.type);
+  EXPECT_TRUE(local->hasAttr("nn.layer"));
+  auto sum = local.getOffset().getDefiningOp<nn::AddOp>();
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(sum.getLhs(), block.getArgument(2));
+  EXPECT_EQ(sum.getRhs(), shard.offset);
+}
+
+TEST_F(ShardingRules, ConstantOnShard) {
+  Operation *op = parse("", "%0 = nn.constant dense<2.0> : tensor<8xf32>");
+  ASSERT_TRUE(op);
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  SecondShard shard;
+  shard.type = RankedTensorType::get({3}, builder.getF32Type());
+  SmallVector<Value> results;
+  ASSERT_TRUE(succeeded(cast<ShardingRuleOpInterface>(op).localize(builder, {}, shard, results)));
+  EXPECT_EQ(results.front().getType(), shard.type);
+  EXPECT_TRUE(succeeded(verify(*module)));
+}
+
+// Softmax along a sharded dimension becomes ops that have a reduction there.
+TEST_F(ShardingRules, SoftmaxDecomposes) {
+  for (StringRef name : {"softmax", "log_softmax"}) {
+    Operation *op = parse("%a: tensor<2x3xf32>",
+                          ("%0 = nn." + name + " %a dim = 1 : tensor<2x3xf32>").str());
+    ASSERT_TRUE(op);
+    OpBuilder builder(op);
+    auto values = cast<ShardingRuleOpInterface>(op).decompose(builder);
+    ASSERT_TRUE(succeeded(values));
+    EXPECT_EQ(values->front().getType(), op->getResult(0).getType());
+    SmallVector<StringRef> kinds;
+    for (auto reduce : op->getBlock()->getOps<nn::ReduceOp>())
+      kinds.push_back(nn::stringifyReduce(reduce.getKind()));
+    EXPECT_EQ(kinds, (SmallVector<StringRef>{"max", "sum"}));
+    EXPECT_TRUE(succeeded(verify(*module)));
+  }
+}
+
+} // namespace
