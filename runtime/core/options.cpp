@@ -4,6 +4,7 @@
 #include "core/error.h"
 
 #include <algorithm>
+#include <charconv>
 #include <vector>
 
 #include <CLI/App.hpp>
@@ -95,7 +96,18 @@ std::map<std::string, std::string> pairs(const char *flag, const char *what,
   return result;
 }
 
-void checkApplicable(const CLI::App &app, const Program &program, const Options &options) {
+// CLI11 would read -1 as a very large count.
+uint64_t number(const char *flag, const std::string &text, uint64_t least, uint64_t most) {
+  uint64_t value = 0;
+  const char *end = text.data() + text.size();
+  auto [stop, problem] = std::from_chars(text.data(), end, value);
+  if (problem != std::errc() || stop != end || value < least || value > most)
+    badInput(flag, " must be an integer of at least ", least,
+             most == UINT64_MAX ? std::string() : cat(" and at most ", most), ", got: '", text, "'");
+  return value;
+}
+
+void checkApplicable(const CLI::App &app, const Program &program) {
   auto given = [&](const char *flag) { return app.count(flag) != 0; };
   auto refuse = [&](const char *flag, const std::string &why) {
     if (given(flag))
@@ -126,10 +138,6 @@ void checkApplicable(const CLI::App &app, const Program &program, const Options 
       refuse(flag, "the program has no parameters");
   if (!hasGrads)
     refuse("--dump-grads", "the program has no gradients");
-  if (options.threads < 1 || options.threads > 1024)
-    badInput("--threads must be 1 to 1024, got: ", options.threads);
-  if (options.logEvery < 1)
-    badInput("--log-every must be at least 1, got: ", options.logEvery);
 }
 
 } // namespace
@@ -145,7 +153,7 @@ std::string meshText(const Program &program) {
 Options parseOptions(int argc, const char *const *argv, const Program &program) {
   Options options;
   std::vector<std::string> data, outputs;
-  uint64_t steps = 0, epochs = 0;
+  std::string steps, epochs, seed, logEvery, threads;
   CLI::App app("A program compiled by shoalc.");
   app.set_help_flag();
   bool help = false, version = false;
@@ -157,7 +165,7 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
   app.add_option("--steps", steps, "Steps to run, through as many epochs as that takes")
       ->type_name("N");
   app.add_option("--epochs", epochs, "Passes over the data (default 1)")->type_name("N");
-  app.add_option("--seed", options.seed, "Seed of parameters and shuffling (default 0)")
+  app.add_option("--seed", seed, "Seed of parameters and shuffling (default 0)")
       ->type_name("S");
   app.add_flag("--shuffle", options.shuffle,
                "Shuffle the rows anew each epoch, the same way under every plan");
@@ -171,14 +179,14 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
   app.add_option("--output", outputs, "Write an output, its rows in the order of the data")
       ->type_name("NAME=FILE.npy")
       ->allow_extra_args(false);
-  app.add_option("--log-every", options.logEvery,
+  app.add_option("--log-every", logEvery,
                  "Steps between lines of the log (default 10)")
       ->type_name("K");
   app.add_option("--metrics", options.metrics, "Write one JSON object per step")
       ->type_name("FILE.jsonl");
   app.add_option("--report", options.report, "Write bytes held and sent per rank, as counted")
       ->type_name("FILE.json");
-  app.add_option("--threads", options.threads, "Threads per rank in matrix products (default 1)")
+  app.add_option("--threads", threads, "Threads per rank in matrix products (default 1)")
       ->type_name("T");
   app.add_flag("--no-progress", options.noProgress,
                "Plain lines instead of a progress line on a terminal");
@@ -198,9 +206,15 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
     return options;
   }
   if (app.count("--steps"))
-    options.steps = steps;
+    options.steps = number("--steps", steps, 0, UINT64_MAX);
   if (app.count("--epochs"))
-    options.epochs = epochs;
+    options.epochs = number("--epochs", epochs, 0, UINT64_MAX);
+  if (app.count("--seed"))
+    options.seed = number("--seed", seed, 0, UINT64_MAX);
+  if (app.count("--log-every"))
+    options.logEvery = number("--log-every", logEvery, 1, UINT64_MAX);
+  if (app.count("--threads"))
+    options.threads = int(number("--threads", threads, 1, 1024));
   std::vector<std::string> inputNames, outputNames;
   for (const Arg &arg : program.args())
     if (arg.kind == ArgKind::Input)
@@ -208,7 +222,7 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
   for (const Result &result : program.results())
     if (result.kind == ResultKind::Output)
       outputNames.emplace_back(program.str(result.name));
-  checkApplicable(app, program, options);
+  checkApplicable(app, program);
   options.data = pairs("--data", "input", data, inputNames);
   options.outputs = pairs("--output", "output", outputs, outputNames);
   return options;
