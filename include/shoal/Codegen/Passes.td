@@ -1,0 +1,68 @@
+#ifndef SHOAL_CODEGEN_PASSES
+#define SHOAL_CODEGEN_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertNNToLinalgPass : Pass<"convert-nn-to-linalg", "::mlir::ModuleOp"> {
+  let summary = "kernel bodies from nn ops to linalg on tensors";
+  let description = [{
+    Every nn op in a function marked `exec.kernel` is replaced by what its LinalgLowerableOpInterface builds. Library calls (nn.matmul) and
+    ops of other dialects in a kernel are an error: they should never have been outlined.
+
+    ```mlir
+    %1 = nn.relu %0 : tensor<8x4xf32>
+    // becomes
+    %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%0) outs(%empty) {
+      ^bb0(%x: f32, %out: f32):
+        %2 = arith.maximumf %x, %zero : f32
+        linalg.yield %2 : f32
+    } -> tensor<8x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def BufferizeKernelsPass : Pass<"exec-bufferize-kernels", "::mlir::ModuleOp"> {
+  let summary = "kernels from linalg on tensors to fused loops that write into their destinations";
+  let description = [{
+    A kernel is a short straight line of `linalg.generic` ops on static shapes, so its loops are decided here directly: ops that read each
+    other's values along the same rows share their outer loops, values that are used where they are made stay in registers, and what
+    is left becomes a buffer as large as the loops that do not share it (often one row). One-shot bufferization and tile-and-fuse
+    would give the same loops after more work, and leave allocations to clean up.
+
+    Arguments become memrefs: the operands, then the results that `exec.inplace` does not put into an operand, then, when temporaries do not fit
+    64 KiB of stack, a workspace whose size is recorded as `exec.workspace`. Nothing is allocated. Arguments are `llvm.noalias` and 64-byte aligned.
+
+    ```mlir
+    func.func private @k(%x: tensor<8x4xf32>) -> tensor<8x4xf32> attributes {exec.kernel, exec.inplace = array<i64: 0>}
+    // becomes
+    func.func private @k(%x: memref<8x4xf32> {llvm.noalias, llvm.align = 64}) attributes {exec.kernel}
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+def KernelWorkspacePass : Pass<"exec-kernel-workspace", "::mlir::ModuleOp"> {
+  let summary = "records on each kernel how many bytes of workspace its code will need";
+  let description = [{
+    The arena is laid out before kernels are compiled, so their workspace must be known early. Runs the two passes above on a copy of each
+    kernel and keeps only `exec.workspace = bytes` (absent when none is needed).
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::LLVM::LLVMDialect"];
+}
+
+def KernelsToLLVMPass : Pass<"exec-kernels-to-llvm", "::mlir::ModuleOp"> {
+  let summary = "bufferized kernels to the LLVM dialect, one C entry per kernel";
+  let description = [{
+    Each kernel @k becomes `@k.body` with one pointer per buffer and `@k`, the entry that the runtime calls: `void k(void *const *buffers)`.
+    The body stays a function of its own, since `noalias` is a promise about arguments.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::cf::ControlFlowDialect", "::mlir::memref::MemRefDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+#endif

@@ -1,0 +1,498 @@
+// Writes the planned loops: buffers first (destinations, stack, workspace, constants), then the tree
+// of loops, with accumulators as loop-carried values and everything else as loads and stores.
+#include "EmitLoops.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace shoal::codegen {
+namespace {
+
+/// Sums longer than this are sums of partial sums, so that rounding errors do not grow with the size.
+constexpr int64_t kSumBlock = 4096;
+
+int64_t bytesOf(MemRefType type) {
+  // i1 is stored as a byte.
+  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
+MemRefType memrefOf(Type tensor) {
+  auto type = cast<RankedTensorType>(tensor);
+  return MemRefType::get(type.getShape(), type.getElementType());
+}
+
+class LoopEmitter {
+public:
+  explicit LoopEmitter(KernelPlan &plan) : plan(plan), old(plan.func), loc(old.getLoc()), b(old) {}
+
+  LogicalResult run();
+
+private:
+  using Accumulators = llvm::DenseMap<Value, Value>; // result of a node -> its value so far
+
+  void createFunction();
+  LogicalResult createTemporaries();
+  Value view(Value buffer, MemRefType type);
+  Value bufferOf(Value tensor);
+
+  void emitItems(ArrayRef<Item> items, unsigned depth, Accumulators &accumulators);
+  void emitLoop(const Item &loop, unsigned depth, Accumulators &accumulators);
+  void emitCountedLoop(const Item &loop, unsigned depth, Value lower, int64_t size, ArrayRef<Value> carried,
+                       Accumulators &accumulators);
+  void emitStatement(Node &node, Accumulators &accumulators);
+  void emitFill(Node &node, unsigned depth);
+  void emitCopy(Value fromTensor, Value toBuffer);
+  void emitNest(ArrayRef<int64_t> sizes, function_ref<void(ValueRange)> body);
+
+  Value index(int64_t value);
+  Value constant(TypedAttr value);
+  Value initial(Node &node, unsigned result);
+  SmallVector<Value> indices(Value root, ArrayRef<Position> positions);
+  Value read(Node &node, const Access &access, ValueRange computed = {});
+  void store(Value root, ArrayRef<Position> positions, Value value);
+
+  KernelPlan &plan;
+  func::FuncOp old, func;
+  Location loc;
+  OpBuilder b;
+  llvm::DenseMap<Value, Value> buffers;                          // tensor -> memref
+  llvm::DenseMap<Value, llvm::SmallBitVector> dropped;           // dimensions a temporary does not store
+  SmallVector<std::pair<Value, Value>> registers;                // innermost last
+  SmallVector<Value> ivs;
+  int constants = 0;
+};
+
+Value LoopEmitter::index(int64_t value) { return b.create<arith::ConstantIndexOp>(loc, value); }
+Value LoopEmitter::constant(TypedAttr value) { return b.create<arith::ConstantOp>(loc, value); }
+
+//===-- buffers ---------------------------------------------------------------===//
+
+/// A view of a whole contiguous buffer under another shape.
+Value LoopEmitter::view(Value buffer, MemRefType type) {
+  if (buffer.getType() == type)
+    return buffer;
+  SmallVector<int64_t> strides(type.getRank(), 1);
+  for (int64_t k = type.getRank() - 2; k >= 0; --k)
+    strides[k] = strides[k + 1] * type.getDimSize(k + 1);
+  return b.create<memref::ReinterpretCastOp>(loc, type, buffer, /*offset=*/0, type.getShape(), strides);
+}
+
+void LoopEmitter::createFunction() {
+  SmallVector<Type> types;
+  for (Type type : old.getArgumentTypes())
+    types.push_back(memrefOf(type));
+  for (auto [k, result] : llvm::enumerate(plan.results))
+    if (result.inplace < 0)
+      types.push_back(memrefOf(old.getResultTypes()[k]));
+  func = b.create<func::FuncOp>(loc, old.getName(), b.getFunctionType(types, {}));
+  func.setVisibility(old.getVisibility());
+  func->setAttr("exec.kernel", b.getUnitAttr());
+  Block *entry = func.addEntryBlock();
+  b.setInsertionPointToStart(entry);
+  for (auto [from, to] : llvm::zip(old.getArguments(), entry->getArguments()))
+    buffers[from] = to;
+}
+
+LogicalResult LoopEmitter::createTemporaries() {
+  // Results that their node writes itself: the temporary is the destination.
+  unsigned nextDestination = old.getNumArguments();
+  for (auto [k, result] : llvm::enumerate(plan.results)) {
+    Value destination = func.getArgument(result.inplace < 0 ? nextDestination++ : result.inplace);
+    if (result.direct)
+      buffers[result.root] = view(destination, memrefOf(result.root.getType()));
+  }
+  struct Temporary {
+    Value root;
+    MemRefType type;
+    size_t number;
+  };
+  SmallVector<Temporary> temporaries;
+  for (auto &node : plan.nodes)
+    for (auto [number, value] : llvm::enumerate(node->op.getResults())) {
+      const Storage &where = plan.storage[value];
+      if (!where.needed || where.result >= 0)
+        continue;
+      auto whole = memrefOf(value.getType());
+      // A value that is returned is alive to the end, as a whole.
+      bool isReturned = llvm::any_of(plan.results, [&](const ResultPlan &result) { return result.root == value; });
+      llvm::SmallBitVector drop(whole.getRank());
+      SmallVector<int64_t> shape;
+      for (auto [k, position] : llvm::enumerate(node->writes[number])) {
+        drop[k] = !isReturned && position >= 0 && position < int(where.privateTo);
+        if (!drop[k])
+          shape.push_back(whole.getDimSize(k));
+      }
+      dropped[value] = drop;
+      temporaries.push_back({value, MemRefType::get(shape, whole.getElementType()), temporaries.size()});
+    }
+  // Small ones first: the most of them find place on the stack.
+  llvm::sort(temporaries, [](const Temporary &x, const Temporary &y) {
+    return std::pair(bytesOf(x.type), x.number) < std::pair(bytesOf(y.type), y.number);
+  });
+  int64_t stack = 0, workspace = 0;
+  Value workspaceBuffer;
+  SmallVector<std::pair<Temporary, int64_t>> inWorkspace;
+  for (const Temporary &temporary : temporaries) {
+    int64_t bytes = llvm::alignTo(bytesOf(temporary.type), 64);
+    if (stack + bytes <= kMaxStackBytes) {
+      stack += bytes;
+      buffers[temporary.root] = b.create<memref::AllocaOp>(loc, temporary.type, b.getI64IntegerAttr(64));
+    } else {
+      inWorkspace.push_back({temporary, workspace});
+      workspace += bytes;
+    }
+  }
+  if (workspace > 0) {
+    func.insertArgument(func.getNumArguments(), MemRefType::get({workspace}, b.getI8Type()), {}, loc);
+    func->setAttr("exec.workspace", b.getI64IntegerAttr(workspace));
+    workspaceBuffer = func.getArguments().back();
+    for (auto &[temporary, offset] : inWorkspace)
+      buffers[temporary.root] =
+          b.create<memref::ViewOp>(loc, temporary.type, workspaceBuffer, index(offset), ValueRange{});
+  }
+  // Constants that are not one number become data of the module.
+  for (Operation &op : old.getBody().front().without_terminator()) {
+    auto value = dyn_cast<arith::ConstantOp>(op);
+    if (!value || !isa<RankedTensorType>(value.getType()))
+      continue;
+    auto elements = dyn_cast<DenseElementsAttr>(value.getValue());
+    if (!elements)
+      return value.emitOpError("constants in kernels must be dense");
+    if (elements.isSplat())
+      continue;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(func);
+    std::string name = (old.getName() + ".constant" + Twine(constants++)).str();
+    auto global = b.create<memref::GlobalOp>(loc, name, b.getStringAttr("private"), memrefOf(value.getType()), elements,
+                                             /*constant=*/true, b.getI64IntegerAttr(64));
+    b.setInsertionPointToStart(&func.getBody().front());
+    buffers[value] = b.create<memref::GetGlobalOp>(loc, global.getType(), global.getName());
+  }
+  // Reshapes are views, and constants are not: an op that reads a splat through one reads the number.
+  for (Operation &op : old.getBody().front().without_terminator())
+    if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
+      if (Value buffer = buffers.lookup(stripViews(op.getResult(0))))
+        buffers[op.getResult(0)] = view(buffer, memrefOf(op.getResult(0).getType()));
+  return success();
+}
+
+//===-- reading and writing ---------------------------------------------------===//
+
+SmallVector<Value> LoopEmitter::indices(Value root, ArrayRef<Position> positions) {
+  SmallVector<Value> result;
+  auto drop = dropped.find(root);
+  for (auto [k, position] : llvm::enumerate(positions)) {
+    if (drop != dropped.end() && drop->second[k])
+      continue;
+    result.push_back(position == kZero ? index(0) : ivs[position]);
+  }
+  return result;
+}
+
+/// The element of a tensor at this iteration; `computed` holds all indices of a tensor.extract.
+Value LoopEmitter::read(Node &node, const Access &access, ValueRange computed) {
+  if (access.fromRegister) {
+    auto found = llvm::find_if(llvm::reverse(registers), [&](auto &entry) { return entry.first == access.root; });
+    return found->second;
+  }
+  if (auto splat = access.root.getDefiningOp<arith::ConstantOp>())
+    if (auto elements = dyn_cast<SplatElementsAttr>(splat.getValue()))
+      return constant(cast<TypedAttr>(elements.getSplatValue<Attribute>()));
+  Value buffer = buffers.lookup(access.tensor);
+  if (computed.empty() && llvm::is_contained(access.positions, kComputed)) {
+    // An operand of the op itself, seen through a view: its own map has the positions.
+    AffineMap map;
+    for (OpOperand *input : node.op.getDpsInputOperands())
+      if (&access == &node.reads[input->getOperandNumber()])
+        map = node.op.getMatchingIndexingMap(input);
+    SmallVector<Value> where;
+    for (AffineExpr expr : map.getResults()) {
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      Position position = dim ? node.loopOf[dim.getPosition()] : kZero;
+      where.push_back(position == kZero ? index(0) : ivs[position]);
+    }
+    return b.create<memref::LoadOp>(loc, buffer, where);
+  }
+  SmallVector<Value> where;
+  auto drop = dropped.find(access.tensor);
+  for (auto [k, position] : llvm::enumerate(access.positions)) {
+    if (drop != dropped.end() && drop->second[k])
+      continue;
+    where.push_back(!computed.empty() ? computed[k] : position == kZero ? index(0) : ivs[position]);
+  }
+  return b.create<memref::LoadOp>(loc, buffer, where);
+}
+
+void LoopEmitter::store(Value root, ArrayRef<Position> positions, Value value) {
+  b.create<memref::StoreOp>(loc, value, buffers[root], indices(root, positions));
+}
+
+/// The constant a reduction starts from.
+Value LoopEmitter::initial(Node &node, unsigned result) {
+  auto fill = node.op.getDpsInits()[result].getDefiningOp<linalg::FillOp>();
+  return constant(fill.getInputs()[0].getDefiningOp<arith::ConstantOp>().getValue());
+}
+
+//===-- loops -----------------------------------------------------------------===//
+
+void LoopEmitter::emitNest(ArrayRef<int64_t> sizes, function_ref<void(ValueRange)> body) {
+  SmallVector<Value> at;
+  OpBuilder::InsertionGuard guard(b);
+  for (int64_t size : sizes) {
+    if (size == 1) {
+      at.push_back(index(0));
+      continue;
+    }
+    auto loop = b.create<scf::ForOp>(loc, index(0), index(size), index(1));
+    b.setInsertionPointToStart(loop.getBody());
+    at.push_back(loop.getInductionVar());
+  }
+  body(at);
+}
+
+/// Sets the accumulators in buffers, over the dimensions that run inside the reduction.
+void LoopEmitter::emitFill(Node &node, unsigned depth) {
+  for (auto [number, result] : llvm::enumerate(node.op.getResults())) {
+    SmallVector<int64_t> sizes;
+    for (unsigned d = depth; d < node.depth(); ++d)
+      sizes.push_back(llvm::is_contained(node.writes[number], Position(d)) ? node.sizes[d] : 1);
+    Value start = initial(node, number);
+    emitNest(sizes, [&, number = number, result = result](ValueRange at) {
+      SmallVector<Value> outer = ivs;
+      ivs.append(at.begin(), at.end());
+      store(result, node.writes[number], start);
+      ivs = outer;
+    });
+  }
+}
+
+void LoopEmitter::emitStatement(Node &node, Accumulators &accumulators) {
+  linalg::GenericOp op = node.op;
+  IRMapping mapping;
+  Block *body = op.getBody();
+  unsigned numInputs = op.getNumDpsInputs();
+  for (unsigned k = 0; k < numInputs; ++k)
+    if (!body->getArgument(k).use_empty())
+      mapping.map(body->getArgument(k), read(node, node.reads[k]));
+  bool inRegisters = node.accumulateFrom < node.depth();
+  for (auto [k, result] : llvm::enumerate(op.getResults())) {
+    BlockArgument argument = body->getArgument(numInputs + k);
+    if (argument.use_empty())
+      continue;
+    if (inRegisters)
+      mapping.map(argument, accumulators.lookup(result));
+    else if (node.hasReduction())
+      mapping.map(argument, Value(b.create<memref::LoadOp>(loc, buffers[result], indices(result, node.writes[k]))));
+    else if (auto fill = op.getDpsInits()[k].getDefiningOp<linalg::FillOp>())
+      mapping.map(argument, initial(node, k));
+    else
+      mapping.map(argument, constant(b.getZeroAttr(argument.getType())));
+  }
+  auto mapOutsideConstant = [&](Value value) {
+    if (auto number = value.getDefiningOp<arith::ConstantOp>(); number && !mapping.contains(value))
+      mapping.map(value, constant(number.getValue()));
+  };
+  for (Operation &inner : body->without_terminator()) {
+    if (auto position = dyn_cast<linalg::IndexOp>(inner)) {
+      Position loop = node.loopOf[position.getDim()];
+      mapping.map(position.getResult(), loop == kZero ? index(0) : ivs[loop]);
+    } else if (auto extract = dyn_cast<tensor::ExtractOp>(inner)) {
+      SmallVector<Value> where;
+      for (Value at : extract.getIndices()) {
+        mapOutsideConstant(at);
+        where.push_back(mapping.lookup(at));
+      }
+      mapping.map(extract.getResult(), read(node, node.reads[node.extractReads[extract]], where));
+    } else if (auto number = dyn_cast<arith::ConstantOp>(inner)) {
+      mapping.map(number.getResult(), constant(number.getValue()));
+    } else {
+      for (Value operand : inner.getOperands())
+        mapOutsideConstant(operand);
+      b.clone(inner, mapping);
+    }
+  }
+  for (auto [k, result] : llvm::enumerate(op.getResults())) {
+    Value yielded = body->getTerminator()->getOperand(k);
+    mapOutsideConstant(yielded);
+    Value value = mapping.lookup(yielded);
+    if (inRegisters) {
+      accumulators[result] = value;
+      continue;
+    }
+    if (plan.storage[result].needed)
+      store(result, node.writes[k], value);
+    if (!node.hasReduction())
+      registers.push_back({result, value});
+  }
+}
+
+/// One scf.for over [lower, lower + size); `carried` are updated in `accumulators`.
+void LoopEmitter::emitCountedLoop(const Item &loop, unsigned depth, Value lower, int64_t size, ArrayRef<Value> carried,
+                                  Accumulators &accumulators) {
+  SmallVector<Value> start;
+  for (Value result : carried)
+    start.push_back(accumulators.lookup(result));
+  Value upper = b.createOrFold<arith::AddIOp>(loc, lower, index(size));
+  auto forOp = b.create<scf::ForOp>(loc, lower, upper, index(1), start);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(forOp.getBody());
+    for (auto [result, argument] : llvm::zip_equal(carried, forOp.getRegionIterArgs()))
+      accumulators[result] = argument;
+    ivs.push_back(forOp.getInductionVar());
+    size_t visible = registers.size();
+    emitItems(loop.children, depth + 1, accumulators);
+    registers.resize(visible);
+    ivs.pop_back();
+    SmallVector<Value> next;
+    for (Value result : carried)
+      next.push_back(accumulators.lookup(result));
+    if (!carried.empty())
+      b.create<scf::YieldOp>(loc, next);
+  }
+  for (auto [result, value] : llvm::zip_equal(carried, forOp.getResults()))
+    accumulators[result] = value;
+}
+
+/// The op that joins two partial accumulators of a node's result, or null.
+static Operation *combiner(Node &node, unsigned result) {
+  Block *body = node.op.getBody();
+  Operation *op = body->getTerminator()->getOperand(result).getDefiningOp();
+  Value accumulator = body->getArgument(node.op.getNumDpsInputs() + result);
+  if (!op || op->getNumOperands() != 2 || op->getOperand(0) == op->getOperand(1) ||
+      !isa<arith::AddFOp, arith::AddIOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxSIOp, arith::MinSIOp>(op))
+    return nullptr;
+  return llvm::is_contained(op->getOperands(), accumulator) && accumulator.hasOneUse() ? op : nullptr;
+}
+
+void LoopEmitter::emitLoop(const Item &loop, unsigned depth, Accumulators &accumulators) {
+  SmallVector<Value> carried;
+  SmallVector<std::pair<Node *, unsigned>> owners;
+  for (Node *node : loop.nodes) {
+    if (node->accumulatesInBuffer() && node->firstReduction == depth)
+      emitFill(*node, depth);
+    if (node->accumulateFrom > depth || node->accumulateFrom == node->depth())
+      continue;
+    for (auto [k, result] : llvm::enumerate(node->op.getResults())) {
+      carried.push_back(result);
+      owners.push_back({node, k});
+      if (node->accumulateFrom != depth)
+        continue;
+      accumulators[result] = node->accumulatesInBuffer()
+                                 ? Value(b.create<memref::LoadOp>(loc, buffers[result], indices(result, node->writes[k])))
+                                 : initial(*node, k);
+    }
+  }
+  // Long sums are sums of partial sums: each loop of a reduction, and each block of a long loop, starts
+  // anew and is added to what was there.
+  bool canRestart = !carried.empty() && llvm::all_of(owners, [](auto &owner) { return combiner(*owner.first, owner.second); });
+  auto current = [&] {
+    return llvm::map_to_vector(carried, [&](Value result) { return accumulators.lookup(result); });
+  };
+  auto restarted = [&](ArrayRef<Value> before, Value lower, int64_t size) {
+    for (auto [result, owner] : llvm::zip_equal(carried, owners))
+      accumulators[result] = initial(*owner.first, owner.second);
+    emitCountedLoop(loop, depth, lower, size, carried, accumulators);
+    for (auto [k, result] : llvm::enumerate(carried)) {
+      Operation *op = b.clone(*combiner(*owners[k].first, owners[k].second));
+      op->setOperands({before[k], accumulators.lookup(result)});
+      accumulators[result] = op->getResult(0);
+    }
+  };
+  bool isInnermost = llvm::all_of(loop.children, [](const Item &child) { return child.node; });
+  bool isFirst = llvm::all_of(owners, [&](auto &owner) {
+    return owner.first->accumulateFrom == depth && !owner.first->accumulatesInBuffer();
+  });
+  int64_t blocks = canRestart && isInnermost && loop.size > 2 * kSumBlock ? loop.size / kSumBlock : 0;
+  if (blocks > 0) {
+    auto outer = b.create<scf::ForOp>(loc, index(0), index(blocks * kSumBlock), index(kSumBlock), current());
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(outer.getBody());
+      restarted(llvm::to_vector_of<Value>(outer.getRegionIterArgs()), outer.getInductionVar(), kSumBlock);
+      b.create<scf::YieldOp>(loc, current());
+    }
+    for (auto [result, value] : llvm::zip_equal(carried, outer.getResults()))
+      accumulators[result] = value;
+    if (int64_t rest = loop.size - blocks * kSumBlock)
+      restarted(current(), index(blocks * kSumBlock), rest);
+  } else if (canRestart && !isFirst) {
+    restarted(current(), index(0), loop.size);
+  } else {
+    emitCountedLoop(loop, depth, index(0), loop.size, carried, accumulators);
+  }
+  for (auto [result, owner] : llvm::zip_equal(carried, owners)) {
+    auto [node, k] = owner;
+    if (node->accumulateFrom != depth)
+      continue;
+    Value value = accumulators.lookup(result);
+    if (plan.storage[result].needed)
+      store(result, node->writes[k], value);
+    if (!node->accumulatesInBuffer())
+      registers.push_back({result, value});
+  }
+}
+
+void LoopEmitter::emitItems(ArrayRef<Item> items, unsigned depth, Accumulators &accumulators) {
+  for (const Item &item : items) {
+    if (item.node)
+      emitStatement(*item.node, accumulators);
+    else
+      emitLoop(item, depth, accumulators);
+  }
+}
+
+/// Fills a destination from a tensor that no node writes there.
+void LoopEmitter::emitCopy(Value from, Value to) {
+  auto type = cast<MemRefType>(to.getType());
+  Value root = stripViews(from);
+  Value number;
+  if (auto splat = root.getDefiningOp<arith::ConstantOp>())
+    if (auto elements = dyn_cast<SplatElementsAttr>(splat.getValue()))
+      number = constant(cast<TypedAttr>(elements.getSplatValue<Attribute>()));
+  if (auto fill = root.getDefiningOp<linalg::FillOp>())
+    number = constant(fill.getInputs()[0].getDefiningOp<arith::ConstantOp>().getValue());
+  Value source = number ? Value() : view(buffers.lookup(root), type);
+  emitNest(type.getShape(), [&](ValueRange at) {
+    Value element = number ? number : Value(b.create<memref::LoadOp>(loc, source, at));
+    b.create<memref::StoreOp>(loc, element, to, at);
+  });
+}
+
+LogicalResult LoopEmitter::run() {
+  createFunction();
+  if (failed(createTemporaries()))
+    return failure();
+  SmallVector<Value> destinations;
+  unsigned next = old.getNumArguments();
+  for (const ResultPlan &result : plan.results)
+    destinations.push_back(func.getArgument(result.inplace < 0 ? next++ : result.inplace));
+  Operation *terminator = old.getBody().front().getTerminator();
+  // Operands that are returned are copied before anything overwrites them, the rest when it is there.
+  for (auto [k, result] : llvm::enumerate(plan.results))
+    if (isa<BlockArgument>(result.root) && !result.nothing)
+      emitCopy(terminator->getOperand(k), destinations[k]);
+  Accumulators accumulators;
+  emitItems(plan.items, 0, accumulators);
+  for (auto [k, result] : llvm::enumerate(plan.results))
+    if (!isa<BlockArgument>(result.root) && !result.direct)
+      emitCopy(terminator->getOperand(k), destinations[k]);
+  b.create<func::ReturnOp>(loc);
+  for (unsigned k = 0; k < func.getNumArguments(); ++k) {
+    func.setArgAttr(k, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
+    func.setArgAttr(k, LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(64));
+  }
+  old.erase();
+  return success();
+}
+
+} // namespace
+
+LogicalResult emitLoops(KernelPlan &plan) { return LoopEmitter(plan).run(); }
+
+} // namespace shoal::codegen

@@ -1,0 +1,335 @@
+// Loop fusion of a kernel, on dependences between whole iterations. Static shapes and maps that are
+// projections make the question simple: two ops may share loop d when every dependence between them
+// goes through a dimension that both index by d.
+#include "KernelPlan.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace shoal::codegen {
+
+Value stripViews(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+static Access makeAccess(Value tensor, SmallVector<Position> positions) {
+  Access access{tensor, stripViews(tensor), std::move(positions)};
+  if (access.root != tensor)
+    std::fill(access.positions.begin(), access.positions.end(), kComputed);
+  return access;
+}
+
+/// Maps of nodes are projections: each dimension is indexed by one loop or is 0.
+static FailureOr<SmallVector<Position>> positionsOf(const Node &node, AffineMap map) {
+  SmallVector<Position> positions;
+  for (AffineExpr expr : map.getResults()) {
+    if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+      positions.push_back(node.loopOf[dim.getPosition()]);
+      continue;
+    }
+    auto constant = dyn_cast<AffineConstantExpr>(expr);
+    if (!constant || constant.getValue() != 0)
+      return node.op->emitOpError("indexing maps in kernels must be projections, got: ") << AffineMapAttr::get(map), failure();
+    positions.push_back(kZero);
+  }
+  return positions;
+}
+
+static FailureOr<std::unique_ptr<Node>> makeNode(linalg::GenericOp op) {
+  auto node = std::make_unique<Node>();
+  node->op = op;
+  auto iterators = op.getIteratorTypesArray();
+  for (auto [size, iterator] : llvm::zip_equal(op.getStaticLoopRanges(), iterators)) {
+    if (ShapedType::isDynamic(size))
+      return op.emitOpError("kernels must have static shapes"), failure();
+    node->loopOf.push_back(size == 1 ? kZero : Position(node->sizes.size()));
+    if (size == 1)
+      continue;
+    node->sizes.push_back(size);
+    node->isReduction.push_back(iterator == utils::IteratorType::reduction);
+  }
+  node->firstReduction = llvm::find(node->isReduction, true) - node->isReduction.begin();
+  node->accumulateFrom = node->depth();
+  while (node->accumulateFrom > 0 && node->isReduction[node->accumulateFrom - 1])
+    --node->accumulateFrom;
+
+  auto maps = op.getIndexingMapsArray();
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    if (!isa<RankedTensorType>(input->get().getType()))
+      return op.emitOpError("inputs of ops in kernels must be tensors"), failure();
+    auto positions = positionsOf(*node, maps[input->getOperandNumber()]);
+    if (failed(positions))
+      return failure();
+    node->reads.push_back(makeAccess(input->get(), *positions));
+  }
+  for (OpOperand &init : op.getDpsInitsMutable()) {
+    auto positions = positionsOf(*node, maps[init.getOperandNumber()]);
+    if (failed(positions))
+      return failure();
+    node->writes.push_back(*positions);
+    Operation *source = init.get().getDefiningOp();
+    auto fill = dyn_cast_or_null<linalg::FillOp>(source);
+    if (!isa_and_nonnull<tensor::EmptyOp>(source) &&
+        !(fill && fill.getInputs()[0].getDefiningOp<arith::ConstantOp>()))
+      return op.emitOpError("destinations of ops in kernels must be empty or filled with a constant"), failure();
+    if (node->hasReduction() && !fill)
+      return op.emitOpError("reductions in kernels must start from a fill"), failure();
+  }
+  for (Operation &inner : op.getBody()->without_terminator()) {
+    auto extract = dyn_cast<tensor::ExtractOp>(inner);
+    if (!extract)
+      continue;
+    SmallVector<Position> positions;
+    for (Value index : extract.getIndices()) {
+      auto loop = index.getDefiningOp<linalg::IndexOp>();
+      positions.push_back(loop ? node->loopOf[loop.getDim()] : kComputed);
+    }
+    node->extractReads[extract] = node->reads.size();
+    node->reads.push_back(makeAccess(extract.getTensor(), positions));
+  }
+  return node;
+}
+
+LogicalResult KernelPlan::collectNodes() {
+  llvm::DenseMap<Value, Node *> producers;
+  for (Operation &op : func.getBody().front().without_terminator()) {
+    if (isa<tensor::EmptyOp, linalg::FillOp, arith::ConstantOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
+      continue;
+    auto generic = dyn_cast<linalg::GenericOp>(op);
+    if (!generic)
+      return op.emitOpError("cannot be part of a kernel");
+    if (generic->use_empty())
+      continue;
+    auto node = makeNode(generic);
+    if (failed(node))
+      return failure();
+    (*node)->index = nodes.size();
+    for (Value result : generic.getResults())
+      producers[result] = node->get();
+    for (const Access &read : (*node)->reads)
+      if (Node *producer = producers.lookup(read.root)) {
+        unsigned number = cast<OpResult>(read.root).getResultNumber();
+        dependences.push_back({producer->index, (*node)->index, producer->writes[number], read.positions});
+      }
+    nodes.push_back(std::move(*node));
+  }
+  return success();
+}
+
+/// A topological order that keeps the given one where it can; false when there is none.
+bool KernelPlan::order() {
+  std::vector<std::unique_ptr<Node>> sorted;
+  SmallVector<unsigned> waiting(nodes.size(), 0), newIndex(nodes.size());
+  SmallVector<bool> done(nodes.size(), false);
+  for (const Dependence &dependence : dependences)
+    ++waiting[dependence.to];
+  SmallVector<unsigned> sequence;
+  while (sequence.size() < nodes.size()) {
+    unsigned next = 0;
+    while (next < nodes.size() && (done[next] || waiting[next] > 0))
+      ++next;
+    if (next == nodes.size())
+      return false;
+    done[next] = true;
+    newIndex[next] = sequence.size();
+    sequence.push_back(next);
+    for (const Dependence &dependence : dependences)
+      if (dependence.from == next)
+        --waiting[dependence.to];
+  }
+  for (unsigned old : sequence) {
+    nodes[old]->index = newIndex[old];
+    sorted.push_back(std::move(nodes[old]));
+  }
+  nodes = std::move(sorted);
+  for (Dependence &dependence : dependences) {
+    dependence.from = newIndex[dependence.from];
+    dependence.to = newIndex[dependence.to];
+  }
+  return true;
+}
+
+/// Lets the producer of a result write over the operand, if every reader of the old value can come
+/// before, or reads at the same position.
+bool KernelPlan::overwriteInPlace(ResultPlan &result) {
+  auto opResult = cast<OpResult>(result.root);
+  Node *writer = llvm::find_if(nodes, [&](auto &node) { return node->op == opResult.getOwner(); })->get();
+  Value operand = func.getArgument(result.inplace);
+  ArrayRef<Position> writes = writer->writes[opResult.getResultNumber()];
+  size_t before = dependences.size();
+  for (auto &node : nodes)
+    for (const Access &read : node->reads) {
+      if (read.root != operand)
+        continue;
+      if (node.get() != writer)
+        dependences.push_back({node->index, writer->index, read.positions, SmallVector<Position>(writes)});
+      else if (writer->hasReduction() || ArrayRef<Position>(read.positions) != writes) {
+        dependences.resize(before);
+        return false;
+      }
+    }
+  if (order())
+    return true;
+  dependences.resize(before);
+  return false;
+}
+
+LogicalResult KernelPlan::planResults() {
+  auto inplace = func->getAttrOfType<DenseI64ArrayAttr>("exec.inplace");
+  unsigned numResults = func.getNumResults();
+  if (inplace && inplace.size() != numResults)
+    return func.emitOpError("exec.inplace must have one entry per result, got: ") << inplace.size();
+  Operation *terminator = func.getBody().front().getTerminator();
+  llvm::SmallDenseSet<int64_t> overwritten;
+  for (unsigned k = 0; k < numResults; ++k) {
+    Value value = terminator->getOperand(k);
+    ResultPlan plan{stripViews(value), inplace ? int(inplace[k]) : -1};
+    if (plan.inplace >= 0) {
+      if (plan.inplace >= int(func.getNumArguments()))
+        return func.emitOpError("exec.inplace names operand ") << plan.inplace << " of " << func.getNumArguments();
+      if (func.getArgument(plan.inplace).getType() != value.getType())
+        return func.emitOpError("result ") << k << " and the operand it overwrites must have equal types";
+      if (!overwritten.insert(plan.inplace).second)
+        return func.emitOpError("operand ") << plan.inplace << " is overwritten by two results";
+    } else if (plan.inplace != -1) {
+      return func.emitOpError("exec.inplace must be -1 or an operand, got: ") << plan.inplace;
+    }
+    if (auto argument = dyn_cast<BlockArgument>(plan.root)) {
+      plan.nothing = int(argument.getArgNumber()) == plan.inplace && plan.root == value;
+      if (!plan.nothing && plan.inplace >= 0)
+        return func.emitOpError("result ") << k << " is one operand in place of another";
+    } else if (plan.root.getDefiningOp<linalg::GenericOp>()) {
+      Storage &where = storage[plan.root];
+      bool isFree = where.result < 0 && (plan.root == value || plan.inplace < 0);
+      plan.direct = isFree && (plan.inplace < 0 || overwriteInPlace(plan));
+      if (plan.direct)
+        where.result = k;
+      where.needed = true;
+    }
+    results.push_back(plan);
+  }
+  return success();
+}
+
+//===-- fusion ----------------------------------------------------------------===//
+
+static bool sharedThrough(ArrayRef<Position> a, ArrayRef<Position> b, Position loop) {
+  for (auto [x, y] : llvm::zip(a, b))
+    if (x == loop && y == loop)
+      return true;
+  return false;
+}
+
+bool KernelPlan::canJoin(const Node &node, const Item &loop, unsigned depth) const {
+  if (loop.node || node.depth() <= depth || loop.size != node.sizes[depth])
+    return false;
+  bool connected = false;
+  for (const Node *other : loop.nodes) {
+    for (const Dependence &dependence : dependences) {
+      if (dependence.from != other->index || dependence.to != node.index)
+        continue;
+      if (!sharedThrough(dependence.fromPositions, dependence.toPositions, depth))
+        return false;
+      connected = true;
+    }
+    // Ops of the same shape that read the same tensor read it once.
+    if (other->depth() == node.depth())
+      for (const Access &a : other->reads)
+        for (const Access &b : node.reads)
+          connected |= a.tensor == b.tensor && sharedThrough(a.positions, b.positions, depth);
+  }
+  return connected;
+}
+
+std::vector<Item> KernelPlan::fuse(ArrayRef<Node *> list, unsigned depth) {
+  std::vector<Item> items;
+  for (Node *node : list) {
+    // No earlier than what it depends on.
+    size_t first = 0;
+    for (auto [k, item] : llvm::enumerate(items))
+      for (const Node *other : item.nodes)
+        for (const Dependence &dependence : dependences)
+          if (dependence.from == other->index && dependence.to == node->index)
+            first = k;
+    size_t place = first;
+    while (place < items.size() && !canJoin(*node, items[place], depth))
+      ++place;
+    if (place == items.size()) {
+      Item item;
+      if (node->depth() == depth)
+        item.node = node;
+      else
+        item.size = node->sizes[depth];
+      items.push_back(std::move(item));
+    }
+    items[place].nodes.push_back(node);
+  }
+  for (Item &item : items)
+    if (!item.node)
+      item.children = fuse(item.nodes, depth + 1);
+  return items;
+}
+
+static void collectPaths(ArrayRef<Item> items, SmallVectorImpl<const Item *> &path,
+                         llvm::DenseMap<const Node *, SmallVector<const Item *>> &paths) {
+  for (const Item &item : items) {
+    if (item.node) {
+      paths[item.node].assign(path.begin(), path.end());
+      continue;
+    }
+    path.push_back(&item);
+    collectPaths(item.children, path, paths);
+    path.pop_back();
+  }
+}
+
+/// Decides register or buffer for every read, and how much of a buffered value is alive at once.
+void KernelPlan::placeValues() {
+  llvm::DenseMap<const Node *, SmallVector<const Item *>> paths;
+  SmallVector<const Item *> path;
+  collectPaths(items, path, paths);
+  for (auto &producer : nodes)
+    for (auto [number, value] : llvm::enumerate(producer->op.getResults())) {
+      Storage &where = storage[value];
+      where.needed |= producer->accumulatesInBuffer();
+      where.privateTo = producer->depth();
+      ArrayRef<Position> writes = producer->writes[number];
+      // The loop level at which the value is complete.
+      unsigned complete = producer->accumulateFrom;
+      for (auto &reader : nodes)
+        for (Access &read : reader->reads) {
+          if (read.root != value)
+            continue;
+          ArrayRef<const Item *> a = paths[producer.get()], b = paths[reader.get()];
+          unsigned shared = 0;
+          while (shared < a.size() && shared < b.size() && a[shared] == b[shared])
+            ++shared;
+          read.fromRegister = !producer->accumulatesInBuffer() && complete <= shared && read.tensor == value &&
+                              ArrayRef<Position>(read.positions) == writes;
+          if (read.fromRegister)
+            continue;
+          where.needed = true;
+          where.privateTo = std::min(where.privateTo, shared);
+        }
+    }
+}
+
+FailureOr<std::unique_ptr<KernelPlan>> KernelPlan::create(func::FuncOp func) {
+  auto plan = std::make_unique<KernelPlan>();
+  plan->func = func;
+  if (failed(plan->collectNodes()) || failed(plan->planResults()))
+    return failure();
+  SmallVector<Node *> list;
+  for (auto &node : plan->nodes)
+    list.push_back(node.get());
+  plan->items = plan->fuse(list, 0);
+  plan->placeValues();
+  return plan;
+}
+
+} // namespace shoal::codegen

@@ -1,0 +1,109 @@
+// Which loops the ops of a kernel share. A kernel is a straight line of `linalg.generic` ops; the
+// plan is a tree of loops with the ops as leaves, and for every value whether its readers find it in a
+// register (they stand in the same iteration) or in a buffer.
+#ifndef SHOAL_LIB_CODEGEN_HOST_KERNELPLAN_H
+#define SHOAL_LIB_CODEGEN_HOST_KERNELPLAN_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/ADT/MapVector.h"
+
+#include <memory>
+
+namespace shoal::codegen {
+
+using namespace mlir;
+
+/// How one dimension of a tensor is indexed: by a loop of the node (>= 0), by 0, or by something computed.
+using Position = int;
+inline constexpr Position kZero = -1;
+inline constexpr Position kComputed = -2;
+
+/// One read of a tensor by a node.
+struct Access {
+  Value tensor;                    // as the node names it, possibly a view
+  Value root;                      // the tensor behind views
+  SmallVector<Position> positions; // of `tensor`; all kComputed through a view
+  bool fromRegister = false;       // the value of this very iteration, never loaded
+};
+
+/// A structured op. Loops of one iteration are left out; loops are in the order of the op.
+struct Node {
+  linalg::GenericOp op;
+  unsigned index = 0;
+  SmallVector<int64_t> sizes;
+  SmallVector<Position> loopOf; // loop of the op -> loop of the node, or kZero
+  SmallVector<bool> isReduction;
+  unsigned firstReduction = 0; // = depth() without reductions
+  /// The innermost reduction loops [accumulateFrom, depth()) carry accumulators in registers.
+  unsigned accumulateFrom = 0;
+  SmallVector<Access> reads; // inputs in operand order, then tensor.extract ops
+  llvm::SmallDenseMap<Operation *, unsigned> extractReads;
+  SmallVector<SmallVector<Position>> writes; // per result
+
+  unsigned depth() const { return sizes.size(); }
+  bool hasReduction() const { return firstReduction < depth(); }
+  /// Accumulates in a buffer, because a parallel loop runs inside a reduction.
+  bool accumulatesInBuffer() const { return firstReduction < accumulateFrom; }
+};
+
+/// A loop with what runs in it, or a node at its innermost position.
+struct Item {
+  Node *node = nullptr; // leaf
+  int64_t size = 0;     // loop
+  SmallVector<Node *> nodes;
+  std::vector<Item> children;
+};
+
+/// Where a value lives.
+struct Storage {
+  bool needed = false;
+  /// Result of the kernel that is written in place, or -1.
+  int result = -1;
+  /// Loops [0, privateTo) are shared with all readers: those dimensions need no storage.
+  unsigned privateTo = 0;
+};
+
+/// What happens to each result of the kernel.
+struct ResultPlan {
+  Value root;           // the value behind views
+  int inplace = -1;     // operand whose buffer it overwrites
+  bool direct = false;  // its node writes it where it belongs
+  bool nothing = false; // it is the operand it overwrites
+};
+
+class KernelPlan {
+public:
+  /// Analyses a kernel of linalg on tensors; diagnoses what cannot be part of one.
+  static FailureOr<std::unique_ptr<KernelPlan>> create(func::FuncOp func);
+
+  func::FuncOp func;
+  std::vector<std::unique_ptr<Node>> nodes; // in an order that can be executed
+  std::vector<Item> items;
+  llvm::MapVector<Value, Storage> storage; // of the nodes' results
+  SmallVector<ResultPlan> results;
+
+private:
+  /// `to` must come after `from`; in a loop both share, iteration by iteration.
+  struct Dependence {
+    unsigned from, to; // node indices
+    SmallVector<Position> fromPositions, toPositions;
+  };
+
+  LogicalResult collectNodes();
+  LogicalResult planResults();
+  bool overwriteInPlace(ResultPlan &result);
+  bool order();
+  std::vector<Item> fuse(ArrayRef<Node *> list, unsigned depth);
+  bool canJoin(const Node &node, const Item &loop, unsigned depth) const;
+  void placeValues();
+
+  std::vector<Dependence> dependences;
+};
+
+/// The tensor behind reshapes.
+Value stripViews(Value value);
+
+} // namespace shoal::codegen
+
+#endif // SHOAL_LIB_CODEGEN_HOST_KERNELPLAN_H

@@ -1,0 +1,137 @@
+// From machine code and blob to an executable: a data object with the two symbols that the runtime
+// looks up, lld as a library, and a copy of the prelinked runtime with the result at its end.
+#include "shoal/Codegen/Host.h"
+
+#include "HostMachine.h"
+#include "shoal-rt/payload.h"
+#include "shoal-rt/program.h"
+
+#include "lld/Common/Driver.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+
+LLD_HAS_DRIVER(elf)
+
+namespace shoal::codegen {
+namespace {
+
+using EmitError = function_ref<InFlightDiagnostic()>;
+
+/// An object that defines `shoal_program` and `shoal_kernels`.
+FailureOr<std::string> emitTables(ArrayRef<std::string> table, ArrayRef<unsigned char> blob, EmitError emitError) {
+  auto machine = createHostMachine({}, emitError);
+  if (failed(machine))
+    return failure();
+  llvm::LLVMContext context;
+  llvm::Module module("program", context);
+  module.setTargetTriple((*machine)->getTargetTriple().str());
+  module.setDataLayout((*machine)->createDataLayout());
+  StringRef bytes(reinterpret_cast<const char *>(blob.data()), blob.size());
+  llvm::Constant *data = llvm::ConstantDataArray::getString(context, bytes, /*AddNull=*/false);
+  auto *program = new llvm::GlobalVariable(module, data->getType(), /*isConstant=*/true, llvm::GlobalValue::ExternalLinkage,
+                                           data, rt::kProgramSymbol);
+  program->setAlignment(llvm::Align(rt::kAlignment));
+  auto *pointer = llvm::PointerType::get(context, 0);
+  auto *function = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer}, false);
+  SmallVector<llvm::Constant *> entries;
+  for (const std::string &name : table) {
+    auto *kernel = cast<llvm::Function>(module.getOrInsertFunction(name, function).getCallee());
+    kernel->setVisibility(llvm::GlobalValue::HiddenVisibility);
+    entries.push_back(kernel);
+  }
+  // A program without kernels still exports the symbol.
+  if (entries.empty())
+    entries.push_back(llvm::ConstantPointerNull::get(pointer));
+  auto *type = llvm::ArrayType::get(pointer, entries.size());
+  new llvm::GlobalVariable(module, type, /*isConstant=*/true, llvm::GlobalValue::ExternalLinkage,
+                           llvm::ConstantArray::get(type, entries), rt::kKernelsSymbol);
+  return emitHostObject(module, **machine);
+}
+
+LogicalResult writeFile(StringRef path, StringRef bytes, EmitError emitError) {
+  std::error_code error;
+  llvm::raw_fd_ostream out(path, error);
+  if (!error) {
+    out << bytes;
+    out.close();
+    error = out.error();
+    out.clear_error();
+  }
+  if (error)
+    return emitError() << "cannot write '" << path << "': " << error.message();
+  return success();
+}
+
+} // namespace
+
+FailureOr<std::string> linkPayload(const KernelObjects &code, ArrayRef<std::string> table, ArrayRef<unsigned char> blob,
+                                   EmitError emitError) {
+  for (const std::string &name : table)
+    if (!llvm::is_contained(code.kernels, name))
+      return emitError() << "the program's table names a kernel that was not compiled: '" << name << "'", failure();
+  auto tables = emitTables(table, blob, emitError);
+  if (failed(tables))
+    return failure();
+  llvm::SmallString<128> directory;
+  if (std::error_code error = llvm::sys::fs::createUniqueDirectory("shoal", directory))
+    return emitError() << "cannot create a temporary directory: " << error.message(), failure();
+  auto cleanup = llvm::make_scope_exit([&] { llvm::sys::fs::remove_directories(directory); });
+
+  std::vector<std::string> paths;
+  auto add = [&](StringRef bytes) {
+    paths.push_back((directory + "/" + std::to_string(paths.size()) + ".o").str());
+    return writeFile(paths.back(), bytes, emitError);
+  };
+  for (const std::string &object : code.objects)
+    if (failed(add(object)))
+      return failure();
+  if (failed(add(*tables)))
+    return failure();
+  std::string output = (directory + "/payload.so").str();
+  std::vector<const char *> arguments{"ld.lld", "-shared", "--hash-style=gnu", "--build-id=none", "--gc-sections",
+                                      "-z",     "noexecstack", "-o", output.c_str()};
+  for (const std::string &path : paths)
+    arguments.push_back(path.c_str());
+  std::string messages;
+  llvm::raw_string_ostream stream(messages);
+  lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
+  if (result.retCode != 0)
+    return emitError() << "lld cannot link the payload: " << StringRef(messages).split('\n').first, failure();
+  auto linked = llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!linked)
+    return emitError() << "cannot read '" << output << "': " << linked.getError().message(), failure();
+  return (*linked)->getBuffer().str();
+}
+
+LogicalResult writeExecutable(StringRef runtimePath, StringRef payload, StringRef outputPath, EmitError emitError) {
+  auto runtime = llvm::MemoryBuffer::getFile(runtimePath, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!runtime)
+    return emitError() << "cannot read the runtime '" << runtimePath << "': " << runtime.getError().message();
+  int descriptor;
+  llvm::SmallString<128> temporary;
+  if (std::error_code error = llvm::sys::fs::createUniqueFile(outputPath + ".%%%%%%.tmp", descriptor, temporary))
+    return emitError() << "cannot write '" << outputPath << "': " << error.message();
+  auto cleanup = llvm::make_scope_exit([&] { llvm::sys::fs::remove(temporary); });
+  llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
+  rt::PayloadFooter footer = rt::payloadFooter(payload.size());
+  out << (*runtime)->getBuffer() << payload << StringRef(reinterpret_cast<const char *>(&footer), sizeof footer);
+  out.close();
+  std::error_code error = out.error();
+  out.clear_error();
+  if (!error)
+    error = llvm::sys::fs::setPermissions(temporary, llvm::sys::fs::perms(0755));
+  if (!error)
+    error = llvm::sys::fs::rename(temporary, outputPath);
+  if (error)
+    return emitError() << "cannot write '" << outputPath << "': " << error.message();
+  cleanup.release();
+  return success();
+}
+
+} // namespace shoal::codegen

@@ -1,0 +1,68 @@
+// The pass that turns kernel bodies into linalg, and the registry of the ops' lowerings.
+#include "shoal/Conversion/NNToLinalg.h"
+
+#include "LinalgBuilder.h"
+#include "shoal/Codegen/Passes.h"
+#include "shoal/Dialect/NN/IR/NN.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace shoal {
+
+void registerLinalgLoweringModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, nn::NNDialect *) {
+    lowering::attachElementwiseModels(*context);
+    lowering::attachShapeModels(*context);
+    lowering::attachReductionModels(*context);
+    lowering::attachLossModels(*context);
+    lowering::attachUpdateModels(*context);
+  });
+}
+
+bool isLibraryCall(Operation *op) { return isa<nn::MatmulOp>(op); }
+
+LogicalResult convertKernelToLinalg(func::FuncOp kernel) {
+  if (kernel.isExternal() || !kernel.getBody().hasOneBlock())
+    return kernel.emitOpError("a kernel must have a body of one block");
+  for (Operation &op : llvm::make_early_inc_range(kernel.getBody().front().without_terminator())) {
+    auto lowerable = dyn_cast<LinalgLowerableOpInterface>(op);
+    if (!lowerable) {
+      if (isLibraryCall(&op))
+        return op.emitOpError("is a library call and cannot be part of a kernel");
+      if (isa<nn::NNDialect>(op.getDialect()))
+        return op.emitOpError("has no lowering to linalg: attach a LinalgLowerableOpInterface model");
+      continue; // already linalg, or rejected by what follows
+    }
+    OpBuilder builder(&op);
+    FailureOr<SmallVector<Value>> results = lowerable.lowerToLinalg(builder, op.getOperands());
+    if (failed(results))
+      return failure();
+    op.replaceAllUsesWith(*results);
+    op.erase();
+  }
+  return success();
+}
+
+namespace codegen {
+#define GEN_PASS_DEF_CONVERTNNTOLINALGPASS
+#include "shoal/passes/ShoalCodegen.h.inc"
+
+namespace {
+
+struct ConvertNNToLinalg : impl::ConvertNNToLinalgPassBase<ConvertNNToLinalg> {
+  void runOnOperation() override {
+    for (auto func : getOperation().getOps<func::FuncOp>())
+      if (func->hasAttr("exec.kernel") && failed(convertKernelToLinalg(func)))
+        return signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace codegen
+} // namespace shoal

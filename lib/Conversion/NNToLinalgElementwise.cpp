@@ -1,0 +1,120 @@
+// Elementwise nn ops as one generic each; numpy broadcasting is in the indexing maps.
+#include "LinalgBuilder.h"
+#include "shoal/Dialect/NN/IR/NN.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+namespace shoal::lowering {
+namespace {
+
+template <typename Op, Value (Scalars::*compute)(Value, Value)>
+SmallVector<Value> binary(Op op, ValueRange operands, LinalgBuilder &linalg) {
+  auto type = cast<RankedTensorType>(op.getType());
+  return {linalg.elementwise(type.getShape(), type.getElementType(),
+                             {linalg.broadcast(operands[0], type.getShape()), linalg.broadcast(operands[1], type.getShape())},
+                             [](Scalars &s, ValueRange x) { return (s.*compute)(x[0], x[1]); })};
+}
+
+template <typename Op, Value (*compute)(Scalars &, Value)>
+SmallVector<Value> unary(Op op, ValueRange operands, LinalgBuilder &linalg) {
+  auto type = cast<RankedTensorType>(op.getType());
+  return {linalg.elementwise(type.getShape(), type.getElementType(), {linalg.same(operands[0])},
+                             [](Scalars &s, ValueRange x) { return compute(s, x[0]); })};
+}
+
+Value neg(Scalars &s, Value x) { return s.b.create<arith::NegFOp>(s.loc, x); }
+Value exp(Scalars &s, Value x) { return s.exp(x); }
+Value log(Scalars &s, Value x) { return s.log(x); }
+Value sqrt(Scalars &s, Value x) { return s.sqrt(x); }
+Value rsqrt(Scalars &s, Value x) { return s.div(s.constant(x.getType(), 1), s.sqrt(x)); }
+Value tanh(Scalars &s, Value x) { return s.b.create<math::TanhOp>(s.loc, x); }
+Value relu(Scalars &s, Value x) { return s.max(x, s.constant(x.getType(), 0)); }
+
+SmallVector<Value> compare(nn::CompareOp op, ValueRange operands, LinalgBuilder &linalg) {
+  auto type = cast<RankedTensorType>(op.getType());
+  auto body = [&](Scalars &s, ValueRange x) -> Value {
+    if (isa<FloatType>(x[0].getType())) {
+      arith::CmpFPredicate predicate;
+      switch (op.getPredicate()) {
+      case nn::Predicate::eq: predicate = arith::CmpFPredicate::OEQ; break;
+      case nn::Predicate::ne: predicate = arith::CmpFPredicate::UNE; break;
+      case nn::Predicate::lt: predicate = arith::CmpFPredicate::OLT; break;
+      case nn::Predicate::le: predicate = arith::CmpFPredicate::OLE; break;
+      case nn::Predicate::gt: predicate = arith::CmpFPredicate::OGT; break;
+      case nn::Predicate::ge: predicate = arith::CmpFPredicate::OGE; break;
+      }
+      return s.b.create<arith::CmpFOp>(s.loc, predicate, x[0], x[1]);
+    }
+    arith::CmpIPredicate predicate;
+    switch (op.getPredicate()) {
+    case nn::Predicate::eq: predicate = arith::CmpIPredicate::eq; break;
+    case nn::Predicate::ne: predicate = arith::CmpIPredicate::ne; break;
+    case nn::Predicate::lt: predicate = arith::CmpIPredicate::slt; break;
+    case nn::Predicate::le: predicate = arith::CmpIPredicate::sle; break;
+    case nn::Predicate::gt: predicate = arith::CmpIPredicate::sgt; break;
+    case nn::Predicate::ge: predicate = arith::CmpIPredicate::sge; break;
+    }
+    return s.b.create<arith::CmpIOp>(s.loc, predicate, x[0], x[1]);
+  };
+  return {linalg.elementwise(type.getShape(), type.getElementType(),
+                             {linalg.broadcast(operands[0], type.getShape()), linalg.broadcast(operands[1], type.getShape())},
+                             body)};
+}
+
+SmallVector<Value> select(nn::SelectOp op, ValueRange operands, LinalgBuilder &linalg) {
+  auto type = cast<RankedTensorType>(op.getType());
+  ArrayRef<int64_t> shape = type.getShape();
+  return {linalg.elementwise(shape, type.getElementType(),
+                             {linalg.broadcast(operands[0], shape), linalg.broadcast(operands[1], shape),
+                              linalg.broadcast(operands[2], shape)},
+                             [](Scalars &s, ValueRange x) { return s.select(x[0], x[1], x[2]); })};
+}
+
+SmallVector<Value> castElements(nn::CastOp op, ValueRange operands, LinalgBuilder &linalg) {
+  return {linalg.cast(operands[0], elementType(op.getResult()))};
+}
+
+SmallVector<Value> mask(nn::MaskOp op, ValueRange operands, LinalgBuilder &linalg) {
+  auto type = cast<RankedTensorType>(op.getType());
+  SmallVector<Input> inputs{linalg.same(operands[0]), linalg.scalar(operands[1], type.getRank())};
+  if (op.getOffset())
+    inputs.push_back(linalg.scalar(operands[2], type.getRank()));
+  double fill = op.getFill().convertToDouble();
+  return {linalg.elementwise(type.getShape(), type.getElementType(), inputs, [&](Scalars &s, ValueRange x) -> Value {
+    Value position = s.position(op.getDim());
+    if (op.getOffset())
+      position = s.add(x[2], position);
+    Value keep = s.b.create<arith::CmpIOp>(s.loc, arith::CmpIPredicate::slt, position, x[1]);
+    return s.select(keep, x[0], s.constant(x[0].getType(), fill));
+  })};
+}
+
+SmallVector<Value> constant(nn::ConstantOp op, ValueRange, LinalgBuilder &linalg) {
+  return {linalg.b.create<arith::ConstantOp>(linalg.loc, cast<TypedAttr>(op.getValue()))};
+}
+
+} // namespace
+
+void attachElementwiseModels(MLIRContext &context) {
+  attach<nn::AddOp, binary<nn::AddOp, &Scalars::add>>(context);
+  attach<nn::SubOp, binary<nn::SubOp, &Scalars::sub>>(context);
+  attach<nn::MulOp, binary<nn::MulOp, &Scalars::mul>>(context);
+  attach<nn::DivOp, binary<nn::DivOp, &Scalars::div>>(context);
+  attach<nn::MaximumOp, binary<nn::MaximumOp, &Scalars::max>>(context);
+  attach<nn::MinimumOp, binary<nn::MinimumOp, &Scalars::min>>(context);
+  attach<nn::NegOp, unary<nn::NegOp, neg>>(context);
+  attach<nn::ExpOp, unary<nn::ExpOp, exp>>(context);
+  attach<nn::LogOp, unary<nn::LogOp, log>>(context);
+  attach<nn::SqrtOp, unary<nn::SqrtOp, sqrt>>(context);
+  attach<nn::RsqrtOp, unary<nn::RsqrtOp, rsqrt>>(context);
+  attach<nn::TanhOp, unary<nn::TanhOp, tanh>>(context);
+  attach<nn::ReluOp, unary<nn::ReluOp, relu>>(context);
+  attach<nn::CompareOp, compare>(context);
+  attach<nn::SelectOp, select>(context);
+  attach<nn::CastOp, castElements>(context);
+  attach<nn::MaskOp, mask>(context);
+  attach<nn::ConstantOp, constant>(context);
+}
+
+} // namespace shoal::lowering

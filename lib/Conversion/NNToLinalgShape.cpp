@@ -1,0 +1,87 @@
+// Shape ops. Reshape is a view, transpose and broadcast are maps; slices and pads compute the
+// position they read, since a map cannot say where a dimension starts.
+#include "LinalgBuilder.h"
+#include "shoal/Dialect/NN/IR/NN.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace shoal::lowering {
+namespace {
+
+Value copyElement(Scalars &, ValueRange x) { return x[0]; }
+
+/// The loops' position, with `position` in place of loop `dim`.
+SmallVector<Value> indicesWith(Scalars &s, int64_t rank, int64_t dim, Value position) {
+  SmallVector<Value> indices;
+  for (int64_t k = 0; k < rank; ++k)
+    indices.push_back(k == dim ? s.toIndex(position) : s.b.create<linalg::IndexOp>(s.loc, k));
+  return indices;
+}
+
+SmallVector<Value> reshape(nn::ReshapeOp op, ValueRange operands, LinalgBuilder &linalg) {
+  return {linalg.reshape(operands[0], tensorType(op.getResult()))};
+}
+
+SmallVector<Value> transpose(nn::TransposeOp op, ValueRange operands, LinalgBuilder &linalg) {
+  RankedTensorType type = tensorType(op.getResult());
+  SmallVector<AffineExpr> exprs(type.getRank());
+  for (auto [to, from] : llvm::enumerate(op.getPermutation()))
+    exprs[from] = linalg.b.getAffineDimExpr(to);
+  Input input{operands[0], AffineMap::get(type.getRank(), 0, exprs, linalg.b.getContext())};
+  return {linalg.move(type.getShape(), type.getElementType(), input, copyElement)};
+}
+
+SmallVector<Value> broadcast(nn::BroadcastOp op, ValueRange operands, LinalgBuilder &linalg) {
+  RankedTensorType type = tensorType(op.getResult());
+  return {linalg.move(type.getShape(), type.getElementType(), linalg.broadcast(operands[0], type.getShape()), copyElement)};
+}
+
+SmallVector<Value> slice(nn::SliceOp op, ValueRange operands, LinalgBuilder &linalg) {
+  RankedTensorType type = tensorType(op.getResult());
+  return {linalg.move(type.getShape(), type.getElementType(), {}, [&](Scalars &s, ValueRange) -> Value {
+    Value position = s.add(s.position(op.getDim()), s.integer(s.b.getI64Type(), op.getStart()));
+    return s.b.create<tensor::ExtractOp>(s.loc, operands[0], indicesWith(s, type.getRank(), op.getDim(), position));
+  })};
+}
+
+SmallVector<Value> dynamicSlice(nn::DynamicSliceOp op, ValueRange operands, LinalgBuilder &linalg) {
+  RankedTensorType type = tensorType(op.getResult());
+  int64_t dim = op.getDim(), last = shapeOf(operands[0])[dim] - type.getDimSize(dim);
+  return {linalg.move(type.getShape(), type.getElementType(), linalg.scalar(operands[1], type.getRank()),
+                      [&](Scalars &s, ValueRange x) -> Value {
+                        Type i64 = s.b.getI64Type();
+                        Value start = s.min(s.max(x[0], s.integer(i64, 0)), s.integer(i64, last));
+                        Value position = s.add(start, s.position(dim));
+                        return s.b.create<tensor::ExtractOp>(s.loc, operands[0],
+                                                             indicesWith(s, type.getRank(), dim, position));
+                      })};
+}
+
+SmallVector<Value> pad(nn::PadOp op, ValueRange operands, LinalgBuilder &linalg) {
+  RankedTensorType type = tensorType(op.getResult());
+  int64_t dim = op.getDim(), size = shapeOf(operands[0])[dim];
+  return {linalg.move(type.getShape(), type.getElementType(), {}, [&](Scalars &s, ValueRange) -> Value {
+    Type i64 = s.b.getI64Type();
+    Value position = s.sub(s.position(dim), s.integer(i64, op.getLow()));
+    Value inside = s.inRange(position, size);
+    // Outside, some element is read and thrown away, so that the loop has no branch.
+    Value clamped = s.min(s.max(position, s.integer(i64, 0)), s.integer(i64, size - 1));
+    Value element = s.b.create<tensor::ExtractOp>(s.loc, operands[0], indicesWith(s, type.getRank(), dim, clamped));
+    return s.select(inside, element, s.constant(element.getType(), 0));
+  })};
+}
+
+} // namespace
+
+void attachShapeModels(MLIRContext &context) {
+  attach<nn::ReshapeOp, reshape>(context);
+  attach<nn::TransposeOp, transpose>(context);
+  attach<nn::BroadcastOp, broadcast>(context);
+  attach<nn::SliceOp, slice>(context);
+  attach<nn::DynamicSliceOp, dynamicSlice>(context);
+  attach<nn::PadOp, pad>(context);
+}
+
+} // namespace shoal::lowering
