@@ -1,7 +1,8 @@
 # A library of the compiler. It links the shared libMLIR only: mixing in a static
 # MLIR library would link silently and break type ids.
 function(shoal_add_library name)
-  add_mlir_library(${name} STATIC ${ARGN} EXCLUDE_FROM_LIBMLIR DISABLE_INSTALL)
+  add_mlir_library(${name} STATIC ${ARGN} EXCLUDE_FROM_LIBMLIR DISABLE_INSTALL
+                   PARTIAL_SOURCES_INTENDED)
   target_link_libraries(${name} PUBLIC MLIR)
 endfunction()
 

@@ -1,0 +1,51 @@
+// The compiler as pipelines: one list of passes serves shoal-opt, shoalc and the tests.
+//
+// `buildGlobalPipeline`  L1 -> annotated L1: gradient, optimizer, shardings.
+// `buildLocalPipeline`   annotated L1 -> L2: one device's program with collectives.
+// `buildExecPipeline`    L2 -> L3: kernels outlined, arena, streams.
+// A verifier pass stands at the end of each.
+#ifndef SHOAL_PIPELINES_PIPELINES_H
+#define SHOAL_PIPELINES_PIPELINES_H
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <string>
+#include <vector>
+
+namespace shoal {
+
+/// What a user may choose about a program; the defaults are those of `shoalc`.
+struct PlanOptions {
+  std::vector<std::string> dataAxes = {"data"}; // of the mesh: axes that split the batch
+  std::vector<std::string> modelAxes;           // of the mesh: all others, partitioned first
+  std::string mode = "train"; // train | infer
+  std::string dtype;          // f32 | f64; empty: as written
+  std::string optimizer = "sgd";
+  double lr = 0.01;
+  double momentum = 0.0;
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weightDecay = 0.0;
+  std::string decay = "all"; // all | matrices
+  double clipGradNorm = 0.0; // 0: no clipping
+  bool gradNorm = false;     // report the norm even when nothing is clipped
+  double bucketMb = 25; // units of 2^20 bytes
+  bool overlap = true; // start collectives as early as their operands allow
+};
+
+/// Sorts the axes of a mesh into the two lists of the options.
+void setAxes(PlanOptions &options, llvm::ArrayRef<std::string> meshAxes);
+
+void buildGlobalPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
+void buildLocalPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
+void buildExecPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
+
+/// Every dialect and external model that the pipelines meet.
+void registerAllDialects(mlir::DialectRegistry &registry);
+/// Every pass and pipeline, for shoal-opt and textual pipelines.
+void registerAllPasses();
+
+} // namespace shoal
+
+#endif // SHOAL_PIPELINES_PIPELINES_H

@@ -1,0 +1,162 @@
+// The order of the compiler's passes, with the reason for each place in it.
+#include "shoal/Pipelines/Pipelines.h"
+
+#include "shoal/Codegen/Passes.h"
+#include "shoal/Dialect/Dist/Transforms/Passes.h"
+#include "shoal/Dialect/Exec/Transforms/Passes.h"
+#include "shoal/Dialect/NN/Transforms/Passes.h"
+
+#include "mlir/Pass/PassOptions.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace shoal {
+
+void setAxes(PlanOptions &options, llvm::ArrayRef<std::string> meshAxes) {
+  options.dataAxes.clear();
+  options.modelAxes.clear();
+  for (const std::string &axis : meshAxes)
+    (axis == "data" ? options.dataAxes : options.modelAxes).push_back(axis);
+}
+
+void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
+  // First what a program is for, so that no later pass works on what falls away.
+  nn::SelectResultsPassOptions select;
+  select.mode = options.mode;
+  pm.addPass(nn::createSelectResultsPass(select));
+  if (!options.dtype.empty()) {
+    nn::ConvertDtypePassOptions dtype;
+    dtype.to = options.dtype;
+    pm.addPass(nn::createConvertDtypePass(dtype));
+  }
+  // Before the gradient: counts and masks are differentiated, so gradients need none of their own.
+  pm.addPass(nn::createExplicitCountsPass());
+  if (options.mode == "train") {
+    pm.addPass(nn::createDifferentiatePass());
+    nn::OptimizePassOptions optimize;
+    optimize.optimizer = options.optimizer;
+    optimize.lr = options.lr;
+    optimize.momentum = options.momentum;
+    optimize.beta1 = options.beta1;
+    optimize.beta2 = options.beta2;
+    optimize.eps = options.eps;
+    optimize.weightDecay = options.weightDecay;
+    optimize.decay = options.decay;
+    optimize.clipGradNorm = options.clipGradNorm;
+    optimize.gradNorm = options.gradNorm;
+    pm.addPass(nn::createOptimizePass(optimize));
+  }
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  // After the last pass that merges ops: the numbers name values of this program to the end.
+  pm.addPass(dist::createNumberPass());
+  // Strategies only annotate; propagation fills in what follows.
+  for (const std::string &axis : options.dataAxes) {
+    dist::DataParallelPassOptions dataParallel;
+    dataParallel.axis = axis;
+    pm.addPass(dist::createDataParallelPass(dataParallel));
+  }
+  pm.addPass(dist::createPropagatePass());
+  pm.addPass(dist::createVerifyGlobalPass());
+}
+
+void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
+  auto partition = [&](const std::vector<std::string> &axes) {
+    if (axes.empty())
+      return;
+    dist::PartitionPassOptions partition;
+    partition.axes = axes;
+    pm.addPass(dist::createPartitionPass(partition));
+  };
+  // Model axes first: buckets hold local gradients. Hazard: dist-pack must see gradients that
+  // are still partial over the data axes, so it stands between the two partitions.
+  partition(options.modelAxes);
+  if (options.mode == "train" && !options.dataAxes.empty()) {
+    dist::PackPassOptions pack;
+    pack.bucketMb = options.bucketMb;
+    pack.axes = options.dataAxes;
+    pm.addPass(dist::createPackPass(pack));
+  }
+  partition(options.dataAxes);
+  pm.addPass(dist::createVerifyLocalPass());
+  // Masks, offsets and shards of the same value are common now.
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  dist::OptimizeCollectivesPassOptions collectives;
+  collectives.overlap = options.overlap;
+  pm.addPass(dist::createOptimizeCollectivesPass(collectives));
+  pm.addPass(dist::createVerifyLocalPass());
+}
+
+void buildExecPipeline(OpPassManager &pm, const PlanOptions &options) {
+  // Layout changes around collectives become nn ops, so that they fuse into kernels.
+  pm.addPass(dist::createExpandCollectivesPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(exec::createOutlineKernelsPass());
+  // Hazard: the arena needs the workspace of every kernel, before kernels are compiled.
+  pm.addPass(codegen::createKernelWorkspacePass());
+  exec::LowerPassOptions lower;
+  lower.overlap = options.overlap;
+  pm.addPass(exec::createLowerPass(lower));
+  pm.addPass(exec::createVerifyPass());
+}
+
+namespace {
+
+/// PlanOptions as options of a textual pipeline.
+struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
+  ListOption<std::string> dataAxes{*this, "data-axes", llvm::cl::desc("axes that split the batch")};
+  ListOption<std::string> modelAxes{*this, "model-axes", llvm::cl::desc("all other mesh axes")};
+  Option<std::string> mode{*this, "mode", llvm::cl::desc("train or infer"),
+                           llvm::cl::init("train")};
+  Option<std::string> dtype{*this, "dtype", llvm::cl::desc("f32 or f64"), llvm::cl::init("")};
+  Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("sgd, adam or adamw"),
+                                llvm::cl::init("sgd")};
+  Option<double> lr{*this, "lr", llvm::cl::desc("learning rate"), llvm::cl::init(0.01)};
+  Option<double> momentum{*this, "momentum", llvm::cl::desc("of sgd"), llvm::cl::init(0.0)};
+  Option<double> weightDecay{*this, "weight-decay", llvm::cl::desc("L2, or decoupled for adamw"),
+                             llvm::cl::init(0.0)};
+  Option<double> clipGradNorm{*this, "clip-grad-norm", llvm::cl::desc("0: no clipping"),
+                              llvm::cl::init(0.0)};
+  Option<bool> gradNorm{*this, "grad-norm", llvm::cl::desc("report the gradient norm"),
+                        llvm::cl::init(false)};
+  Option<double> bucketMb{*this, "bucket-mb", llvm::cl::desc("size of a gradient bucket, MiB"),
+                          llvm::cl::init(25.0)};
+  Option<bool> overlap{*this, "overlap", llvm::cl::desc("communicate during the backward pass"),
+                       llvm::cl::init(true)};
+
+  PlanOptions get() const {
+    PlanOptions options;
+    options.dataAxes.assign(dataAxes.begin(), dataAxes.end());
+    options.modelAxes.assign(modelAxes.begin(), modelAxes.end());
+    options.mode = mode;
+    options.dtype = dtype;
+    options.optimizer = optimizer;
+    options.lr = lr;
+    options.momentum = momentum;
+    options.weightDecay = weightDecay;
+    options.clipGradNorm = clipGradNorm;
+    options.gradNorm = gradNorm;
+    options.bucketMb = bucketMb;
+    options.overlap = overlap;
+    return options;
+  }
+};
+
+} // namespace
+
+void registerPipelines() {
+  PassPipelineRegistration<PipelineOptions>(
+      "shoal-global", "model to annotated training step (L1)",
+      [](OpPassManager &pm, const PipelineOptions &o) { buildGlobalPipeline(pm, o.get()); });
+  PassPipelineRegistration<PipelineOptions>(
+      "shoal-local", "annotated step to one device's program (L1 to L2)",
+      [](OpPassManager &pm, const PipelineOptions &o) { buildLocalPipeline(pm, o.get()); });
+  PassPipelineRegistration<PipelineOptions>(
+      "shoal-exec", "one device's program to the rank program (L2 to L3)",
+      [](OpPassManager &pm, const PipelineOptions &o) { buildExecPipeline(pm, o.get()); });
+}
+
+} // namespace shoal

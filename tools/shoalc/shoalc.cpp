@@ -1,0 +1,252 @@
+// shoalc: one training program, written for one device, to an executable for many.
+//
+// Reads L1 IR, sets the mesh, runs the pipelines of lib/Pipelines as far as --emit asks, and
+// writes text, an object, or an executable that needs no compiler. Exit codes: 0; 1 when the work
+// failed (a plan that differs, a file that cannot be written); 2 when the command line or the
+// model is wrong.
+#include "Options.h"
+
+#include "shoal/Codegen/Emit.h"
+#include "shoal/Codegen/Host.h"
+#include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Interpreter/VerifyPlan.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace shoal;
+
+namespace {
+
+constexpr int kWorkFailed = 1, kInputWrong = 2;
+
+/// Prints `message` as the one line that every error is.
+int fail(int code, const llvm::Twine &message) {
+  llvm::errs() << "shoalc: error: " << message << "\n";
+  return code;
+}
+
+/// Diagnostics as one line each: where, what; notes follow as lines of their own.
+void printDiagnostic(Diagnostic &diagnostic) {
+  auto print = [](Diagnostic &d) {
+    Location loc = d.getLocation();
+    while (!isa<FileLineColLoc>(loc)) {
+      if (auto named = dyn_cast<NameLoc>(loc))
+        loc = named.getChildLoc();
+      else if (auto fused = dyn_cast<FusedLoc>(loc); fused && !fused.getLocations().empty())
+        loc = fused.getLocations().front();
+      else if (auto call = dyn_cast<CallSiteLoc>(loc))
+        loc = call.getCallee();
+      else
+        break;
+    }
+    if (auto file = dyn_cast<FileLineColLoc>(loc))
+      llvm::errs() << file.getFilename().getValue() << ":" << file.getLine() << ":"
+                   << file.getColumn() << ": ";
+    else
+      llvm::errs() << "shoalc: ";
+    switch (d.getSeverity()) {
+    case DiagnosticSeverity::Error:
+      llvm::errs() << "error: ";
+      break;
+    case DiagnosticSeverity::Warning:
+      llvm::errs() << "warning: ";
+      break;
+    case DiagnosticSeverity::Note:
+      llvm::errs() << "note: ";
+      break;
+    case DiagnosticSeverity::Remark:
+      llvm::errs() << "remark: ";
+      break;
+    }
+    std::string text = d.str();
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    llvm::errs() << text << "\n";
+  };
+  print(diagnostic);
+  for (Diagnostic &note : diagnostic.getNotes())
+    print(note);
+}
+
+/// Makes the module's mesh the one of the command line, or a mesh of one device when there is none.
+LogicalResult setMesh(ModuleOp module, const CompilerOptions &options) {
+  dist::MeshOp existing = dist::lookupMesh(module);
+  if (existing && options.mesh.empty())
+    return success();
+  MLIRContext *context = module.getContext();
+  std::vector<std::pair<std::string, int64_t>> axes = options.mesh;
+  if (axes.empty())
+    axes.emplace_back("data", 1);
+  SmallVector<dist::MeshAxisAttr> attrs;
+  for (const auto &[name, size] : axes)
+    attrs.push_back(dist::MeshAxisAttr::get(context, StringAttr::get(context, name), size));
+  auto mesh = dist::MeshAttr::get(context, attrs, {});
+  if (existing) {
+    // Annotations name the file's axes; --mesh may change their sizes, not take one away.
+    for (dist::MeshAxisAttr axis : existing.getMesh().getAxes())
+      if (!mesh.getAxisSize(axis.getName()))
+        return existing.emitError("--mesh lacks axis '")
+               << axis.getName().getValue() << "' of the file's own mesh";
+    existing.setMeshAttr(mesh);
+    return success();
+  }
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  builder.create<dist::MeshOp>(module.getLoc(), "mesh", mesh);
+  return success();
+}
+
+LogicalResult run(ModuleOp module, const PlanOptions &plan,
+                  void (*build)(OpPassManager &, const PlanOptions &)) {
+  PassManager pm(module.getContext());
+  build(pm, plan);
+  return pm.run(module);
+}
+
+/// Writes text or bytes to a file, whole or not at all, or to stdout for "-".
+int write(llvm::StringRef path, llvm::StringRef contents) {
+  if (path == "-") {
+    llvm::outs() << contents;
+    llvm::outs().flush();
+    return 0;
+  }
+  std::string message;
+  auto file = openOutputFile(path, &message);
+  if (!file)
+    return fail(kWorkFailed, message);
+  file->os() << contents;
+  file->os().flush();
+  if (file->os().has_error()) {
+    std::string reason = file->os().error().message();
+    file->os().clear_error();
+    return fail(kWorkFailed, "cannot write '" + path + "': " + reason);
+  }
+  file->keep();
+  return 0;
+}
+
+std::string print(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream);
+  stream << "\n";
+  return text;
+}
+
+/// A mesh axis that shards nothing would make its devices repeat each other's work.
+LogicalResult checkAxesUsed(ModuleOp module) {
+  llvm::StringSet<> used;
+  auto collect = [&](Attribute attr) {
+    attr.walk([&](dist::ShardingAttr sharding) {
+      for (dist::DimShardingAttr dim : sharding.getDims())
+        for (StringAttr axis : dim.getAxes())
+          used.insert(axis.getValue());
+    });
+  };
+  module.walk([&](Operation *op) { collect(op->getAttrDictionary()); });
+  dist::MeshOp mesh = dist::lookupMesh(module);
+  for (dist::MeshAxisAttr axis : mesh.getMesh().getAxes())
+    if (axis.getSize() > 1 && !used.contains(axis.getName().getValue()))
+      return module.emitError("mesh axis '")
+             << axis.getName().getValue() << "' of size " << axis.getSize()
+             << " shards nothing; annotate a value with it or take it out of the mesh";
+  return success();
+}
+
+int compile(ModuleOp module, const CompilerOptions &options, const std::string &runtime) {
+  if (failed(setMesh(module, options)))
+    return kInputWrong;
+  PlanOptions plan = options.plan;
+  std::vector<std::string> axes;
+  for (dist::MeshAxisAttr axis : dist::lookupMesh(module).getMesh().getAxes())
+    axes.push_back(axis.getName().getValue().str());
+  setAxes(plan, axes);
+  if (failed(run(module, plan, buildGlobalPipeline)) || failed(checkAxesUsed(module)))
+    return kInputWrong;
+  if (options.emit == Emit::Global)
+    return write(options.output, print(module));
+
+  OwningOpRef<ModuleOp> global = options.verifyPlan ? module.clone() : nullptr;
+  if (failed(run(module, plan, buildLocalPipeline)))
+    return kInputWrong;
+  if (options.verifyPlan) {
+    if (failed(interp::checkPlan(*global, module, {})))
+      return kWorkFailed;
+    llvm::errs() << "shoalc: the plan equals one device\n";
+  }
+  if (options.emit == Emit::Local)
+    return write(options.output, print(module));
+
+  if (failed(run(module, plan, buildExecPipeline)))
+    return kInputWrong;
+  if (!options.report.empty()) {
+    FailureOr<std::string> report = codegen::emitReport(module);
+    if (failed(report))
+      return kWorkFailed;
+    if (int code = write(options.report, *report))
+      return code;
+  }
+  if (options.emit == Emit::Exec)
+    return write(options.output, print(module));
+
+  codegen::HostTarget target{options.cpu, ""};
+  if (options.emit == Emit::LLVM) {
+    FailureOr<std::string> text = codegen::emitKernelsLLVM(module, target);
+    return failed(text) ? kWorkFailed : write(options.output, *text);
+  }
+  FailureOr<codegen::KernelObjects> code = codegen::compileKernels(module, target);
+  FailureOr<codegen::Program> program = codegen::emitProgram(module);
+  if (failed(code) || failed(program))
+    return kWorkFailed;
+  auto emitError = [&] { return module.emitError(); };
+  FailureOr<std::string> payload =
+      codegen::linkPayload(*code, program->kernels, program->blob, emitError);
+  if (failed(payload))
+    return kWorkFailed;
+  if (options.emit == Emit::Object)
+    return write(options.output, *payload);
+  return failed(codegen::writeExecutable(runtime, *payload, options.output, emitError))
+             ? kWorkFailed
+             : 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  CompilerOptions options;
+  if (std::optional<int> code = parseCommandLine(argc, argv, options))
+    return *code;
+
+  std::string runtime = options.runtime;
+  if (runtime.empty()) {
+    std::string self = llvm::sys::fs::getMainExecutable(argv[0], (void *)(intptr_t)&fail);
+    runtime = (llvm::sys::path::parent_path(self) + "/shoal-rt-main").str();
+  }
+  if (options.emit == Emit::Executable && !llvm::sys::fs::exists(runtime))
+    return fail(kInputWrong, "no runtime executable at '" + runtime + "' (see --runtime)");
+
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  MLIRContext context(registry);
+  context.getDiagEngine().registerHandler(printDiagnostic);
+
+  std::string message;
+  auto buffer = openInputFile(options.input, &message);
+  if (!buffer)
+    return fail(kInputWrong, message);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  if (!module)
+    return kInputWrong;
+  return compile(*module, options, runtime);
+}
