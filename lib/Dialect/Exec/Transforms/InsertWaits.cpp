@@ -1,0 +1,120 @@
+// Waits, as few as the order of streams allows. Each stream keeps a vector clock: how many rows of every other stream
+// are known to have ended when its next row starts (Lamport 1978, Mattern 1989).
+#include "Layout.h"
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace shoal::exec {
+
+namespace {
+
+struct Row {
+  RowOpInterface op;
+  unsigned stream, index; // its number on its stream
+};
+
+struct Access {
+  ByteRange range;
+  unsigned row;
+  bool writes;
+};
+
+using Clock = SmallVector<unsigned, 2>; // rows known to have ended, per stream
+
+void join(Clock &clock, const Clock &other) {
+  for (auto [mine, theirs] : llvm::zip_equal(clock, other))
+    mine = std::max(mine, theirs);
+}
+
+} // namespace
+
+/// The row again, with a token.
+static RowOpInterface addToken(RowOpInterface op) {
+  OpBuilder builder(op);
+  OperationState state(op->getLoc(), op->getName());
+  state.addOperands(op->getOperands());
+  state.addTypes(TokenType::get(op->getContext()));
+  state.propertiesAttr = op->getPropertiesAsAttribute();
+  state.addAttributes(op->getDiscardableAttrDictionary().getValue());
+  Operation *signalling = builder.create(state);
+  op->erase();
+  return cast<RowOpInterface>(signalling);
+}
+
+void insertWaits(ProgramOp program) {
+  Block &block = program.getBody().front();
+  unsigned numStreams = 1;
+  SmallVector<Row> rows;
+  for (auto op : block.getOps<RowOpInterface>()) {
+    rows.push_back({op, unsigned(op.getStreamIndex()), 0});
+    numStreams = std::max<unsigned>(numStreams, op.getStreamIndex() + 1);
+  }
+  Clock issued(numStreams, 0);
+  for (Row &row : rows)
+    row.index = issued[row.stream]++;
+
+  SmallVector<Clock> now(numStreams, Clock(numStreams, 0)); // per stream, before its next row
+  SmallVector<Clock> ended(rows.size());                    // per row, what its end implies
+  llvm::MapVector<Operation *, SmallVector<Access>> accesses; // per storage
+  struct Wait {
+    unsigned before; // the row, or rows.size() at the end
+    unsigned stream, on;
+  };
+  SmallVector<Wait> waits;
+  auto waitFor = [&](unsigned before, unsigned stream, unsigned on) {
+    waits.push_back({before, stream, on});
+    join(now[stream], ended[on]);
+  };
+
+  for (unsigned i = 0; i < rows.size(); ++i) {
+    Row &row = rows[i];
+    SmallVector<Value> reads, writes;
+    row.op.getReads(reads);
+    row.op.getWrites(writes);
+    SmallVector<Access> mine;
+    for (Value buffer : reads)
+      mine.push_back({getByteRange(buffer), i, false});
+    for (Value buffer : writes)
+      mine.push_back({getByteRange(buffer), i, true});
+    // The latest row of each other stream that must have ended.
+    SmallVector<std::optional<unsigned>> needed(numStreams);
+    for (const Access &access : mine)
+      for (const Access &earlier : accesses[access.range.storage]) {
+        const Row &other = rows[earlier.row];
+        bool conflict = (access.writes || earlier.writes) && access.range.begin < earlier.range.end &&
+                        earlier.range.begin < access.range.end;
+        if (conflict && other.stream != row.stream && now[row.stream][other.stream] <= other.index)
+          needed[other.stream] = std::max(needed[other.stream].value_or(0), earlier.row);
+      }
+    for (std::optional<unsigned> on : needed)
+      if (on && now[row.stream][rows[*on].stream] <= rows[*on].index)
+        waitFor(i, row.stream, *on);
+    for (const Access &access : mine)
+      accesses[access.range.storage].push_back(access);
+    now[row.stream][row.stream] = row.index + 1;
+    ended[i] = now[row.stream];
+  }
+  SmallVector<std::optional<unsigned>> last(numStreams);
+  for (unsigned i = 0; i < rows.size(); ++i)
+    last[rows[i].stream] = i;
+  for (unsigned stream = 1; stream < numStreams; ++stream)
+    if (last[stream] && now[0][stream] <= rows[*last[stream]].index)
+      waitFor(rows.size(), 0, *last[stream]);
+
+  for (const Wait &wait : waits)
+    if (!rows[wait.on].op.getSignal())
+      rows[wait.on].op = addToken(rows[wait.on].op);
+  OpBuilder builder(program.getContext());
+  for (const Wait &wait : waits) {
+    if (wait.before < rows.size())
+      builder.setInsertionPoint(rows[wait.before].op);
+    else
+      builder.setInsertionPointToEnd(&block);
+    builder.create<WaitOp>(rows[wait.on].op->getLoc(), rows[wait.on].op.getSignal(), wait.stream);
+  }
+}
+
+} // namespace shoal::exec

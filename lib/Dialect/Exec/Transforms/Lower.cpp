@@ -1,0 +1,343 @@
+// The outlined step function becomes a rank program: storage is decided (Placement), rows are built (RowBuilder), then
+// streams are made to wait for each other (InsertWaits) and buffers get offsets (AssignOffsets).
+#include "Layout.h"
+#include "RowBuilder.h"
+#include "StepFunction.h"
+
+#include "shoal/Dialect/Exec/Transforms/Passes.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace shoal::exec {
+
+#define GEN_PASS_DEF_LOWERPASS
+#include "shoal/passes/ShoalExec.h.inc"
+
+namespace {
+
+/// What an argument or result is a piece of: its global type and sharding, absent when it is whole.
+struct Logical {
+  TypeAttr type;
+  dist::ShardingAttr sharding;
+};
+
+class Lowering {
+public:
+  Lowering(ModuleOp module, func::FuncOp step, bool overlap)
+      : module(module), step(step), placement(step), commStream(overlap ? 1 : 0) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult checkRoles();
+  LogicalResult findBatch();
+  ProgramOp createProgram();
+  void createArguments();
+  void planProbes();
+  void probe(unsigned result);
+  void finishUpdates();
+  bool isResultRole(unsigned result);
+  bool comesFromCommunication(Value value) const;
+  Operation *firstComputeReader(Value value);
+
+  ModuleOp module;
+  func::FuncOp step;
+  Placement placement;
+  int64_t commStream;
+  int64_t rows = 0; // of a full global batch
+  ProgramOp program;
+  std::optional<RowBuilder> build;
+  DenseMap<Operation *, SmallVector<unsigned>> probesBefore, probesAfter;
+  SmallVector<unsigned> probesFirst, probesLast;
+};
+
+} // namespace
+
+static Logical logicalOf(Attribute attr) {
+  auto global = dyn_cast_or_null<dist::GlobalAttr>(attr);
+  if (!global)
+    return {};
+  return {TypeAttr::get(global.getType()),
+          global.getSharding().isReplicated() ? dist::ShardingAttr() : global.getSharding()};
+}
+
+static RankedTensorType globalType(Attribute attr, Type local) {
+  auto global = dyn_cast_or_null<dist::GlobalAttr>(attr);
+  return global ? global.getType() : cast<RankedTensorType>(local);
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+LogicalResult Lowering::checkRoles() {
+  for (unsigned i = 0; i < step.getNumArguments(); ++i) {
+    if (!isa<RankedTensorType>(step.getArgument(i).getType()))
+      return step.emitOpError() << "argument " << i << " must be a tensor, got: "
+                                << step.getArgument(i).getType();
+    if (nn::getArgRole(step, i) == nn::ArgRole::None)
+      return step.emitOpError() << "argument " << i << " must say what it is: nn.input, nn.param, "
+                                << "nn.state, nn.step or nn.valid_rows";
+  }
+  for (unsigned i = 0; i < step.getNumResults(); ++i) {
+    if (isResultRole(i))
+      continue;
+    auto name = step.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kUpdatesAttr);
+    if (!name)
+      return step.emitOpError() << "result " << i << " must say what it is: nn.loss, nn.metric, "
+                                << "nn.output, nn.grad or nn.updates";
+    std::optional<unsigned> argument = nn::findArg(step, name.getValue());
+    if (!argument)
+      return step.emitOpError() << "result " << i << " updates an argument that does not exist: "
+                                << name;
+    if (step.getArgument(*argument).getType() != step.getResultTypes()[i])
+      return step.emitOpError() << "result " << i << " of type " << step.getResultTypes()[i]
+                                << " cannot update " << name << " of type "
+                                << step.getArgument(*argument).getType();
+  }
+  return success();
+}
+
+LogicalResult Lowering::findBatch() {
+  std::optional<unsigned> first;
+  for (unsigned i = 0; i < step.getNumArguments(); ++i) {
+    if (!nn::isBatchedInput(step, i))
+      continue;
+    int64_t size = globalType(step.getArgAttr(i, dist::DistDialect::kGlobalAttr),
+                              step.getArgument(i).getType())
+                       .getDimSize(0);
+    if (first && size != rows)
+      return step.emitOpError() << "batched inputs must have one number of rows, got: " << rows
+                                << " in \"" << nn::getArgName(step, *first) << "\" and " << size
+                                << " in \"" << nn::getArgName(step, i) << "\"";
+    first = first.value_or(i);
+    rows = size;
+  }
+  return success();
+}
+
+/// The distribution of an argument in the terms of the runtime.
+static std::tuple<Init, double, double> initOf(func::FuncOp step, unsigned index) {
+  if (auto state = step.getArgAttrOfType<nn::StateAttr>(index, nn::NNDialect::kStateAttr))
+    return {Init::constant, state.getInit().convertToDouble(), 0};
+  auto param = step.getArgAttrOfType<nn::ParamAttr>(index, nn::NNDialect::kParamAttr);
+  if (!param)
+    return {Init::none, 0, 0};
+  double a = param.getA().convertToDouble(), b = param.getB().convertToDouble();
+  switch (param.getInit()) {
+  case nn::Init::zeros:
+    return {Init::constant, 0, 0};
+  case nn::Init::ones:
+    return {Init::constant, 1, 0};
+  case nn::Init::constant:
+    return {Init::constant, a, 0};
+  case nn::Init::uniform:
+    return {Init::uniform, a, b};
+  case nn::Init::normal:
+    return {Init::normal, a, b};
+  case nn::Init::kaiming_uniform:
+    return {Init::kaiming_uniform, 0, 0};
+  case nn::Init::xavier_uniform:
+    return {Init::xavier_uniform, 0, 0};
+  }
+  llvm_unreachable("every init is listed");
+}
+
+static ArgKind kindOf(nn::ArgRole role) {
+  switch (role) {
+  case nn::ArgRole::Param:
+    return ArgKind::param;
+  case nn::ArgRole::State:
+    return ArgKind::state;
+  case nn::ArgRole::Step:
+    return ArgKind::step;
+  case nn::ArgRole::ValidRows:
+    return ArgKind::valid_rows;
+  default:
+    return ArgKind::input;
+  }
+}
+
+void Lowering::createArguments() {
+  // Parameters, then state, then inputs: what lives longest lies first.
+  SmallVector<unsigned> order(step.getNumArguments());
+  std::iota(order.begin(), order.end(), 0);
+  auto group = [&](unsigned i) {
+    nn::ArgRole role = nn::getArgRole(step, i);
+    return role == nn::ArgRole::Param ? 0 : role == nn::ArgRole::State ? 1 : 2;
+  };
+  llvm::stable_sort(order, [&](unsigned a, unsigned b) { return group(a) < group(b); });
+  OpBuilder &builder = build->getBuilder();
+  for (unsigned i : order) {
+    auto type = cast<RankedTensorType>(step.getArgument(i).getType());
+    Logical logical = logicalOf(step.getArgAttr(i, dist::DistDialect::kGlobalAttr));
+    auto [init, a, b] = initOf(step, i);
+    auto argument = builder.create<ArgOp>(
+        step.getArgument(i).getLoc(), BufferType::get(type), kindOf(nn::getArgRole(step, i)),
+        nn::getArgName(step, i), /*offset=*/0, logical.type, logical.sharding,
+        nn::isBatchedInput(step, i) ? 0 : -1, init, APFloat(a), APFloat(b));
+    build->setStorage(placement.placeOf(step.getArgument(i)).storage, argument);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+bool Lowering::isResultRole(unsigned result) {
+  return llvm::any_of(ArrayRef<StringRef>{nn::NNDialect::kLossAttr, nn::NNDialect::kMetricAttr,
+                                          nn::NNDialect::kOutputAttr, nn::NNDialect::kGradAttr},
+                      [&](StringRef role) { return bool(step.getResultAttr(result, role)); });
+}
+
+/// Whether the value is complete only when a row of another stream is.
+bool Lowering::comesFromCommunication(Value value) const {
+  Operation *def = stripReshapes(value).getDefiningOp();
+  if (!def || commStream == 0 || !isa<dist::DistDialect>(def->getDialect()))
+    return false;
+  return !isa<dist::AxisIndexOp>(def) && placement.copiesOf(def).empty();
+}
+
+Operation *Lowering::firstComputeReader(Value value) {
+  Operation *first = nullptr;
+  for (Operation *user : value.getUsers()) {
+    user = step.getBody().front().findAncestorOpInBlock(*user);
+    Operation *reader = nullptr;
+    if (isa<CallOp, nn::MatmulOp>(user) || !placement.copiesOf(user).empty())
+      reader = user;
+    else if (isa<nn::ReshapeOp, dist::UnpackOp, dist::WaitOp>(user))
+      reader = firstComputeReader(user->getResult(0));
+    if (reader && (!first || reader->isBeforeInBlock(first)))
+      first = reader;
+  }
+  return first;
+}
+
+/// A result computed on stream 0 is read right away; one that arrives from another stream where stream 0
+/// waits for it anyhow, so that reading it stops nothing.
+void Lowering::planProbes() {
+  for (auto [index, value] : llvm::enumerate(step.getBody().front().getTerminator()->getOperands())) {
+    if (!isResultRole(index))
+      continue;
+    Value root = stripReshapes(value);
+    if (isa<BlockArgument>(root))
+      probesFirst.push_back(index);
+    else if (!comesFromCommunication(root))
+      probesAfter[root.getDefiningOp()].push_back(index);
+    else if (Operation *reader = firstComputeReader(root))
+      probesBefore[reader].push_back(index);
+    else
+      probesLast.push_back(index);
+  }
+}
+
+void Lowering::probe(unsigned index) {
+  Value value = step.getBody().front().getTerminator()->getOperand(index);
+  Logical logical = logicalOf(step.getResultAttr(index, dist::DistDialect::kGlobalAttr));
+  RankedTensorType global =
+      globalType(step.getResultAttr(index, dist::DistDialect::kGlobalAttr), value.getType());
+  OpBuilder &builder = build->getBuilder();
+  for (auto [role, kind] : {std::pair(nn::NNDialect::kLossAttr, ResultKind::loss),
+                            std::pair(nn::NNDialect::kMetricAttr, ResultKind::metric),
+                            std::pair(nn::NNDialect::kOutputAttr, ResultKind::output),
+                            std::pair(nn::NNDialect::kGradAttr, ResultKind::grad)}) {
+    Attribute attr = step.getResultAttr(index, role);
+    if (!attr)
+      continue;
+    auto name = dyn_cast<StringAttr>(attr);
+    bool batched = kind == ResultKind::output && rows && global.getRank() &&
+                   global.getDimSize(0) == rows;
+    builder.create<ProbeOp>(value.getLoc(), Type(), kind, name ? name.getValue() : "loss",
+                            build->bufferOf(value), logical.type, logical.sharding,
+                            batched ? 0 : -1, 0, StringAttr());
+  }
+}
+
+/// Updates that no kernel could write in place are copied at the end, when nobody reads the old value.
+void Lowering::finishUpdates() {
+  Operation *yield = step.getBody().front().getTerminator();
+  SmallVector<std::pair<Value, Value>> pending; // source, target
+  for (auto [index, value] : llvm::enumerate(yield->getOperands())) {
+    auto name = step.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
+    if (!name)
+      continue;
+    Value argument = step.getArgument(*nn::findArg(step, name.getValue()));
+    Place source = placement.placeOf(value), target = placement.placeOf(argument);
+    if (source.storage == target.storage)
+      continue;
+    Value from = build->bufferOf(value);
+    // Another argument's storage may itself be replaced now.
+    if (placement.getStorages()[source.storage].argument >= 0) {
+      auto type = cast<RankedTensorType>(value.getType());
+      unsigned storage = placement.addStorage(type, StorageClass::workspace);
+      Value staged = build->rangeOf({storage, 0}, type.getShape());
+      build->copy(value.getLoc(), from, staged, "keep");
+      from = staged;
+    }
+    pending.push_back({from, build->bufferOf(argument)});
+  }
+  for (auto [from, to] : pending)
+    build->copy(from.getLoc(), from, to, "update");
+}
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+ProgramOp Lowering::createProgram() {
+  OpBuilder builder(step);
+  Mode mode = Mode::infer;
+  for (unsigned i = 0; i < step.getNumResults(); ++i)
+    if (step.getResultAttr(i, nn::NNDialect::kLossAttr))
+      mode = Mode::train;
+  auto bytes = BytesAttr::get(module.getContext(), 0, 0, 0, 0, 0);
+  // The step's name is free once the step is gone.
+  auto result = builder.create<ProgramOp>(step.getLoc(), step.getSymName(), mode, 0, rows, bytes);
+  result.getBody().emplaceBlock();
+  return result;
+}
+
+LogicalResult Lowering::run() {
+  if (failed(checkRoles()) || failed(findBatch()) || failed(placement.run()))
+    return failure();
+  dist::MeshOp meshOp = dist::lookupMesh(step);
+  dist::MeshAttr mesh = meshOp ? meshOp.getMesh() : dist::MeshAttr();
+  program = createProgram();
+  build.emplace(program, placement, commStream);
+  createArguments();
+  planProbes();
+
+  llvm::for_each(probesFirst, [&](unsigned i) { probe(i); });
+  for (Operation &op : step.getBody().front().without_terminator()) {
+    for (unsigned i : probesBefore.lookup(&op))
+      probe(i);
+    if (failed(build->build(&op, mesh)))
+      return failure();
+    for (unsigned i : probesAfter.lookup(&op))
+      probe(i);
+  }
+  llvm::for_each(probesLast, [&](unsigned i) { probe(i); });
+  finishUpdates();
+  step.erase();
+
+  insertWaits(program);
+  assignOffsets(program);
+  return success();
+}
+
+namespace {
+struct Lower : impl::LowerPassBase<Lower> {
+  using LowerPassBase::LowerPassBase;
+
+  void runOnOperation() override {
+    FailureOr<func::FuncOp> step = findStep(getOperation());
+    if (failed(step) || failed(Lowering(getOperation(), *step, overlap).run()))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+} // namespace shoal::exec

@@ -1,0 +1,258 @@
+// Decides which values share storage. The only hazards are buckets and in-place reductions: a value may lie where it will
+// be overwritten only if all its readers come before that.
+#include "Placement.h"
+
+#include "shoal/Dialect/NN/IR/NN.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace shoal::exec {
+
+static RankedTensorType typeOf(Value value) {
+  if (auto future = dyn_cast<dist::FutureType>(value.getType()))
+    return future.getTensor();
+  return cast<RankedTensorType>(value.getType());
+}
+
+Value stripReshapes(Value value) {
+  while (auto reshape = value.getDefiningOp<nn::ReshapeOp>())
+    value = reshape.getInput();
+  return value;
+}
+
+unsigned Placement::addStorage(RankedTensorType type, StorageClass storageClass) {
+  storages.push_back({type.getNumElements(), type.getElementType(), type.getShape(), storageClass, -1});
+  return storages.size() - 1;
+}
+
+bool Placement::isAligned(Place place) const {
+  int64_t bytes = llvm::divideCeil(storages[place.storage].elementType.getIntOrFloatBitWidth(), 8);
+  return place.start * bytes % kBufferAlignment == 0;
+}
+
+ArrayRef<CopyRange> Placement::copiesOf(Operation *op) const {
+  auto at = copies.find(op);
+  return at == copies.end() ? ArrayRef<CopyRange>() : ArrayRef<CopyRange>(at->second);
+}
+
+int64_t Placement::indexOf(Operation *op) {
+  return indices.lookup(step.getBody().front().findAncestorOpInBlock(*op));
+}
+
+/// Position of the last op that touches the value's elements, `except` aside, through reshapes and unpacked parts.
+int64_t Placement::lastUse(Value value, Operation *except) {
+  int64_t last = -1;
+  for (Operation *user : value.getUsers()) {
+    if (user == except)
+      continue;
+    last = std::max(last, indexOf(user));
+    if (isa<nn::ReshapeOp, dist::UnpackOp, dist::WaitOp>(user))
+      last = std::max(last, lastUse(user->getResult(0), nullptr));
+  }
+  return last;
+}
+
+LogicalResult Placement::collectGroups() {
+  for (auto pack : step.getBody().front().getOps<dist::PackOp>())
+    groups[pack.getGroup()].packs.push_back(pack);
+  for (auto &[id, group] : groups) {
+    llvm::stable_sort(group.packs, [](dist::PackOp a, dist::PackOp b) { return a.getAt() < b.getAt(); });
+    int64_t end = 0;
+    for (dist::PackOp pack : group.packs) {
+      auto type = cast<RankedTensorType>(pack.getBucket().getType());
+      auto first = cast<RankedTensorType>(group.packs.front().getBucket().getType());
+      if (type.getElementType() != first.getElementType())
+        return pack.emitOpError() << "buckets of group " << id << " must have one element type, got: "
+                                  << first.getElementType() << " and " << type.getElementType();
+      if (int64_t(pack.getAt()) < end)
+        return pack.emitOpError() << "buckets of group " << id << " overlap at element "
+                                  << pack.getAt();
+      end = pack.getAt() + type.getNumElements();
+    }
+    Type element = cast<RankedTensorType>(group.packs.front().getBucket().getType()).getElementType();
+    group.storage = addStorage(RankedTensorType::get({end}, element), StorageClass::grad);
+    storages[group.storage].shape = {};
+  }
+  return success();
+}
+
+/// A value may be computed in its bucket if an op writes it there, and nobody reads it after the bucket is reduced
+/// in place.
+bool Placement::mayLieInGroup(Value root, int64_t overwrittenAt) {
+  Operation *def = root.getDefiningOp();
+  if (!def)
+    return false;
+  if (auto call = dyn_cast<CallOp>(def)) {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(def, call.getKernelAttr());
+    if (!kernel || getInplace(kernel)[cast<OpResult>(root).getResultNumber()] >= 0)
+      return false;
+  } else if (!isa<nn::MatmulOp, dist::AllGatherOp, dist::ReduceScatterOp, dist::AllToAllOp>(def)) {
+    return false;
+  }
+  // The packs themselves only say where it lies.
+  SmallVector<Value> work = {root};
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    for (Operation *user : value.getUsers()) {
+      if (isa<nn::ReshapeOp>(user))
+        work.push_back(user->getResult(0));
+      else if (!isa<dist::PackOp>(user) && indexOf(user) >= overwrittenAt)
+        return false;
+    }
+  }
+  return true;
+}
+
+void Placement::claimInputs(Group &group) {
+  struct Claim {
+    int64_t start = 0, covered = 0;
+    int64_t overwrittenAt = std::numeric_limits<int64_t>::max();
+    bool ok = true;
+  };
+  llvm::MapVector<Value, Claim> claims;
+  for (dist::PackOp pack : group.packs) {
+    int64_t at = pack.getAt();
+    for (auto [input, begin, end] :
+         llvm::zip_equal(pack.getInputs(), pack.getBegins(), pack.getEnds())) {
+      Value root = stripReshapes(input);
+      bool fresh = !claims.contains(root);
+      Claim &claim = claims[root];
+      if (fresh)
+        claim.start = at - begin;
+      claim.ok &= claim.start == at - begin && begin == claim.covered;
+      claim.covered = end;
+      for (Operation *user : pack.getBucket().getUsers())
+        claim.overwrittenAt = std::min(claim.overwrittenAt, indexOf(user));
+      at += end - begin;
+    }
+  }
+  for (auto &[root, claim] : claims) {
+    if (!claim.ok || claim.start < 0 || claim.covered != typeOf(root).getNumElements() ||
+        claimed.count(root) || !mayLieInGroup(root, claim.overwrittenAt))
+      continue;
+    // A kernel that was not compiled for it cannot write at any multiple of the element size.
+    Place place{group.storage, claim.start};
+    if (auto call = root.getDefiningOp<CallOp>(); call && !isAligned(place)) {
+      auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
+      if (!kernel.getResultAttr(cast<OpResult>(root).getResultNumber(), ExecDialect::kUnalignedAttr))
+        continue;
+    }
+    claimed[root] = place;
+  }
+}
+
+void Placement::placeNew(Value value) {
+  if (auto at = claimed.find(value); at != claimed.end()) {
+    places[value] = at->second;
+    return;
+  }
+  StorageClass storageClass =
+      gradients.contains(value) ? StorageClass::grad : StorageClass::activation;
+  places[value] = {addStorage(typeOf(value), storageClass), 0};
+}
+
+void Placement::placePack(dist::PackOp op) {
+  Group &group = groups[op.getGroup()];
+  Place bucket{group.storage, int64_t(op.getAt())};
+  places[op.getBucket()] = bucket;
+  int64_t at = bucket.start;
+  for (auto [input, begin, end] : llvm::zip_equal(op.getInputs(), op.getBegins(), op.getEnds())) {
+    Place source = placeOf(input);
+    if (source.storage != bucket.storage || source.start + begin != at)
+      copies[op].push_back({input, begin, end - begin, {bucket.storage, at}});
+    at += end - begin;
+  }
+}
+
+void Placement::placeUnpack(dist::UnpackOp op) {
+  // Neighbouring ranges of one storage are the tensor.
+  std::optional<Place> whole;
+  int64_t next = 0;
+  bool contiguous = true;
+  for (auto [bucket, begin, end] : llvm::zip_equal(op.getBuckets(), op.getBegins(), op.getEnds())) {
+    Place place = placeOf(bucket);
+    if (!whole)
+      whole = Place{place.storage, next = place.start + begin};
+    contiguous &= place.storage == whole->storage && place.start + begin == next;
+    next = place.start + end;
+  }
+  if (whole && contiguous) {
+    places[op.getResult()] = *whole;
+    return;
+  }
+  placeNew(op.getResult());
+  Place target = placeOf(op.getResult());
+  for (auto [bucket, begin, end] : llvm::zip_equal(op.getBuckets(), op.getBegins(), op.getEnds())) {
+    copies[op].push_back({bucket, begin, end - begin, target});
+    target.start += end - begin;
+  }
+}
+
+/// In place unless somebody still needs the operand.
+bool Placement::mayReduceInPlace(dist::AllReduceOp op) {
+  Value input = op.getInput(), root = stripReshapes(input);
+  // Arguments, and updates that lie in one, keep what they hold; parts of a bucket belong to others too.
+  if (storages[placeOf(input).storage].argument >= 0 || root.getDefiningOp<dist::UnpackOp>())
+    return false;
+  return lastUse(root, op) <= indexOf(op);
+}
+
+void Placement::place(Operation *op) {
+  if (auto reshape = dyn_cast<nn::ReshapeOp>(op)) {
+    places[reshape.getResult()] = placeOf(reshape.getInput());
+  } else if (auto call = dyn_cast<CallOp>(op)) {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, call.getKernelAttr());
+    for (auto [result, operand] : llvm::zip_equal(call.getResults(), getInplace(kernel)))
+      if (operand >= 0)
+        places[result] = placeOf(call.getInputs()[operand]);
+      else
+        placeNew(result);
+  } else if (auto pack = dyn_cast<dist::PackOp>(op)) {
+    placePack(pack);
+  } else if (auto unpack = dyn_cast<dist::UnpackOp>(op)) {
+    placeUnpack(unpack);
+  } else if (auto reduce = dyn_cast<dist::AllReduceOp>(op); reduce && mayReduceInPlace(reduce)) {
+    places[reduce.getResult()] = placeOf(reduce.getInput());
+  } else if (auto wait = dyn_cast<dist::WaitOp>(op)) {
+    places[wait.getResult()] = placeOf(wait.getFuture());
+  } else {
+    for (Value result : op->getResults())
+      if (isa<RankedTensorType, dist::FutureType>(result.getType()))
+        placeNew(result);
+    // What a group of messages receives is made inside and handed out.
+    if (auto group = dyn_cast<dist::GroupOp>(op)) {
+      Block &body = group.getBody().front();
+      for (auto [result, value] :
+           llvm::zip_equal(group.getResults(), body.getTerminator()->getOperands()))
+        places[value] = placeOf(result);
+      for (auto recv : body.getOps<dist::RecvOp>())
+        if (!isPlaced(recv.getResult()))
+          placeNew(recv.getResult());
+    }
+  }
+}
+
+LogicalResult Placement::run() {
+  Block &block = step.getBody().front();
+  int64_t next = 0;
+  for (Operation &op : block)
+    indices[&op] = next++;
+  for (auto [index, value] : llvm::enumerate(block.getTerminator()->getOperands()))
+    if (step.getResultAttr(index, nn::NNDialect::kGradAttr))
+      gradients.insert(stripReshapes(value));
+  for (BlockArgument argument : block.getArguments()) {
+    places[argument] = {addStorage(typeOf(argument), StorageClass::input), 0};
+    storages.back().argument = argument.getArgNumber();
+  }
+  if (failed(collectGroups()))
+    return failure();
+  for (auto &[id, group] : groups)
+    claimInputs(group);
+  for (Operation &op : block.without_terminator())
+    place(&op);
+  return success();
+}
+
+} // namespace shoal::exec

@@ -1,0 +1,82 @@
+// Where values live: which share storage, before storage has offsets. Reshapes share that of their operand, updates
+// that of the argument they overwrite, buckets and their tensors that of the group, an all-reduce that of
+// its operand; every other value has its own.
+#ifndef SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_PLACEMENT_H
+#define SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_PLACEMENT_H
+
+#include "shoal/Dialect/Exec/IR/Exec.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace shoal::exec {
+
+struct Storage {
+  int64_t elements = 0;
+  mlir::Type elementType;
+  llvm::ArrayRef<int64_t> shape; // of the value that it was made for; flat for groups
+  StorageClass storageClass = StorageClass::activation;
+  int64_t argument = -1; // of the step function, when it is one's storage
+};
+
+struct Place {
+  unsigned storage = 0;
+  int64_t start = 0; // in elements
+};
+
+/// An element range that has to be copied, since it could not be computed where it belongs.
+struct CopyRange {
+  mlir::Value source; // from element `begin` of its place
+  int64_t begin = 0, elements = 0;
+  Place target;
+};
+
+class Placement {
+public:
+  explicit Placement(mlir::func::FuncOp step) : step(step) {}
+
+  /// Places every tensor of the step. Fails, with an error, on groups that contradict themselves.
+  llvm::LogicalResult run();
+
+  const llvm::SmallVector<Storage> &getStorages() const { return storages; }
+  Place placeOf(mlir::Value value) const { return places.lookup(value); }
+  bool isPlaced(mlir::Value value) const { return places.count(value); }
+  /// Copies that the op stands for (pack, unpack); none when its values lie where they should.
+  llvm::ArrayRef<CopyRange> copiesOf(mlir::Operation *op) const;
+  bool isAligned(Place place) const;
+
+  /// A storage that lower needs beside those of the values.
+  unsigned addStorage(mlir::RankedTensorType type, StorageClass storageClass);
+
+private:
+  /// Buckets that share one flat storage.
+  struct Group {
+    llvm::SmallVector<dist::PackOp> packs;
+    unsigned storage = 0;
+  };
+  llvm::LogicalResult collectGroups();
+  void claimInputs(Group &group);
+  bool mayLieInGroup(mlir::Value root, int64_t overwrittenAt);
+  bool mayReduceInPlace(dist::AllReduceOp op);
+  void placeUnpack(dist::UnpackOp op);
+  void placePack(dist::PackOp op);
+  void place(mlir::Operation *op);
+  void placeNew(mlir::Value value);
+  int64_t lastUse(mlir::Value value, mlir::Operation *except);
+  int64_t indexOf(mlir::Operation *op);
+
+  mlir::func::FuncOp step;
+  llvm::SmallVector<Storage> storages;
+  llvm::DenseMap<mlir::Value, Place> places;
+  llvm::DenseMap<mlir::Value, Place> claimed; // where a value is to be computed
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<CopyRange>> copies;
+  llvm::DenseMap<mlir::Operation *, int64_t> indices;
+  llvm::MapVector<int64_t, Group> groups;
+  llvm::DenseSet<mlir::Value> gradients; // and what they are views of
+};
+
+/// The value that a chain of reshapes starts from.
+mlir::Value stripReshapes(mlir::Value value);
+
+} // namespace shoal::exec
+
+#endif // SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_PLACEMENT_H

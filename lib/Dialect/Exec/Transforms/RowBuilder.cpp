@@ -1,0 +1,334 @@
+// One L2 op becomes one row, or several (a batched product that is summed, a copy into a bucket), or none (a
+// reshape).
+#include "RowBuilder.h"
+
+#include "Peers.h"
+
+#include "shoal/Dialect/NN/IR/Roles.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace shoal::exec {
+
+static RankedTensorType typeOf(Value value) {
+  if (auto future = dyn_cast<dist::FutureType>(value.getType()))
+    return future.getTensor();
+  return cast<RankedTensorType>(value.getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+Value RowBuilder::rangeOf(Place place, ArrayRef<int64_t> shape) {
+  const Storage &storage = placement.getStorages()[place.storage];
+  Value &buffer = storages[place.storage];
+  if (!buffer) {
+    // Declared at its first use, which is its first write.
+    SmallVector<int64_t> own(storage.shape);
+    if (ShapedType::getNumElements(own) != storage.elements)
+      own = {storage.elements};
+    auto type = BufferType::get(builder.getContext(), own, storage.elementType);
+    buffer = builder.create<BufferOp>(program.getLoc(), type, storage.storageClass, 0);
+  }
+  auto type = BufferType::get(builder.getContext(), shape, storage.elementType);
+  if (buffer.getType() == type && place.start == 0)
+    return buffer;
+  return builder.create<ViewOp>(program.getLoc(), type, buffer, place.start);
+}
+
+Value RowBuilder::bufferOf(Value value) {
+  return rangeOf(placement.placeOf(value), typeOf(value).getShape());
+}
+
+void RowBuilder::copy(Location loc, Value from, Value to, StringRef name) {
+  builder.create<CopyOp>(loc, Type(), from, to, 0, builder.getStringAttr(name));
+}
+
+/// The buffer of a kernel's operand: a copy at a multiple of 64 when it lies in a bucket and the
+/// kernel was not compiled for that.
+Value RowBuilder::aligned(Location loc, Value tensor, bool mayBeUnaligned) {
+  if (mayBeUnaligned || placement.isAligned(placement.placeOf(tensor)))
+    return bufferOf(tensor);
+  Value &made = alignedCopies[tensor];
+  if (!made) {
+    unsigned storage = placement.addStorage(typeOf(tensor), StorageClass::workspace);
+    Value target = rangeOf({storage, 0}, typeOf(tensor).getShape());
+    copy(loc, bufferOf(tensor), target, "align");
+    made = target;
+  }
+  return made;
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels and matrix products
+//===----------------------------------------------------------------------===//
+
+void RowBuilder::call(CallOp op) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
+  SmallVector<int64_t> inplace = getInplace(kernel);
+  SmallVector<Value> inputs, outputs;
+  for (auto [i, input] : llvm::enumerate(op.getInputs()))
+    inputs.push_back(aligned(op.getLoc(), input,
+                             bool(kernel.getArgAttr(i, ExecDialect::kUnalignedAttr))));
+  for (auto [result, operand] : llvm::zip_equal(op.getResults(), inplace))
+    if (operand < 0)
+      outputs.push_back(bufferOf(result));
+  Value workspace;
+  if (int64_t bytes = getWorkspaceBytes(kernel)) {
+    auto type = RankedTensorType::get({int64_t(llvm::divideCeil(bytes, 4))}, builder.getF32Type());
+    workspace = rangeOf({placement.addStorage(type, StorageClass::workspace), 0}, type.getShape());
+  }
+  bool overwrites = llvm::any_of(inplace, [](int64_t operand) { return operand >= 0; });
+  builder.create<LaunchOp>(op.getLoc(), Type(), op.getKernelAttr(), inputs, outputs, workspace,
+                           overwrites ? builder.getDenseI64ArrayAttr(inplace) : nullptr,
+                           builder.getI64IntegerAttr(0), StringAttr());
+}
+
+/// "matmul x w1": the arguments that take part.
+static std::string matmulName(nn::MatmulOp op) {
+  std::string name = "matmul";
+  for (Value operand : op->getOperands())
+    if (auto argument = dyn_cast<BlockArgument>(stripReshapes(operand)))
+      if (auto func = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()))
+        name += (" " + nn::getArgName(func, argument.getArgNumber())).str();
+  return name;
+}
+
+void RowBuilder::gemm(nn::MatmulOp op, Value a, Value b, Value c, int64_t m, int64_t n, int64_t k,
+                      int64_t batch, ArrayRef<int64_t> strides, bool accumulate) {
+  bool ta = op.getTransposeA(), tb = op.getTransposeB();
+  builder.create<GemmOp>(op.getLoc(), Type(), a, b, c, m, n, k, /*lda=*/ta ? m : k,
+                         /*ldb=*/tb ? k : n, /*ldc=*/n, batch,
+                         batch > 1 ? builder.getDenseI64ArrayAttr(strides) : nullptr, ta, tb,
+                         accumulate, 0, builder.getStringAttr(matmulName(op)));
+}
+
+void RowBuilder::matmul(nn::MatmulOp op) {
+  RankedTensorType aType = typeOf(op.getA()), bType = typeOf(op.getB());
+  bool ta = op.getTransposeA(), tb = op.getTransposeB();
+  auto matrix = [](RankedTensorType type) { return type.getShape().take_back(2); };
+  int64_t m = matrix(aType)[ta], k = matrix(aType)[!ta], n = matrix(bType)[!tb];
+  int64_t batch = ShapedType::getNumElements(aType.getShape().drop_back(2));
+  bool shared = bType.getRank() == 2;
+  Value a = bufferOf(op.getA()), b = bufferOf(op.getB()), c = bufferOf(op.getResult());
+  if (batch == 1)
+    return gemm(op, a, b, c, m, n, k, 1, {}, false);
+  if (!op.getSumBatch()) {
+    // Rows of all batches against one b are one product.
+    if (shared && !ta)
+      return gemm(op, a, b, c, batch * m, n, k, 1, {}, false);
+    return gemm(op, a, b, c, m, n, k, batch, {m * k, shared ? 0 : k * n, m * n}, false);
+  }
+  // Summed over batches: one longer inner dimension where the layout is that of a longer matrix.
+  if (ta && !tb && !shared)
+    return gemm(op, a, b, c, m, n, batch * k, 1, {}, false);
+  Place aPlace = placement.placeOf(op.getA()), bPlace = placement.placeOf(op.getB());
+  for (int64_t i = 0; i < batch; ++i) {
+    Value ai = rangeOf({aPlace.storage, aPlace.start + i * m * k}, matrix(aType));
+    Value bi = shared ? b : rangeOf({bPlace.storage, bPlace.start + i * k * n}, matrix(bType));
+    gemm(op, ai, bi, c, m, n, k, 1, {}, /*accumulate=*/i > 0);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Communication
+//===----------------------------------------------------------------------===//
+
+/// "all_reduce {data} bucket 0".
+StringAttr RowBuilder::nameOf(Operation *op, dist::AxesAttr axes) {
+  std::string name = (op->getName().stripDialect() + " {").str();
+  llvm::interleave(axes.getAxes(), [&](StringAttr axis) { name += axis.getValue(); },
+                   [&] { name += ","; });
+  name += "}";
+  if (op->getNumOperands() && op->getOperand(0).getDefiningOp<dist::PackOp>())
+    name += " bucket " + std::to_string(buckets++);
+  return builder.getStringAttr(name);
+}
+
+/// Libraries move contiguous equal chunks: dimension 0 of one buffer is `ranks` times that of the
+/// other, all else is equal.
+static LogicalResult checkChunks(Operation *op, Value small, Value large, int64_t ranks) {
+  RankedTensorType from = typeOf(small), to = typeOf(large);
+  SmallVector<int64_t> wanted(from.getShape());
+  if (!wanted.empty())
+    wanted[0] *= ranks;
+  if (wanted.empty() || ArrayRef<int64_t>(wanted) != to.getShape())
+    return op->emitOpError() << "must act on equal chunks of dimension 0 over " << ranks
+                             << " ranks (run dist-expand-collectives), got: " << from << " and " << to;
+  return success();
+}
+
+LogicalResult RowBuilder::collective(Operation *op, dist::MeshAttr mesh) {
+  auto axes = op->getAttrOfType<dist::AxesAttr>("axes");
+  int64_t ranks = mesh.getSize(axes.getAxes());
+  Location loc = op->getLoc();
+  StringAttr name = nameOf(op, axes);
+  auto reason = op->getAttrOfType<StringAttr>("reason");
+  Value input = op->getOperand(0), result = op->getResult(0);
+  auto onDim0 = [&](int64_t dim, Value small, Value large) -> LogicalResult {
+    if (dim != 0)
+      return op->emitOpError() << "must act on dimension 0 (run dist-expand-collectives), got: " << dim;
+    return checkChunks(op, small, large, ranks);
+  };
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](dist::AllReduceOp reduce) -> LogicalResult {
+        builder.create<AllReduceOp>(loc, Type(), axes, reduce.getKind(), bufferOf(input),
+                                    bufferOf(result), reason, commStream, name);
+        return success();
+      })
+      .Case([&](dist::AllGatherOp gather) -> LogicalResult {
+        if (failed(onDim0(gather.getDim(), input, result)))
+          return failure();
+        builder.create<AllGatherOp>(loc, Type(), axes, bufferOf(input), bufferOf(result), reason,
+                                    commStream, name);
+        return success();
+      })
+      .Case([&](dist::ReduceScatterOp scatter) -> LogicalResult {
+        if (failed(onDim0(scatter.getDim(), result, input)))
+          return failure();
+        builder.create<ReduceScatterOp>(loc, Type(), axes, scatter.getKind(), bufferOf(input),
+                                        bufferOf(result), reason, commStream, name);
+        return success();
+      })
+      .Case([&](dist::AllToAllOp exchange) -> LogicalResult {
+        // Row i of the input goes to position i; the result is what arrives, one after another.
+        RankedTensorType in = typeOf(input), out = typeOf(result);
+        if (in.getRank() != 2 || in.getDimSize(0) != ranks || exchange.getSplit() != 0 ||
+            exchange.getConcat() != 1 || out.getNumElements() != in.getNumElements())
+          return op->emitOpError() << "must act on one row per rank, " << ranks
+                                   << " rows (run dist-expand-collectives), got: " << in << " to " << out;
+        builder.create<AllToAllOp>(loc, Type(), axes, bufferOf(input), bufferOf(result), reason,
+                                   commStream, name);
+        return success();
+      })
+      .Case([&](dist::BroadcastOp broadcast) -> LogicalResult {
+        builder.create<BroadcastOp>(loc, Type(), axes, broadcast.getRoot(), bufferOf(input),
+                                    bufferOf(result), reason, commStream, name);
+        return success();
+      })
+      .Case([&](dist::ScatterOp scatter) -> LogicalResult {
+        if (failed(checkChunks(op, result, input, ranks)))
+          return failure();
+        builder.create<ScatterOp>(loc, Type(), axes, scatter.getRoot(), bufferOf(input),
+                                  bufferOf(result), reason, commStream, name);
+        return success();
+      })
+      .Case([&](dist::GatherOp gather) -> LogicalResult {
+        if (failed(checkChunks(op, input, result, ranks)))
+          return failure();
+        builder.create<GatherOp>(loc, Type(), axes, gather.getRoot(), bufferOf(input),
+                                 bufferOf(result), reason, commStream, name);
+        return success();
+      })
+      .Case<dist::CollectivePermuteOp, dist::PermuteStartOp>([&](auto permute) -> LogicalResult {
+        builder.create<PermuteOp>(loc, Type(), axes, permute.getSources(), permute.getTargets(),
+                                  bufferOf(input), bufferOf(result), reason, commStream, name);
+        return success();
+      })
+      .Default([&](Operation *) -> LogicalResult {
+        return op->emitOpError() << "has no row (run dist-expand-collectives)";
+      });
+}
+
+/// Sends and receives as one row.
+LogicalResult RowBuilder::messages(Location loc, ArrayRef<Operation *> ops, dist::MeshAttr mesh) {
+  SmallVector<Value> sends, recvs;
+  SmallVector<Attribute> targets, sources;
+  std::string name, reason;
+  for (Operation *op : ops) {
+    auto axes = op->getAttrOfType<dist::AxesAttr>("axes");
+    auto send = dyn_cast<dist::SendOp>(op);
+    Value peer = send ? send.getPeer() : cast<dist::RecvOp>(op).getPeer();
+    FailureOr<SmallVector<int64_t>> peers = evaluatePeers(op, peer, axes.getAxes(), mesh);
+    if (failed(peers))
+      return failure();
+    if (send)
+      sends.push_back(bufferOf(send.getInput()));
+    else
+      recvs.push_back(bufferOf(op->getResult(0)));
+    (send ? targets : sources).push_back(builder.getDenseI64ArrayAttr(*peers));
+    name += (name.empty() ? "" : " ") + op->getName().stripDialect().str();
+    if (auto text = op->getAttrOfType<StringAttr>("reason"))
+      reason += (reason.empty() ? "" : "; ") + text.getValue().str();
+  }
+  builder.create<PointToPointOp>(loc, Type(), sends, recvs, builder.getArrayAttr(targets),
+                                 builder.getArrayAttr(sources),
+                                 reason.empty() ? StringAttr() : builder.getStringAttr(reason),
+                                 commStream, builder.getStringAttr(name));
+  return success();
+}
+
+LogicalResult RowBuilder::group(dist::GroupOp op, dist::MeshAttr mesh) {
+  SmallVector<Operation *> ops;
+  for (Operation &inner : op.getBody().front().without_terminator()) {
+    if (isa<dist::SendOp, dist::RecvOp>(inner))
+      ops.push_back(&inner);
+    else if (!isMemoryEffectFree(&inner) || inner.getNumRegions() ||
+             llvm::any_of(inner.getResultTypes(), [](Type type) { return isa<ShapedType>(type); }))
+      return inner.emitOpError() << "cannot stand in a dist.group: only sends, receives and "
+                                    "arithmetic of their peers can";
+  }
+  return ops.empty() ? success() : messages(op.getLoc(), ops, mesh);
+}
+
+void RowBuilder::copies(Operation *op) {
+  for (const CopyRange &range : placement.copiesOf(op)) {
+    Place source = placement.placeOf(range.source);
+    source.start += range.begin;
+    copy(op->getLoc(), rangeOf(source, {range.elements}), rangeOf(range.target, {range.elements}),
+         op->getName().stripDialect());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Any op
+//===----------------------------------------------------------------------===//
+
+LogicalResult RowBuilder::build(Operation *op, dist::MeshAttr mesh) {
+  if (isa<nn::ReshapeOp, dist::WaitOp>(op))
+    return success();
+  if (auto kernel = dyn_cast<CallOp>(op))
+    return call(kernel), success();
+  if (auto product = dyn_cast<nn::MatmulOp>(op))
+    return matmul(product), success();
+  if (isa<nn::NNDialect>(op->getDialect()))
+    return op->emitOpError() << "is in no kernel (run exec-outline-kernels)";
+  if (isa<dist::PackOp, dist::UnpackOp>(op))
+    return copies(op), success();
+  if (isa<dist::DistDialect>(op->getDialect())) {
+    if (!mesh)
+      return op->emitOpError() << "names mesh axes, but the module has no dist.mesh";
+    if (auto index = dyn_cast<dist::AxisIndexOp>(op)) {
+      if (isa<RankedTensorType>(index.getResult().getType()))
+        builder.create<AxisIndexOp>(op->getLoc(), Type(), index.getAxes(), index.getScale(),
+                                    bufferOf(index.getResult()), 0, StringAttr());
+      return success();
+    }
+    if (isa<dist::SendOp, dist::RecvOp>(op))
+      return messages(op->getLoc(), op, mesh);
+    if (auto inner = dyn_cast<dist::GroupOp>(op))
+      return group(inner, mesh);
+    if (auto barrier = dyn_cast<dist::BarrierOp>(op)) {
+      builder.create<BarrierOp>(op->getLoc(), Type(), barrier.getAxes(), barrier.getReasonAttr(),
+                                commStream, nameOf(op, barrier.getAxes()));
+      return success();
+    }
+    if (op->getNumOperands() == 1 && op->getNumResults() == 1 && op->hasAttr("axes"))
+      return collective(op, mesh);
+    return op->emitOpError() << "has no row (run dist-partition and dist-expand-collectives)";
+  }
+  if (op->getNumRegions())
+    return op->emitOpError() << "cannot be lowered: a rank program is one straight line on every "
+                                "rank, control flow that depends on the rank is not";
+  // Arithmetic on positions is folded where it is used.
+  if (isMemoryEffectFree(op) && llvm::none_of(op->getResultTypes(), [](Type type) {
+        return isa<ShapedType>(type);
+      }))
+    return success();
+  return op->emitOpError() << "has no row in a rank program";
+}
+
+} // namespace shoal::exec

@@ -1,0 +1,55 @@
+// Builds the rows of a rank program: buffers of a placement as SSA values, and one method per kind of row. Offsets
+// and waits come later.
+#ifndef SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_ROWBUILDER_H
+#define SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_ROWBUILDER_H
+
+#include "Placement.h"
+
+#include "shoal/Dialect/NN/IR/NN.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace shoal::exec {
+
+class RowBuilder {
+public:
+  RowBuilder(ProgramOp program, Placement &placement, int64_t commStream)
+      : builder(program.getBody()), program(program), placement(placement),
+        commStream(commStream) {}
+
+  /// The argument's storage is an exec.arg that the caller has made.
+  void setStorage(unsigned storage, mlir::Value buffer) { storages[storage] = buffer; }
+
+  /// The buffer of a value, in its own shape.
+  mlir::Value bufferOf(mlir::Value value);
+  mlir::Value rangeOf(Place place, llvm::ArrayRef<int64_t> shape);
+
+  llvm::LogicalResult build(mlir::Operation *op, dist::MeshAttr mesh);
+  void copy(mlir::Location loc, mlir::Value from, mlir::Value to, llvm::StringRef name);
+  mlir::OpBuilder &getBuilder() { return builder; }
+
+private:
+  void call(CallOp op);
+  void matmul(nn::MatmulOp op);
+  void gemm(nn::MatmulOp op, mlir::Value a, mlir::Value b, mlir::Value c, int64_t m, int64_t n,
+            int64_t k, int64_t batch, llvm::ArrayRef<int64_t> strides, bool accumulate);
+  llvm::LogicalResult collective(mlir::Operation *op, dist::MeshAttr mesh);
+  llvm::LogicalResult group(dist::GroupOp op, dist::MeshAttr mesh);
+  llvm::LogicalResult messages(mlir::Location loc, llvm::ArrayRef<mlir::Operation *> ops,
+                               dist::MeshAttr mesh);
+  void copies(mlir::Operation *op);
+  mlir::Value aligned(mlir::Location loc, mlir::Value tensor, bool mayBeUnaligned);
+  mlir::StringAttr nameOf(mlir::Operation *op, dist::AxesAttr axes);
+
+  mlir::OpBuilder builder;
+  ProgramOp program;
+  Placement &placement;
+  int64_t commStream;
+  llvm::DenseMap<unsigned, mlir::Value> storages;
+  llvm::DenseMap<mlir::Value, mlir::Value> alignedCopies;
+  int64_t buckets = 0;
+};
+
+} // namespace shoal::exec
+
+#endif // SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_ROWBUILDER_H
