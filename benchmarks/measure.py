@@ -35,7 +35,7 @@ def machine():
 
 def seconds_per_step(records):
     """Differences of the wall time of consecutive steps, without the first two (page faults, warm-up)."""
-    times = [r["time"] for r in records]
+    times = [r["wall_s"] for r in records]
     return [b - a for a, b in zip(times, times[1:])][1:]
 
 

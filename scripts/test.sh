@@ -22,7 +22,7 @@ if ((sanitize)); then
   options=(-DSHOAL_SANITIZE=ON)
   # Programs of several ranks stay out: Open MPI, oneDNN and the kernels are not instrumented.
   export LIT_FILTER_OUT='EndToEnd/'
-  selection=(--exclude-regex 'onformance|shared-mlir-only')
+  selection=(--exclude-regex '^runtime[.]|shared-mlir-only')
   export ASAN_OPTIONS=detect_leaks=0:${ASAN_OPTIONS:-}
   export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:${UBSAN_OPTIONS:-}
 fi
