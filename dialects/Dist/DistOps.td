@@ -196,13 +196,13 @@ def Dist_FutureType : TypeDef<Dist_Dialect, "Future"> {
 def Dist_PermuteStartOp : Dist_Permute<"permute_start", [], ["localize"]> {
   let summary = "begin a collective_permute; `dist.wait` yields its value";
   let results = (outs Dist_FutureType:$future);
-  let assemblyFormat = "$axes `from` $sources `to` $targets $input attr-dict `:` type($input) `->` type($future)";
+  let assemblyFormat = "$axes `from` $sources `to` $targets $input attr-dict `:` type($input) `->` qualified(type($future))";
 }
 def Dist_WaitOp : Dist_Op<"wait", [Pure, DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["localize"]>]> {
   let summary = "the value of a future";
   let arguments = (ins Dist_FutureType:$future);
   let results = (outs Dist_Tensor:$result);
-  let assemblyFormat = "$future attr-dict `:` type($future) `->` type($result)";
+  let assemblyFormat = "$future attr-dict `:` qualified(type($future)) `->` type($result)";
   let hasVerifier = 1;
 }
 

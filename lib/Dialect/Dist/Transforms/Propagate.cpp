@@ -142,13 +142,13 @@ private:
   }
 
   /// How the op computes, with operands partial only where they may be read so.
-  OpSharding shardWithPartials(const Node &node) const {
+  OpSharding shardWithPartials(const Node &node, Lead lead = Lead::Operands) const {
     SmallVector<Layout> operands = graph.layoutsOf(node.operands);
     for (auto [slot, layout] : llvm::zip_equal(node.operands, operands))
       llvm::erase_if(layout.unreduced, [&](unsigned axis) {
         return readReduced[slot].test(axis) || !mayPass(node, axis);
       });
-    return graph.shard(node, operands, graph.layoutsOf(node.results), /*keepPartial=*/true);
+    return graph.shard(node, operands, graph.layoutsOf(node.results), /*keepPartial=*/true, lead);
   }
 
   /// Whether the results may be partial over the axis because operands are.
@@ -168,30 +168,54 @@ private:
   //===-- diagnostics ---------------------------------------------------------===//
 
   /// A remark for every operand that an op reads in another layout, and every result that it makes
-  /// in another layout, than the value has.
+  /// in another layout, than the value has. Partial values that are reduced are no conflict.
   void reportConflicts() const {
     for (const Node &node : graph.nodes) {
-      OpSharding sharding = shardWithPartials(node);
-      for (auto [index, layout] : llvm::enumerate(sharding.operands)) {
-        const Slot &slot = graph.slots[node.operands[index]];
-        if (graph.sameDims(slot.layout, layout))
-          continue;
-        InFlightDiagnostic diag = node.op->emitRemark()
-                                  << "reads operand #" << index << " as "
-                                  << graph.toSharding(withoutPartials(layout))
-                                  << ": it will be resharded";
-        diag.attachNote(slot.loc) << "the operand lies as " << graph.toSharding(slot.layout);
-      }
-      for (auto [index, layout] : llvm::enumerate(sharding.results)) {
-        const Slot &slot = graph.slots[node.results[index]];
-        if (graph.sameDims(slot.layout, layout))
-          continue;
-        InFlightDiagnostic diag = node.op->emitRemark()
-                                  << "makes result #" << index << " as "
-                                  << graph.toSharding(layout) << ": it will be resharded";
-        diag.attachNote(slot.loc) << "the result lies as " << graph.toSharding(slot.layout);
-      }
+      OpSharding ofOperands = shardWithPartials(node);
+      OpSharding ofResults = shardWithPartials(node, Lead::Results);
+      bool resultsMove = conflictBytes(node, ofOperands) < conflictBytes(node, ofResults);
+      report(node, resultsMove ? ofOperands : ofResults);
     }
+  }
+
+  /// Calls `visit` with each slot of the op that lies otherwise than the op wants it.
+  void forEachConflict(const Node &node, const OpSharding &sharding,
+                       function_ref<void(StringRef, unsigned, const Slot &, const Layout &)> visit)
+      const {
+    auto visitAll = [&](StringRef what, ArrayRef<unsigned> slots, ArrayRef<Layout> layouts) {
+      for (auto [index, slot, layout] : llvm::enumerate(slots, layouts)) {
+        // A partial value that is scattered where it is reduced is no conflict either.
+        Layout reduced = graph.slots[slot].layout;
+        for (Axes &axes : reduced.dims)
+          llvm::erase_if(axes, [&made = layout.unreduced](unsigned axis) {
+            return llvm::is_contained(made, axis);
+          });
+        if (!graph.sameDims(graph.slots[slot].layout, layout) && !graph.sameDims(reduced, layout))
+          visit(what, index, graph.slots[slot], layout);
+      }
+    };
+    visitAll("reads operand", node.operands, sharding.operands);
+    visitAll("makes result", node.results, sharding.results);
+  }
+
+  int64_t conflictBytes(const Node &node, const OpSharding &sharding) const {
+    int64_t bytes = 0;
+    forEachConflict(node, sharding, [&](StringRef, unsigned, const Slot &slot, const Layout &) {
+      bytes += slot.bytes();
+    });
+    return bytes;
+  }
+
+  void report(const Node &node, const OpSharding &sharding) const {
+    forEachConflict(node, sharding, [&](StringRef what, unsigned index, const Slot &slot,
+                                        const Layout &layout) {
+      InFlightDiagnostic diag = emitRemark(node.op->getLoc())
+                                << "'" << node.op->getName() << "' " << what << " #" << index
+                                << " as " << graph.toSharding(withoutPartials(layout))
+                                << ": it will be resharded";
+      diag.attachNote(slot.loc) << "the value lies as "
+                                << graph.toSharding(withoutPartials(slot.layout));
+    });
   }
 
   static Layout withoutPartials(Layout layout) {

@@ -196,7 +196,7 @@ LogicalResult PropagationGraph::addReturn(Operation &op) {
       addIdentity(&op, from, *argument, /*isLinear=*/true);
       continue;
     }
-    unsigned to = addSlot({}, op.getLoc(), operand.getType(), annotation);
+    unsigned to = addSlot({}, func.getLoc(), operand.getType(), annotation);
     slots[to].result = index;
     slots[to].isExact = true;
     addIdentity(&op, from, to, /*isLinear=*/true);

@@ -77,7 +77,11 @@ private:
         continue;
       ShardingAttr ofArgument = getSharding(func.getArgument(*argument));
       ShardingAttr ofResult = getResultSharding(func, index);
-      if (!ofArgument || !ofArgument.sameLayout(ofResult))
+      if (!ofResult)
+        return func.emitError("result #")
+               << index << " updates argument " << updates
+               << " and has no sharding; run dist-propagate";
+      if (!ofArgument.sameLayout(ofResult))
         return func.emitError("result #") << index << " updates argument " << updates
                                           << " and must have its sharding " << ofArgument
                                           << ", got: " << ofResult;

@@ -48,8 +48,9 @@ def PropagatePass : Pass<"dist-propagate", "::mlir::ModuleOp"> {
     fixpoint. Priorities p0, p1, ... take part one after another. Then open dimensions close. Values without an annotation start open; annotated
     ones say themselves what is open (`?`).
 
-    **Conflicts.** Where tensors of an op want a factor sharded differently, or two factors the same axis, the largest operand stays where it is; ties
-    go to the first operand; results come last. What the others must be resharded to is a remark at the op, with a note at the value.
+    **Conflicts.** Where tensors of an op want a factor sharded differently, or two factors the same axis, the wish of the largest operand
+    spreads; ties go to the first operand; results come last. What then does not fit is a remark at the op, with a note at the value, and will be
+    resharded: `dist-partition` moves what costs the fewest bytes.
 
     **Partial values.** A sharded reduction factor makes results `unreduced`. They stay so through ops that are linear in them. When any user
     needs the value reduced, every user reads it reduced, so that each partial value is reduced exactly once. An annotation by hand states

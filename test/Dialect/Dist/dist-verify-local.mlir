@@ -1,0 +1,141 @@
+// RUN: shoal-opt %s -split-input-file -verify-diagnostics --dist-verify-local
+
+// The contract of a partitioned program, followed from the tags that the partitioner writes.
+
+dist.mesh @mesh <["x"=2, "one"=1]>
+
+// Reduced once before the relu, through an op that is linear and one that only moves: nothing to say.
+func.func @right(%a: tensor<8x2xf32> {dist.global = #dist.global<0, tensor<8x4xf32>, <@mesh, [{}, {"x"}]>>}) -> tensor<8xf32> {
+  %0 = nn.reduce sum %a dims = [1] {dist.globals = [#dist.global<0, tensor<8xf32>, <@mesh, [{}], unreduced=sum{"x"}>>]} : tensor<8x2xf32> -> tensor<8xf32>
+  %1 = nn.neg %0 {dist.globals = [#dist.global<1, tensor<8xf32>, <@mesh, [{}], unreduced=sum{"x"}>>]} : tensor<8xf32>
+  %2 = nn.reshape %1 : tensor<8xf32> -> tensor<2x4xf32>
+  %3 = dist.all_reduce {"x"} sum %2 {reason = "r"} : tensor<2x4xf32>
+  %4 = nn.relu %3 {dist.globals = [#dist.global<2, tensor<2x4xf32>, <@mesh, [{}, {}]>>]} : tensor<2x4xf32>
+  %5 = nn.reshape %4 : tensor<2x4xf32> -> tensor<8xf32>
+  return %5 : tensor<8xf32>
+}
+
+// Partial over an axis of size 1 is whole.
+func.func @size_one(%a: tensor<8x4xf32> {dist.global = #dist.global<0, tensor<8x4xf32>, <@mesh, [{}, {"one"}]>>}) -> tensor<8xf32> {
+  %0 = nn.reduce sum %a dims = [1] {dist.globals = [#dist.global<0, tensor<8xf32>, <@mesh, [{}], unreduced=sum{"one"}>>]} : tensor<8x4xf32> -> tensor<8xf32>
+  %1 = nn.relu %0 {dist.globals = [#dist.global<2, tensor<8xf32>, <@mesh, [{}]>>]} : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+
+// Written by hand: no tags, no reasons.
+func.func @by_hand(%a: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = dist.all_reduce {"x"} sum %a : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @nonlinear(%a: tensor<8x2xf32> {dist.global = #dist.global<0, tensor<8x4xf32>, <@mesh, [{}, {"x"}]>>}) -> tensor<8xf32> {
+  // expected-note @+1 {{the partial value is made here}}
+  %0 = nn.reduce sum %a dims = [1] {dist.globals = [#dist.global<0, tensor<8xf32>, <@mesh, [{}], unreduced=sum{"x"}>>]} : tensor<8x2xf32> -> tensor<8xf32>
+  // expected-error @+1 {{meets a value that is partial over "x": a reduction is missing; the op is not linear in it}}
+  %1 = nn.relu %0 {dist.globals = [#dist.global<1, tensor<8xf32>, <@mesh, [{}]>>]} : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @bias(%a: tensor<8x2xf32> {dist.global = #dist.global<0, tensor<8x4xf32>, <@mesh, [{}, {"x"}]>>}, %b: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-note @+1 {{the partial value is made here}}
+  %0 = nn.reduce sum %a dims = [1] {dist.globals = [#dist.global<0, tensor<8xf32>, <@mesh, [{}], unreduced=sum{"x"}>>]} : tensor<8x2xf32> -> tensor<8xf32>
+  // expected-error @+1 {{meets a value that is partial over "x": a reduction is missing; the op is not linear in it}}
+  %1 = nn.add %0, %b {dist.globals = [#dist.global<1, tensor<8xf32>, <@mesh, [{}]>>]} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @wrong_tag(%a: tensor<8x2xf32> {dist.global = #dist.global<0, tensor<8x4xf32>, <@mesh, [{}, {"x"}]>>}) -> tensor<8xf32> {
+  %0 = nn.reduce sum %a dims = [1] {dist.globals = [#dist.global<0, tensor<8xf32>, <@mesh, [{}], unreduced=sum{"x"}>>]} : tensor<8x2xf32> -> tensor<8xf32>
+  // expected-error @+1 {{is tagged #dist.sharding<@mesh, [{}]>, but partial operands make its result partial over "x": a reduction is missing}}
+  %1 = nn.neg %0 {dist.globals = [#dist.global<1, tensor<8xf32>, <@mesh, [{}]>>]} : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @returned(%a: tensor<8x2xf32> {dist.global = #dist.global<0, tensor<8x4xf32>, <@mesh, [{}, {"x"}]>>}) -> tensor<8xf32> {
+  // expected-note @+1 {{the partial value is made here}}
+  %0 = nn.reduce sum %a dims = [1] {dist.globals = [#dist.global<0, tensor<8xf32>, <@mesh, [{}], unreduced=sum{"x"}>>]} : tensor<8x2xf32> -> tensor<8xf32>
+  // expected-error @+1 {{meets a value that is partial over "x": a reduction is missing; function results are reduced}}
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @twice(%a: tensor<8x2xf32> {dist.global = #dist.global<0, tensor<8x4xf32>, <@mesh, [{}, {"x"}]>>}) -> tensor<8xf32> {
+  %0 = nn.reduce sum %a dims = [1] {dist.globals = [#dist.global<0, tensor<8xf32>, <@mesh, [{}], unreduced=sum{"x"}>>]} : tensor<8x2xf32> -> tensor<8xf32>
+  %1 = dist.all_reduce {"x"} sum %0 {reason = "r"} : tensor<8xf32>
+  // expected-error @+1 {{reduces over "x", over which its operand is no partial sum: it would count twice}}
+  %2 = dist.all_reduce {"x"} sum %1 {reason = "r"} : tensor<8xf32>
+  return %2 : tensor<8xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @kind(%a: tensor<8x2xf32> {dist.global = #dist.global<0, tensor<8x4xf32>, <@mesh, [{}, {"x"}]>>}) -> tensor<8xf32> {
+  %0 = nn.reduce max %a dims = [1] {dist.globals = [#dist.global<0, tensor<8xf32>, <@mesh, [{}], unreduced=max{"x"}>>]} : tensor<8x2xf32> -> tensor<8xf32>
+  // expected-error @+1 {{reduces over "x", over which its operand is no partial sum: it would count twice}}
+  %1 = dist.all_reduce {"x"} sum %0 {reason = "r"} : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @accumulate(%a: tensor<8x2xf32> {dist.global = #dist.global<0, tensor<8x4xf32>, <@mesh, [{}, {"x"}]>>}) -> tensor<4xf32> {
+  // expected-note @+1 {{the partial value is made here}}
+  %0 = dist.accumulate(%a) microbatches = 2 {
+  ^bb0(%m: tensor<4x2xf32>):
+    %1 = nn.reduce sum %m dims = [1] {dist.globals = [#dist.global<0, tensor<4xf32>, <@mesh, [{}], unreduced=sum{"x"}>>]} : tensor<4x2xf32> -> tensor<4xf32>
+    dist.yield %1 : tensor<4xf32>
+  } : (tensor<8x2xf32>) -> tensor<4xf32>
+  // expected-error @+1 {{meets a value that is partial over "x"}}
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @reason(%a: tensor<4xf32> {dist.global = #dist.global<0, tensor<8xf32>, <@mesh, [{"x"}]>>}) -> tensor<8xf32> {
+  // expected-error @+1 {{must say its reason: the op and the annotation that caused it}}
+  %0 = dist.all_gather {"x"} dim = 0 %a : tensor<4xf32> -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @reshard(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{belongs to a global program (L1); run dist-partition}}
+  %0 = dist.reshard %a <@mesh, [{}]> : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @left(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{still has a sharding over "x": #dist.sharding<@mesh, [{"x"}]>; run dist-partition over that axis}}
+  %0 = nn.relu %a {dist.shardings = [#dist.sharding<@mesh, [{"x"}]>]} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+// expected-error @+1 {{still has a value partial over "x"}}
+func.func @left(%a: tensor<4xf32>) -> (tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{}], unreduced=sum{"x"}>}) {
+  return %a : tensor<4xf32>
+}

@@ -1,0 +1,484 @@
+// RUN: shoal-opt %s -split-input-file -verify-diagnostics
+
+//===-- meshes -----------------------------------------------------------------===//
+
+// expected-error @+1 {{axis size must be at least 1, got: 0}}
+dist.mesh @mesh <["x"=0]>
+
+// -----
+
+// expected-error @+1 {{axis "x" is named twice}}
+dist.mesh @mesh <["x"=2, "x"=2]>
+
+// -----
+
+// expected-error @+1 {{axis name must not be empty}}
+dist.mesh @mesh <[""=2]>
+
+// -----
+
+// expected-error @+1 {{mesh must have at most 2147483647 devices; the product of its axis sizes is larger}}
+dist.mesh @mesh <["x"=4294967296, "y"=4294967296]>
+
+// -----
+
+// expected-error @+1 {{device_ids must name each of the 4 devices once, got: 3 ids}}
+dist.mesh @mesh <["x"=4], device_ids=[0, 1, 2]>
+
+// -----
+
+// expected-error @+1 {{device_ids must be a permutation of 0..3, got: 1 twice}}
+dist.mesh @mesh <["x"=4], device_ids=[0, 1, 1, 3]>
+
+// -----
+
+// expected-error @+1 {{device_ids must be a permutation of 0..1, got: 2}}
+dist.mesh @mesh <["x"=2], device_ids=[0, 2]>
+
+// -----
+
+// expected-note @+1 {{the first mesh is here}}
+dist.mesh @a <["x"=2]>
+// expected-error @+1 {{is the second mesh of the module; exactly one may be}}
+dist.mesh @b <["x"=2]>
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{symbol's parent must have the SymbolTable trait}}
+  dist.mesh @mesh <["x"=2]>
+  return
+}
+
+// -----
+
+//===-- shardings ---------------------------------------------------------------===//
+
+dist.mesh @mesh <["x"=2, "y"=2]>
+// expected-error @+1 {{axis "x" is used twice}}
+func.func private @f(tensor<4x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {"x"}]>})
+
+// -----
+
+dist.mesh @mesh <["x"=2, "y"=2]>
+// expected-error @+1 {{axis "x" is unreduced and also shards a dimension}}
+func.func private @f(tensor<4x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}], unreduced=sum{"x"}>})
+
+// -----
+
+dist.mesh @mesh <["x"=2, "y"=2]>
+// expected-error @+1 {{axis "y" is used twice}}
+func.func private @f(tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{}], unreduced=sum{"y", "y"}>})
+
+// -----
+
+dist.mesh @mesh <["x"=2, "y"=2]>
+// expected-error @+1 {{sharding names unknown axis "z"; the mesh is #dist.mesh<["x"=2, "y"=2]>}}
+func.func private @f(tensor<4x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"z"}, {}]>})
+
+// -----
+
+dist.mesh @mesh <["x"=2, "y"=2]>
+// expected-error @+1 {{sharding names unknown axis "z"}}
+func.func private @f(tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{}], unreduced=sum{"z"}>})
+
+// -----
+
+dist.mesh @mesh <["x"=2, "y"=2]>
+// expected-error @+1 {{sharding has 1 dimensions, its value has rank 2: 'tensor<4x4xf32>'}}
+func.func private @f(tensor<4x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}]>})
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+// expected-error @+1 {{sharding has 2 dimensions, its value has rank 1}}
+func.func private @f() -> (tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
+
+// -----
+
+// expected-error @+1 {{names mesh @mesh, but the module has no dist.mesh}}
+func.func private @f(tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{}]>})
+
+// -----
+
+// expected-note @+1 {{the mesh is here}}
+dist.mesh @other <["x"=2]>
+// expected-error @+1 {{names mesh @mesh, but the module's mesh is @other}}
+func.func private @f(tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{}]>})
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+// expected-error @+1 {{'?' must be the last in a dimension}}
+func.func private @f(tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{?, "x"}]>})
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+// expected-error @+1 {{priority of a dimension must be p0, p1, ..., got: q1}}
+func.func private @f(tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}q1]>})
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+// expected-error @+1 {{unreduced kind must be sum, max or min, got: mean}}
+func.func private @f(tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{}], unreduced=mean{"x"}>})
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+// expected-error @+1 {{expects #dist.sharding, got: 1 : i64}}
+func.func private @f(tensor<4xf32> {dist.sharding = 1})
+
+// -----
+
+// expected-error @+1 {{has an argument attribute that the dist dialect does not know: "dist.shard"}}
+func.func private @f(tensor<4xf32> {dist.shard = 1})
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{"dist.shardings" must be an array of 1 shardings}}
+  %0 = nn.relu %x {dist.shardings = []} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{dist.sharding belongs on arguments and results of functions; ops have dist.shardings}}
+  %0 = nn.relu %x {dist.sharding = #dist.sharding<@mesh, [{}]>} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{dist.id must be an i64 of at least 0, got: -1 : i64}}
+  %0 = nn.relu %x {dist.id = -1} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{sharding has 1 dimensions, its value has rank 2}}
+  %0 = nn.relu %x {dist.globals = [#dist.global<0, tensor<4x4xf32>, <@mesh, [{}]>>]} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{sharding names unknown axis "y"}}
+  %0 = dist.reshard %x <@mesh, [{"y"}]> : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+//===-- collectives ---------------------------------------------------------------===//
+
+// expected-note @+1 {{the mesh is here}}
+dist.mesh @mesh <["x"=2, "y"=3]>
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{names unknown axis "z"; the mesh is #dist.mesh<["x"=2, "y"=3]>}}
+  %0 = dist.all_reduce {"z"} sum %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{names axes, but the module has no dist.mesh}}
+  %0 = dist.all_reduce {"x"} sum %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{must name at least one axis}}
+  %0 = dist.all_reduce {} sum %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{axis "x" is used twice}}
+  %0 = dist.all_reduce {"x", "x"} sum %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=4]>
+func.func @f(%x: tensor<2xf32>) -> tensor<9xf32> {
+  // expected-error @+1 {{shard of dimension 0 must be ceil(9 / 4) = 3, got: 2}}
+  %0 = dist.all_gather {"x"} dim = 0 %x : tensor<2xf32> -> tensor<9xf32>
+  return %0 : tensor<9xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=4]>
+func.func @f(%x: tensor<2xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{dimension must be in [0, 1), got: 1}}
+  %0 = dist.all_gather {"x"} dim = 1 %x : tensor<2xf32> -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=4]>
+func.func @f(%x: tensor<2xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{dimension must be in [0, 1), got: -1}}
+  %0 = dist.all_gather {"x"} dim = -1 %x : tensor<2xf32> -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=4]>
+func.func @f(%x: tensor<7x2xf32>) -> tensor<1x2xf32> {
+  // expected-error @+1 {{shard of dimension 0 must be ceil(7 / 4) = 2, got: 1}}
+  %0 = dist.reduce_scatter {"x"} sum dim = 0 %x : tensor<7x2xf32> -> tensor<1x2xf32>
+  return %0 : tensor<1x2xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=4]>
+func.func @f(%x: tensor<8x2xf32>) -> tensor<2x1xf32> {
+  // expected-error @+1 {{must keep the size of dimension 1: 2, got: 1}}
+  %0 = dist.reduce_scatter {"x"} sum dim = 0 %x : tensor<8x2xf32> -> tensor<2x1xf32>
+  return %0 : tensor<2x1xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=4]>
+func.func @f(%x: tensor<8xf32>) -> tensor<2x1xf32> {
+  // expected-error @+1 {{must keep the rank 1, got: 2}}
+  %0 = dist.all_slice {"x"} dim = 0 %x : tensor<8xf32> -> tensor<2x1xf32>
+  return %0 : tensor<2x1xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=4]>
+func.func @f(%x: tensor<8xf32>) -> tensor<2xi32> {
+  // expected-error @+1 {{must keep the element type 'f32', got: 'i32'}}
+  %0 = dist.all_slice {"x"} dim = 0 %x : tensor<8xf32> -> tensor<2xi32>
+  return %0 : tensor<2xi32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<8x2xf32>) -> tensor<8x2xf32> {
+  // expected-error @+1 {{must split and concatenate different dimensions, got: 0 for both}}
+  %0 = dist.all_to_all {"x"} split = 0 concat = 0 %x : tensor<8x2xf32> -> tensor<8x2xf32>
+  return %0 : tensor<8x2xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<8x2xf32>) -> tensor<4x2xf32> {
+  // expected-error @+1 {{shard of dimension 1 must be ceil(2 / 2) = 1, got: 2}}
+  %0 = dist.all_to_all {"x"} split = 0 concat = 1 %x : tensor<8x2xf32> -> tensor<4x2xf32>
+  return %0 : tensor<4x2xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{root must be in [0, 2), got: 2}}
+  %0 = dist.broadcast {"x"} root = 2 %x : tensor<8xf32> -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<7xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{must have 2 equal parts along dimension 0: 7 rows, parts of 4}}
+  %0 = dist.scatter {"x"} root = 0 %x : tensor<7xf32> -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<f32>) -> tensor<f32> {
+  // expected-error @+1 {{dimension must be in [0, 0), got: 0}}
+  %0 = dist.gather {"x"} root = 0 %x : tensor<f32> -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{position must be in [0, 2), got: 2}}
+  %0 = dist.collective_permute {"x"} from [0] to [2] %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{target 1 is named twice}}
+  %0 = dist.collective_permute {"x"} from [0, 1] to [1, 1] %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{must have as many sources as targets, got: 2 and 1}}
+  %0 = dist.collective_permute {"x"} from [0, 1] to [1] %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: !dist.future<tensor<4xf32>>) -> tensor<8xf32> {
+  // expected-error @+1 {{must return what the future holds: 'tensor<4xf32>', got: 'tensor<8xf32>'}}
+  %0 = dist.wait %x : !dist.future<tensor<4xf32>> -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{holds only sends, receives and pure ops, got: dist.barrier}}
+  %0 = dist.group {
+    dist.barrier {"x"}
+    dist.yield %x : tensor<4xf32>
+  } : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+//===-- accumulate and buckets -------------------------------------------------------===//
+
+func.func @f(%x: tensor<9x4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{rows of input #0 must be a multiple of microbatches: 9 rows, 2 microbatches}}
+  %0 = dist.accumulate(%x) microbatches = 2 {
+  ^bb0(%m: tensor<4x4xf32>):
+    %1 = nn.reduce sum %m dims = [0] : tensor<4x4xf32> -> tensor<4xf32>
+    dist.yield %1 : tensor<4xf32>
+  } : (tensor<9x4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{body argument #0 must be one micro-batch 'tensor<4x4xf32>', got: 'tensor<8x4xf32>'}}
+  %0 = dist.accumulate(%x) microbatches = 2 {
+  ^bb0(%m: tensor<8x4xf32>):
+    %1 = nn.reduce sum %m dims = [0] : tensor<8x4xf32> -> tensor<4xf32>
+    dist.yield %1 : tensor<4xf32>
+  } : (tensor<8x4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{microbatches must be at least 1, got: 0}}
+  %0 = dist.accumulate(%x) microbatches = 0 {
+  ^bb0(%m: tensor<8x4xf32>):
+    %1 = nn.reduce sum %m dims = [0] : tensor<8x4xf32> -> tensor<4xf32>
+    dist.yield %1 : tensor<4xf32>
+  } : (tensor<8x4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<f32>) -> tensor<f32> {
+  // expected-error @+1 {{input #0 is a scalar and cannot be split; capture it}}
+  %0 = dist.accumulate(%x) microbatches = 1 {
+  ^bb0(%m: tensor<f32>):
+    dist.yield %m : tensor<f32>
+  } : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{must return the types that its body yields: ('tensor<4xf32>'), got: ('tensor<8xf32>')}}
+  %0 = dist.accumulate(%x) microbatches = 2 {
+  ^bb0(%m: tensor<4xf32>):
+    dist.yield %m : tensor<4xf32>
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error @+1 {{expects a non-empty block}}
+  dist.accumulate(%x) microbatches = 2 {
+  ^bb0(%m: tensor<4xf32>):
+  } : (tensor<8xf32>) -> ()
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{range #0 must lie in the 8 elements of its operand, got: [5:9]}}
+  %0 = dist.pack %x[5:9] group 0 at 0 : (tensor<8xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32>) -> tensor<5xf32> {
+  // expected-error @+1 {{ranges hold 4 elements, the result 5}}
+  %0 = dist.pack %x[0:4] group 0 at 0 : (tensor<8xf32>) -> tensor<5xf32>
+  return %0 : tensor<5xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32>) -> tensor<2x2xf32> {
+  // expected-error @+1 {{bucket must have rank 1, got: 'tensor<2x2xf32>'}}
+  %0 = dist.pack %x[0:4] group 0 at 0 : (tensor<8xf32>) -> tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{buckets must have rank 1, got: 'tensor<2x4xf32>'}}
+  %0 = dist.unpack %x[0:4] : (tensor<2x4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{needs one range per operand: 1, got: 2 begins and 1 ends}}
+  %0 = "dist.unpack"(%x) {begins = array<i64: 0, 1>, ends = array<i64: 4>} : (tensor<8xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
