@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <numeric>
 
 using namespace shoal::rt;
 
@@ -38,7 +37,8 @@ struct Case {
 class Harness {
 public:
   explicit Harness(World &world) : world_(world) {}
-  void run(const Case &test);
+  // Runs all cases of a mesh as the rows of one program, several streams at once.
+  void run(const std::vector<Case> &tests);
   void check(bool holds, const Case &test, const std::string &what) {
     if (holds)
       return;
@@ -47,12 +47,13 @@ public:
                 opcodeName(test.op), test.group.size(), dtypeName(test.type), test.stream,
                 test.root, what.c_str());
   }
-  int cases() const { return cases_; }
+  size_t cases() const { return cases_; }
   int failures() const { return failures_; }
 
 private:
   World &world_;
-  int cases_ = 0, failures_ = 0;
+  size_t cases_ = 0;
+  int failures_ = 0;
 };
 
 // Small integers, exact in every type and order of summation.
@@ -139,8 +140,20 @@ uint64_t expectedBytes(const Case &test, uint64_t ranks, uint64_t me, uint32_t p
   }
 }
 
-void Harness::run(const Case &test) {
-  ++cases_;
+uint32_t positionsOf(const Mesh &mesh) {
+  uint32_t positions = 1;
+  for (uint32_t size : mesh.sizes)
+    positions *= size;
+  return positions;
+}
+
+// A case in the arena.
+struct Placed {
+  uint64_t inOffset, inElements, outOffset, outElements;
+};
+
+// Adds the row of a case, on views of its own.
+Placed addCase(BlobBuilder &blob, const Case &test, uint32_t row) {
   uint32_t ranks = 1;
   for (uint32_t axis : test.group)
     ranks *= test.mesh.sizes[axis];
@@ -148,77 +161,99 @@ void Harness::run(const Case &test) {
                   test.op == Opcode::Scatter;
   bool splitsOut = test.op == Opcode::AllGather || test.op == Opcode::AllToAll ||
                    test.op == Opcode::Gather;
-  uint64_t inElements = test.elements * (splitsIn ? ranks : 1);
-  uint64_t outElements = test.elements * (splitsOut ? ranks : 1);
-  uint64_t outOffset = test.inPlace ? 0 : (inElements * 8 + 63) / 64 * 64;
-
-  BlobBuilder blob("conformance");
-  for (size_t i = 0; i < test.mesh.sizes.size(); ++i)
-    blob.addAxis("axis" + std::to_string(i), test.mesh.sizes[i]);
-  if (!test.mesh.deviceIds.empty())
-    blob.setDeviceIds(test.mesh.deviceIds);
-  uint32_t positions = std::accumulate(test.mesh.sizes.begin(), test.mesh.sizes.end(), 1u,
-                                       std::multiplies<>());
-  uint32_t group = blob.addGroup(test.group);
-  uint32_t in = blob.addView(0, inElements, test.type);
-  uint32_t out = blob.addView(outOffset, outElements, test.type);
-  blob.header().arenaBytes = outOffset + outElements * 8;
-  BlobBuilder::InstrSpec row{.op = test.op, .stream = test.stream, .event = 0, .a = group,
-                             .b = uint32_t(test.reduction), .operands = {in, out}};
+  uint64_t &arena = blob.header().arenaBytes;
+  auto place = [&](uint64_t elements) {
+    uint64_t at = arena;
+    arena += (elements * 8 + kAlignment - 1) / kAlignment * kAlignment;
+    return at;
+  };
+  Placed placed{};
+  placed.inElements = test.elements * (splitsIn ? ranks : 1);
+  placed.outElements = test.elements * (splitsOut ? ranks : 1);
+  placed.inOffset = place(placed.inElements);
+  placed.outOffset = test.inPlace ? placed.inOffset : place(placed.outElements);
+  uint32_t in = blob.addView(placed.inOffset, placed.inElements, test.type);
+  uint32_t out = blob.addView(placed.outOffset, placed.outElements, test.type);
+  BlobBuilder::InstrSpec spec{.op = test.op, .stream = test.stream, .event = row,
+                              .a = blob.addGroup(test.group), .b = uint32_t(test.reduction),
+                              .operands = {in, out}};
   if (test.op == Opcode::Broadcast || test.op == Opcode::Scatter || test.op == Opcode::Gather)
-    row.params = {test.root};
+    spec.params = {test.root};
   if (test.op == Opcode::Permute) {
+    uint32_t positions = positionsOf(test.mesh);
     BlobBuilder::PeerSpec send{true, in, {}}, receive{false, out, {}};
     for (uint32_t p = 0; p < positions; ++p) {
       send.positions.push_back(permuteTarget(p, positions));
       receive.positions.push_back(p == 0 ? kNone : p - 1);
     }
-    row.peers = {send, receive};
+    spec.peers = {send, receive};
   }
-  blob.addInstr(row);
-  if (test.stream != 0)
-    blob.addInstr({.op = Opcode::Wait, .params = {0}});
+  blob.addInstr(spec);
+  return placed;
+}
+
+void Harness::run(const std::vector<Case> &tests) {
+  cases_ += tests.size();
+  const Mesh &mesh = tests[0].mesh;
+  BlobBuilder blob("conformance");
+  for (size_t i = 0; i < mesh.sizes.size(); ++i)
+    blob.addAxis("axis" + std::to_string(i), mesh.sizes[i]);
+  if (!mesh.deviceIds.empty())
+    blob.setDeviceIds(mesh.deviceIds);
+  std::vector<Placed> placed;
+  for (const Case &test : tests)
+    placed.push_back(addCase(blob, test, uint32_t(placed.size())));
+  for (uint32_t event = 0; event < tests.size(); ++event)
+    blob.addInstr({.op = Opcode::Wait, .params = {event}});
 
   std::vector<unsigned char> bytes = blob.finish();
   Program program(bytes.data(), bytes.size());
   uint32_t position = program.positionOfRank(uint32_t(world_.rank()));
-  std::vector<uint32_t> places = members(program, test.group, position);
-  uint32_t me = program.linear(position, test.group);
   Arena arena(program.header().arenaBytes);
+  Fabric fabric(program, position, arena.base());
+  Executor executor(program, position, nullptr, arena.base(), fabric, world_.crowded());
   constexpr uint64_t steps = 3;
-  RankReport report;
-  {
-    Fabric fabric(program, position, arena.base());
-    Executor executor(program, position, nullptr, arena.base(), fabric, world_.crowded());
-    for (uint64_t step = 0; step < steps; ++step) {
-      if (!test.inPlace)
-        std::memset(arena.base() + outOffset, 0x5a, outElements * elementBytes(test.type));
-      for (uint64_t i = 0; i < inElements; ++i)
-        storeElement(arena.base(), test.type, i, input(position, i, step, test.type));
-      executor.step([](uint32_t) {});
-      for (uint64_t i = 0; i < outElements; ++i) {
-        double got = loadElement(arena.base() + outOffset, test.type, i);
-        double want = expected(test, places, me, i, step, position);
-        if (got != want) {
-          check(false, test, cat("element ", i, " is ", got, ", expected ", want));
-          break;
-        }
+  for (uint64_t step = 0; step < steps; ++step) {
+    std::memset(arena.base(), 0x5a, arena.size());
+    for (size_t i = 0; i < tests.size(); ++i)
+      for (uint64_t e = 0; e < placed[i].inElements; ++e)
+        storeElement(arena.base() + placed[i].inOffset, tests[i].type, e,
+                     input(position, e, step, tests[i].type));
+    executor.step([](uint32_t) {});
+    for (size_t i = 0; i < tests.size(); ++i) {
+      const Case &test = tests[i];
+      std::vector<uint32_t> places = members(program, test.group, position);
+      uint32_t me = program.linear(position, test.group);
+      for (uint64_t e = 0; e < placed[i].outElements; ++e) {
+        double got = loadElement(arena.base() + placed[i].outOffset, test.type, e);
+        double want = expected(test, places, me, e, step, position);
+        if (got == want)
+          continue;
+        check(false, test, cat("element ", e, " is ", got, ", expected ", want));
+        break;
       }
     }
-    fabric.report(steps, report);
   }
-  check(report.collectives.size() == 1 && report.collectives[0].count == 1, test,
-        "expected one line of one call in the report");
-  uint64_t sent = report.collectives.empty() ? 0 : report.collectives[0].bytes;
-  uint64_t promised = expectedBytes(test, ranks, me, position, positions);
-  check(sent == promised, test, cat("sent ", sent, " bytes, expected ", promised));
+
+  RankReport report, wanted;
+  fabric.report(steps, report);
+  for (const Case &test : tests) {
+    std::vector<std::string> axes;
+    for (uint32_t axis : test.group)
+      axes.push_back("axis" + std::to_string(axis));
+    wanted.addCollective(collectiveKind(test.op), axes, 1,
+                         expectedBytes(test, program.extent(test.group),
+                                       program.linear(position, test.group), position,
+                                       program.numPositions()));
+  }
+  std::string got = toJson(report).dump(), want = toJson(wanted).dump();
+  check(got == want, tests[0], cat("reports ", got, ", expected ", want));
 }
 
 // A group of sends and receives in both directions at once: each position exchanges with
 // its neighbours on the ring, which no order of blocking calls could do.
 void runExchange(Harness &harness, World &world, const Mesh &mesh, uint32_t stream) {
-  uint32_t positions = std::accumulate(mesh.sizes.begin(), mesh.sizes.end(), 1u,
-                                       std::multiplies<>());
+  uint32_t positions = positionsOf(mesh);
   constexpr uint64_t elements = 100'000; // beyond the eager limit
   Case test{mesh, {}, Opcode::PointToPoint, Reduction::Sum, DType::F64, stream};
   BlobBuilder blob("exchange");
@@ -305,6 +340,7 @@ std::vector<Mesh> meshes(uint32_t ranks) {
 
 void runAll(Harness &harness, World &world) {
   for (const Mesh &mesh : meshes(uint32_t(world.size()))) {
+    std::vector<Case> tests;
     std::vector<std::vector<uint32_t>> groups = {{0}};
     if (mesh.sizes.size() > 1)
       groups.insert(groups.end(), {{1}, {0, 1}, {1, 0}});
@@ -318,22 +354,23 @@ void runAll(Harness &harness, World &world) {
             for (DType type : {DType::F32, DType::F64, DType::BF16, DType::I32, DType::I64,
                                DType::I1})
               if (type != DType::I1 || reduction != Reduction::Sum)
-                harness.run({mesh, group, op, reduction, type, stream});
-        harness.run({.mesh = mesh, .group = group, .op = Opcode::AllReduce, .stream = stream,
+                tests.push_back({mesh, group, op, reduction, type, stream});
+        tests.push_back({.mesh = mesh, .group = group, .op = Opcode::AllReduce, .stream = stream,
                      .inPlace = true});
-        harness.run({.mesh = mesh, .group = group, .op = Opcode::AllReduce, .stream = stream,
+        tests.push_back({.mesh = mesh, .group = group, .op = Opcode::AllReduce, .stream = stream,
                      .elements = 30'001});
         for (DType type : {DType::F32, DType::BF16, DType::I64, DType::I1}) {
           for (Opcode op : {Opcode::AllGather, Opcode::AllToAll})
-            harness.run({.mesh = mesh, .group = group, .op = op, .type = type, .stream = stream});
+            tests.push_back({.mesh = mesh, .group = group, .op = op, .type = type, .stream = stream});
           for (uint32_t root = 0; root < ranks; ++root)
             for (Opcode op : {Opcode::Broadcast, Opcode::Scatter, Opcode::Gather})
-              harness.run({.mesh = mesh, .group = group, .op = op, .type = type,
+              tests.push_back({.mesh = mesh, .group = group, .op = op, .type = type,
                            .stream = stream, .root = root});
         }
       }
     }
-    harness.run({.mesh = mesh, .group = groups.back(), .op = Opcode::Permute});
+    tests.push_back({.mesh = mesh, .group = groups.back(), .op = Opcode::Permute});
+    harness.run(tests);
     for (uint32_t stream : {0u, 1u})
       runExchange(harness, world, mesh, stream);
   }
@@ -355,6 +392,6 @@ int main(int argc, char **argv) {
     failed = Error(kExitWorkFailed, cat(harness.failures(), " checks failed"));
   int code = world.agree(failed);
   if (code == 0 && world.rank() == 0)
-    std::printf("%d cases on %d ranks agree\n", harness.cases(), world.size());
+    std::printf("%zu cases on %d ranks agree\n", harness.cases(), world.size());
   return code;
 }

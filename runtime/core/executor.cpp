@@ -6,25 +6,44 @@
 #include <chrono>
 #include <cstring>
 #include <sched.h>
+#include <sys/prctl.h>
 
 namespace shoal::rt {
 
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+
+// A test of a transfer that takes this long has moved data, so the next one may, too.
+constexpr auto kBusyTest = microseconds(3);
+
+} // namespace
+
+// Spins, then yields, then sleeps. Sleeping early is right on shared cores: a thread that
+// yields goes behind everything else that wants the core, one that wakes goes before it.
 class Executor::Backoff {
 public:
-  Backoff(uint32_t spins, uint32_t yields) : spins_(spins), yields_(yields) {}
+  Backoff(uint32_t spins, microseconds yielding) : spins_(spins), yielding_(yielding) {}
   void reset() { idle_ = 0; }
   void pause() {
-    ++idle_;
-    if (idle_ <= spins_)
+    if (idle_++ < spins_) {
       __builtin_ia32_pause();
-    else if (idle_ <= spins_ + yields_)
+      return;
+    }
+    Clock::time_point now = Clock::now();
+    if (idle_ == spins_ + 1)
+      begin_ = now;
+    if (now - begin_ < yielding_)
       sched_yield();
     else
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      std::this_thread::sleep_for(microseconds(now - begin_ < microseconds(1000) ? 10 : 50));
   }
 
 private:
-  uint32_t spins_, yields_, idle_ = 0;
+  uint32_t spins_, idle_ = 0;
+  microseconds yielding_;
+  Clock::time_point begin_;
 };
 
 Executor::Executor(const Program &program, uint32_t position, const shoal_rt_kernel *kernels,
@@ -44,6 +63,7 @@ Executor::Executor(const Program &program, uint32_t position, const shoal_rt_ker
   bool hasLanes = false;
   for (const Lane &lane : lanes_)
     hasLanes |= !lane.rows.empty();
+  prctl(PR_SET_TIMERSLACK, 1); // sleep as briefly as asked; the thread below inherits it
   if (hasLanes)
     thread_ = std::thread([this] { communicate(); });
 }
@@ -128,8 +148,11 @@ bool Executor::advance(Lane &lane) {
   while (lane.next < lane.rows.size()) {
     Row &row = lane.rows[lane.next];
     if (lane.running) {
-      if (!fabric_.test(row.index, lane.pending))
+      Clock::time_point begin = Clock::now();
+      if (!fabric_.test(row.index, lane.pending)) {
+        moved |= Clock::now() - begin > kBusyTest;
         break;
+      }
       lane.running = false;
       finish(row);
     } else if (row.op == Opcode::Wait) {
@@ -156,8 +179,7 @@ bool Executor::advance() {
 
 template <typename Condition> void Executor::driveUntil(Condition done) {
   computeDrives_ = true;
-  // Nothing else to do here: give way to other ranks, but stay awake for long.
-  Backoff backoff(crowded_ ? 4 : 2000, 20000);
+  Backoff backoff(crowded_ ? 4 : 2000, microseconds(crowded_ ? 50 : 1000));
   while (true) {
     bool moved, ready;
     {
@@ -165,7 +187,9 @@ template <typename Condition> void Executor::driveUntil(Condition done) {
       if (failed_)
         std::rethrow_exception(failure_);
       moved = advance();
+      Clock::time_point begin = Clock::now();
       ready = done();
+      moved |= Clock::now() - begin > kBusyTest;
     }
     if (ready)
       break;
@@ -239,7 +263,7 @@ void Executor::step(const std::function<void(uint32_t)> &probe) {
 // while transfers are under way, and sleeps otherwise.
 void Executor::communicate() {
   // On a core of its own it may poll; on a shared one each poll delays a kernel.
-  Backoff backoff(crowded_ ? 0 : 2000, crowded_ ? 20 : 2000);
+  Backoff backoff(crowded_ ? 0 : 2000, microseconds(crowded_ ? 10 : 1000));
   while (!stop_) {
     uint32_t seen = wake_.load();
     if (stop_)

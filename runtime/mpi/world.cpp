@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <sched.h>
 #include <unistd.h>
 
@@ -30,6 +31,8 @@ void printLine(const std::string &line) {
 } // namespace
 
 World::World(int *argc, char ***argv) {
+  // Where MPI itself has to wait, other ranks of this machine may need the core.
+  setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
   int provided = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
     workFailed("MPI cannot be started");
