@@ -36,7 +36,10 @@ Value RowBuilder::rangeOf(Place place, ArrayRef<int64_t> shape) {
   auto type = BufferType::get(builder.getContext(), shape, storage.elementType);
   if (buffer.getType() == type && place.start == 0)
     return buffer;
-  return builder.create<ViewOp>(program.getLoc(), type, buffer, place.start);
+  Value &view = views[{place.storage, place.start, type}];
+  if (!view)
+    view = builder.create<ViewOp>(program.getLoc(), type, buffer, place.start);
+  return view;
 }
 
 Value RowBuilder::bufferOf(Value value) {

@@ -46,6 +46,7 @@ private:
   Placement &placement;
   int64_t commStream;
   llvm::DenseMap<unsigned, mlir::Value> storages;
+  llvm::DenseMap<std::tuple<unsigned, int64_t, mlir::Type>, mlir::Value> views;
   llvm::DenseMap<mlir::Value, mlir::Value> alignedCopies;
   int64_t buckets = 0;
 };

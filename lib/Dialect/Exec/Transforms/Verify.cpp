@@ -1,0 +1,339 @@
+// The contract of the rank program, derived anew from its text: nothing here is shared with the passes that made it.
+//
+// Order is judged by vector clocks: a row knows, per stream, how many rows have ended before it starts. Two accesses to
+// the same bytes, one of them a write, must be ordered; so must the lives of two buffers that share bytes.
+#include "shoal/Dialect/Exec/Transforms/Passes.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace shoal::exec {
+
+#define GEN_PASS_DEF_VERIFYPASS
+#include "shoal/passes/ShoalExec.h.inc"
+
+namespace {
+
+constexpr int64_t kMaxStreams = 64;
+
+using Clock = SmallVector<int64_t, 2>;
+
+struct Access {
+  Value buffer;
+  ByteRange range;
+  bool writes;
+};
+
+struct Row {
+  RowOpInterface op;
+  int64_t stream = 0, index = 0; // its number on its stream
+  SmallVector<Access> accesses;
+};
+
+/// The life of an argument or buffer.
+struct Life {
+  int64_t begin = 0, end = 0; // bytes
+  Clock last;                 // per stream, rows done when its last access there has ended
+  Clock known;                // per stream, rows known to have ended before its first access
+  bool touched = false;
+  // Bytes written so far, disjoint and sorted.
+  SmallVector<std::pair<int64_t, int64_t>> written;
+
+  bool covers(int64_t from, int64_t to) const {
+    for (auto [first, last] : written)
+      if (first <= from && to <= last)
+        return true;
+    return from == to;
+  }
+  void write(int64_t from, int64_t to) {
+    SmallVector<std::pair<int64_t, int64_t>> merged;
+    for (auto [first, last] : written) {
+      if (last < from || to < first) {
+        merged.push_back({first, last});
+        continue;
+      }
+      from = std::min(from, first);
+      to = std::max(to, last);
+    }
+    merged.push_back({from, to});
+    llvm::sort(merged);
+    written = std::move(merged);
+  }
+};
+
+bool overlap(const ByteRange &a, const ByteRange &b) { return a.begin < b.end && b.begin < a.end; }
+
+class ProgramVerifier {
+public:
+  explicit ProgramVerifier(ProgramOp program) : program(program) {}
+  LogicalResult run();
+
+private:
+  LogicalResult collect();
+  LogicalResult checkStorage(Operation *op, Value buffer, int64_t offset, bool isArgument);
+  LogicalResult checkPiece(Operation *op, BufferType local, std::optional<Type> global,
+                           std::optional<dist::ShardingAttr> sharding);
+  LogicalResult checkOperands(const Row &row);
+  LogicalResult checkOrder();
+  LogicalResult checkRow(unsigned number);
+  LogicalResult checkLives();
+
+  ProgramOp program;
+  int64_t numStreams = 1;
+  SmallVector<Row> rows;
+  DenseMap<Operation *, unsigned> numbers; // row -> its place in `rows`
+  llvm::MapVector<Operation *, Life> lives; // by ArgOp or BufferOp
+  SmallVector<Clock> now;
+  SmallVector<Clock> ended; // per row
+  SmallVector<SmallVector<unsigned>> onStream;
+  llvm::StringSet<> results;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// What each op says for itself
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProgramVerifier::checkStorage(Operation *op, Value buffer, int64_t offset,
+                                            bool isArgument) {
+  int64_t bytes = cast<BufferType>(buffer.getType()).getNumBytes();
+  int64_t arena = program.getArena();
+  if (offset > arena || bytes > arena - offset)
+    return op->emitOpError() << "must lie inside the arena of " << arena << " bytes, got: " << bytes
+                             << " bytes at " << offset;
+  Life &life = lives[op];
+  life.begin = offset;
+  life.end = offset + bytes;
+  if (isArgument)
+    life.written.push_back({life.begin, life.end});
+  return success();
+}
+
+LogicalResult ProgramVerifier::checkPiece(Operation *op, BufferType local,
+                                          std::optional<Type> global,
+                                          std::optional<dist::ShardingAttr> sharding) {
+  auto type = global ? cast<RankedTensorType>(*global)
+                     : RankedTensorType::get(local.getShape(), local.getElementType());
+  if (sharding) {
+    dist::MeshOp mesh = dist::lookupMesh(op);
+    if (!mesh)
+      return op->emitOpError() << "is sharded, but the module has no dist.mesh";
+    if (failed(dist::verifySharding(op, *sharding, type, mesh.getMesh())))
+      return failure();
+    if (!sharding->getUnreducedAxes().empty())
+      return op->emitOpError() << "must not hold partial values";
+    type = sharding->getLocalType(type, mesh.getMesh());
+  }
+  if (type.getShape() != local.getShape())
+    return op->emitOpError() << "a rank's piece is " << type << ", its buffer is " << local;
+  return success();
+}
+
+LogicalResult ProgramVerifier::collect() {
+  for (Operation &op : program.getBody().front()) {
+    if (auto argument = dyn_cast<ArgOp>(op)) {
+      if (failed(checkStorage(&op, argument.getResult(), argument.getOffset(), true)) ||
+          failed(checkPiece(&op, argument.getResult().getType(), argument.getGlobal(),
+                            argument.getSharding())))
+        return failure();
+    } else if (auto buffer = dyn_cast<BufferOp>(op)) {
+      if (failed(checkStorage(&op, buffer.getResult(), buffer.getOffset(), false)))
+        return failure();
+    } else if (auto wait = dyn_cast<WaitOp>(op)) {
+      if (int64_t(wait.getStream()) < 0 || int64_t(wait.getStream()) >= kMaxStreams)
+        return wait.emitOpError() << "stream must be in [0, " << kMaxStreams
+                                  << "), got: " << int64_t(wait.getStream());
+      numStreams = std::max<int64_t>(numStreams, wait.getStream() + 1);
+    } else if (auto rowOp = dyn_cast<RowOpInterface>(op)) {
+      Row row{rowOp, rowOp.getStreamIndex(), 0, {}};
+      if (row.stream < 0 || row.stream >= kMaxStreams)
+        return op.emitOpError() << "stream must be in [0, " << kMaxStreams << "), got: " << row.stream;
+      if (row.stream != 0 && isa<LaunchOp, GemmOp, AxisIndexOp, ProbeOp>(op))
+        return op.emitOpError() << "must run on stream 0, got: " << row.stream;
+      if (Value token = rowOp.getSignal(); token && token.use_empty())
+        return op.emitOpError() << "signals a token that nobody waits for";
+      SmallVector<Value> reads, writes;
+      rowOp.getReads(reads);
+      rowOp.getWrites(writes);
+      for (Value buffer : reads)
+        row.accesses.push_back({buffer, getByteRange(buffer), false});
+      for (Value buffer : writes)
+        row.accesses.push_back({buffer, getByteRange(buffer), true});
+      for (const Access &access : row.accesses)
+        if (!access.range.storage)
+          return op.emitOpError() << "operand must be a buffer of the program";
+      numStreams = std::max(numStreams, row.stream + 1);
+      numbers[&op] = rows.size();
+      rows.push_back(std::move(row));
+    }
+  }
+  onStream.resize(numStreams);
+  for (auto [number, row] : llvm::enumerate(rows)) {
+    row.index = onStream[row.stream].size();
+    onStream[row.stream].push_back(number);
+  }
+  return success();
+}
+
+/// What a row writes is apart from everything else it touches, except where it may work in place.
+LogicalResult ProgramVerifier::checkOperands(const Row &row) {
+  Operation *op = row.op;
+  for (const Access &written : row.accesses) {
+    if (!written.writes)
+      continue;
+    for (const Access &other : row.accesses) {
+      if (&written == &other || !overlap(written.range, other.range))
+        continue;
+      bool same = written.range.begin == other.range.begin && written.range.end == other.range.end;
+      // Updates in place and sums into C name one buffer twice; a reduction may have equal operands.
+      bool inPlace = same && !other.writes &&
+                     (isa<AllReduceOp, BroadcastOp>(op) || written.buffer == other.buffer);
+      if (!inPlace)
+        return op->emitOpError() << "writes bytes [" << written.range.begin << ", "
+                                 << written.range.end << "), which overlap another operand at ["
+                                 << other.range.begin << ", " << other.range.end << ")";
+    }
+  }
+  if (auto launch = dyn_cast<LaunchOp>(op)) {
+    // A kernel's in-out operand must not be given a second time as an input.
+    SmallVector<Value> written;
+    launch.getWrites(written);
+    for (Value buffer : written)
+      if (llvm::count(launch.getInputs(), buffer) > 1)
+        return op->emitOpError() << "is given a buffer that it overwrites twice";
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, launch.getKernelAttr());
+    SmallVector<bool> mayBeUnaligned;
+    for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
+      mayBeUnaligned.push_back(bool(kernel.getArgAttr(i, ExecDialect::kUnalignedAttr)));
+    for (auto [i, operand] : llvm::enumerate(getInplace(kernel)))
+      if (operand < 0)
+        mayBeUnaligned.push_back(bool(kernel.getResultAttr(i, ExecDialect::kUnalignedAttr)));
+    mayBeUnaligned.resize(launch->getNumOperands(), false); // the workspace
+    for (auto [buffer, unaligned] : llvm::zip_equal(launch->getOperands(), mayBeUnaligned))
+      if (int64_t begin = getByteRange(buffer).begin; !unaligned && begin % kBufferAlignment)
+        return op->emitOpError() << "buffer must lie at a multiple of " << kBufferAlignment
+                                 << " unless the kernel says exec.unaligned, got: " << begin;
+  }
+  if (auto probe = dyn_cast<ProbeOp>(op)) {
+    std::string key = (stringifyResultKind(probe.getKind()) + " " + probe.getResultName()).str();
+    if (!results.insert(key).second)
+      return op->emitOpError() << "result is probed twice: " << key;
+    return checkPiece(op, probe.getInput().getType(), probe.getGlobal(), probe.getSharding());
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProgramVerifier::checkRow(unsigned number) {
+  Row &row = rows[number];
+  Clock &clock = now[row.stream];
+  // Rows of other streams that may still run when this one does.
+  for (int64_t stream = 0; stream < numStreams; ++stream) {
+    if (stream == row.stream)
+      continue;
+    ArrayRef<unsigned> others = onStream[stream];
+    for (int64_t i = clock[stream]; i < int64_t(others.size()) && others[i] < number; ++i)
+      for (const Access &theirs : rows[others[i]].accesses)
+        for (const Access &mine : row.accesses)
+          if ((mine.writes || theirs.writes) && overlap(mine.range, theirs.range)) {
+            auto diag = row.op->emitOpError()
+                        << (mine.writes ? "writes" : "reads") << " bytes [" << mine.range.begin
+                        << ", " << mine.range.end << ") while a row on stream " << stream
+                        << " may " << (theirs.writes ? "write" : "read") << " them; wait for it";
+            diag.attachNote(rows[others[i]].op->getLoc()) << "that row is here";
+            return diag;
+          }
+  }
+  for (const Access &access : row.accesses)
+    if (!access.writes && !lives[access.range.storage].covers(access.range.begin, access.range.end))
+      return row.op->emitOpError() << "reads bytes [" << access.range.begin << ", "
+                                   << access.range.end << ") that nothing has written";
+  for (const Access &access : row.accesses) {
+    Life &life = lives[access.range.storage];
+    if (access.writes)
+      life.write(access.range.begin, access.range.end);
+    if (!life.touched) {
+      life.touched = true;
+      life.known = clock;
+      life.last.assign(numStreams, 0);
+    }
+    for (int64_t stream = 0; stream < numStreams; ++stream)
+      life.known[stream] = std::min(life.known[stream], clock[stream]);
+    life.last[row.stream] = row.index + 1;
+  }
+  clock[row.stream] = row.index + 1;
+  ended[number] = clock;
+  return success();
+}
+
+LogicalResult ProgramVerifier::checkOrder() {
+  now.assign(numStreams, Clock(numStreams, 0));
+  ended.resize(rows.size());
+  for (Operation &op : program.getBody().front()) {
+    if (auto wait = dyn_cast<WaitOp>(op)) {
+      const Clock &theirs = ended[numbers.lookup(wait.getToken().getDefiningOp())];
+      for (auto [mine, other] : llvm::zip_equal(now[wait.getStream()], theirs))
+        mine = std::max(mine, other);
+    } else if (isa<RowOpInterface>(op)) {
+      unsigned number = numbers.lookup(&op);
+      if (failed(checkOperands(rows[number])) || failed(checkRow(number)))
+        return failure();
+    }
+  }
+  for (int64_t stream = 1; stream < numStreams; ++stream)
+    if (now[0][stream] < int64_t(onStream[stream].size()))
+      return rows[onStream[stream].back()].op->emitOpError()
+             << "may still run when the step ends; stream 0 must wait for it";
+  return success();
+}
+
+LogicalResult ProgramVerifier::checkLives() {
+  SmallVector<std::pair<Operation *, Life *>> order;
+  for (auto &[op, life] : lives)
+    if (life.begin != life.end)
+      order.push_back({op, &life});
+  llvm::stable_sort(order, [](const auto &a, const auto &b) { return a.second->begin < b.second->begin; });
+  auto endsBefore = [](const Life &a, const Life &b) {
+    for (auto [last, known] : llvm::zip_equal(a.last, b.known))
+      if (last > known)
+        return false;
+    return true;
+  };
+  for (unsigned i = 0; i < order.size(); ++i)
+    for (unsigned j = i + 1; j < order.size() && order[j].second->begin < order[i].second->end; ++j) {
+      const Life &a = *order[i].second, &b = *order[j].second;
+      bool argument = isa<ArgOp>(order[i].first) || isa<ArgOp>(order[j].first);
+      // An untouched buffer needs no room; arguments are always in use.
+      if (!argument &&
+          (!a.touched || !b.touched || endsBefore(a, b) || endsBefore(b, a)))
+        continue;
+      auto diag = order[j].first->emitOpError()
+                  << "shares bytes [" << b.begin << ", " << std::min(a.end, b.end)
+                  << ") with a buffer that is in use at the same time";
+      diag.attachNote(order[i].first->getLoc()) << "the other buffer is here";
+      return diag;
+    }
+  return success();
+}
+
+LogicalResult ProgramVerifier::run() {
+  return success(succeeded(collect()) && succeeded(checkOrder()) && succeeded(checkLives()));
+}
+
+namespace {
+struct Verify : impl::VerifyPassBase<Verify> {
+  void runOnOperation() override {
+    for (auto program : getOperation().getOps<ProgramOp>())
+      if (failed(ProgramVerifier(program).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace
+
+} // namespace shoal::exec
