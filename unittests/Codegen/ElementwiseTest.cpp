@@ -1,0 +1,193 @@
+// Elementwise and shape ops as kernels: types, broadcasting, odd sizes, scalars, in-place results.
+#include "KernelTester.h"
+
+#include "gtest/gtest.h"
+
+using shoal::test::Inputs;
+using shoal::test::KernelTester;
+
+namespace {
+
+/// `text` with every TYPE replaced.
+std::string with(std::string text, const std::string &type) {
+  for (size_t at; (at = text.find("TYPE")) != std::string::npos;)
+    text.replace(at, 4, type);
+  return text;
+}
+
+std::string binary(const std::string &op, const std::string &a, const std::string &b, const std::string &r) {
+  return "func.func private @k(%a: tensor<" + a + ">, %b: tensor<" + b + ">) -> tensor<" + r +
+         "> attributes {exec.kernel} {\n  %0 = nn." + op + " %a, %b : (tensor<" + a + ">, tensor<" + b + ">) -> tensor<" + r +
+         ">\n  return %0 : tensor<" + r + ">\n}\n";
+}
+
+std::string unary(const std::string &op, const std::string &type) {
+  return "func.func private @k(%a: tensor<" + type + ">) -> tensor<" + type + "> attributes {exec.kernel} {\n  %0 = nn." + op +
+         " %a : tensor<" + type + ">\n  return %0 : tensor<" + type + ">\n}\n";
+}
+
+TEST(Elementwise, BinaryOpsOfEveryType) {
+  KernelTester tester;
+  for (std::string op : {"add", "sub", "mul", "maximum", "minimum"})
+    for (std::string type : {"f32", "f64", "bf16", "i32", "i64"})
+      tester.check(binary(op, "5x7x" + type, "5x7x" + type, "5x7x" + type));
+  for (std::string type : {"f32", "f64", "bf16"})
+    tester.check(binary("div", "5x7x" + type, "5x7x" + type, "5x7x" + type), {.low = 0.5});
+  for (std::string type : {"i32", "i64"})
+    tester.check(binary("div", "5x7x" + type, "5x7x" + type, "5x7x" + type), {.intLow = 1, .intHigh = 9});
+}
+
+TEST(Elementwise, Broadcasting) {
+  KernelTester tester;
+  tester.check(binary("add", "3x1x5xf32", "4x5xf32", "3x4x5xf32"));
+  tester.check(binary("mul", "f32", "2x3xf32", "2x3xf32"));
+  tester.check(binary("sub", "1xf32", "1x1xf32", "1x1xf32"));
+  tester.check(binary("sub", "f64", "f64", "f64"));
+  tester.check(binary("add", "4x1xi64", "1x3xi64", "4x3xi64"));
+  tester.check(binary("add", "1x9xf32", "1x9xf32", "1x9xf32"));
+}
+
+TEST(Elementwise, UnaryOps) {
+  KernelTester tester;
+  for (std::string type : {"37xf32", "3x11xf64", "2x3x4xbf16", "f32", "1x129xf32"}) {
+    for (std::string op : {"neg", "exp", "tanh", "relu"})
+      tester.check(unary(op, type), {.low = -6, .high = 6});
+    for (std::string op : {"log", "sqrt", "rsqrt"})
+      tester.check(unary(op, type), {.low = 0.1, .high = 30});
+  }
+}
+
+TEST(Elementwise, CompareAndSelect) {
+  KernelTester tester;
+  for (std::string predicate : {"eq", "ne", "lt", "le", "gt", "ge"})
+    for (std::string type : {"f32", "f64", "i64", "i32", "bf16"})
+      tester.check(with("func.func private @k(%a: tensor<6x9xTYPE>, %b: tensor<9xTYPE>) -> (tensor<6x9xTYPE>, tensor<6x9xi1>) "
+                        "attributes {exec.kernel} {\n  %c = nn.compare " +
+                            predicate +
+                            " %a, %b : (tensor<6x9xTYPE>, tensor<9xTYPE>) -> tensor<6x9xi1>\n"
+                            "  %0 = nn.select %c, %a, %b : (tensor<6x9xi1>, tensor<6x9xTYPE>, tensor<9xTYPE>) -> tensor<6x9xTYPE>\n"
+                            "  return %0, %c : tensor<6x9xTYPE>, tensor<6x9xi1>\n}\n",
+                        type));
+}
+
+TEST(Elementwise, Casts) {
+  KernelTester tester;
+  for (std::string from : {"f32", "f64", "bf16", "i32", "i64", "i1"})
+    for (std::string to : {"f32", "f64", "bf16", "i32", "i64"})
+      if (from != to)
+        tester.check("func.func private @k(%a: tensor<21x" + from + ">) -> tensor<21x" + to +
+                         "> attributes {exec.kernel} {\n  %0 = nn.cast %a : tensor<21x" + from + "> -> tensor<21x" + to +
+                         ">\n  return %0 : tensor<21x" + to + ">\n}\n",
+                     {.low = -40, .high = 40, .intLow = -40, .intHigh = 40});
+}
+
+TEST(Elementwise, Mask) {
+  KernelTester tester;
+  tester.check(R"(
+    func.func private @rows(%x: tensor<7x5xf32>, %n: tensor<i64>) -> tensor<7x5xf32> attributes {exec.kernel} {
+      %0 = nn.mask %x dim = 0 limit = %n fill = -1.5 : tensor<7x5xf32>
+      return %0 : tensor<7x5xf32>
+    }
+    func.func private @columns(%x: tensor<7x5xi64>, %n: tensor<i64>, %o: tensor<i64>) -> tensor<7x5xi64> attributes {exec.kernel} {
+      %0 = nn.mask %x dim = 1 limit = %n offset = %o fill = -100.0 : tensor<7x5xi64>
+      return %0 : tensor<7x5xi64>
+    }
+    func.func private @chain(%x: tensor<6x4xf64>, %n: tensor<i64>) -> tensor<f64> attributes {exec.kernel} {
+      %0 = nn.mul %x, %x : (tensor<6x4xf64>, tensor<6x4xf64>) -> tensor<6x4xf64>
+      %1 = nn.mask %0 dim = 0 limit = %n fill = 0.0 : tensor<6x4xf64>
+      %2 = nn.reduce sum %1 dims = [0, 1] : tensor<6x4xf64> -> tensor<f64>
+      return %2 : tensor<f64>
+    })",
+               {.intLow = 0, .intHigh = 6});
+}
+
+TEST(Elementwise, Constants) {
+  KernelTester tester;
+  tester.check(R"(
+    func.func private @splat() -> tensor<3x5xf32> attributes {exec.kernel} {
+      %0 = nn.constant dense<2.5> : tensor<3x5xf32>
+      return %0 : tensor<3x5xf32>
+    }
+    func.func private @table(%x: tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<3xi64>) attributes {exec.kernel} {
+      %0 = nn.constant dense<[1.0, 2.0, 4.0]> : tensor<3xf32>
+      %1 = nn.mul %x, %0 : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+      %2 = nn.constant dense<[7, -1, 5]> : tensor<3xi64>
+      return %1, %2 : tensor<2x3xf32>, tensor<3xi64>
+    }
+    func.func private @scalar(%x: tensor<4xf64>) -> tensor<4xf64> attributes {exec.kernel} {
+      %0 = nn.constant dense<0.1> : tensor<f64>
+      %1 = nn.sub %x, %0 : (tensor<4xf64>, tensor<f64>) -> tensor<4xf64>
+      return %1 : tensor<4xf64>
+    })");
+}
+
+TEST(Elementwise, NotANumberPropagates) {
+  KernelTester tester;
+  tester.check(R"(
+    func.func private @k(%x: tensor<40xf32>) -> (tensor<40xf32>, tensor<f32>) attributes {exec.kernel} {
+      %0 = nn.sqrt %x : tensor<40xf32>
+      %1 = nn.relu %0 : tensor<40xf32>
+      %2 = nn.reduce max %0 dims = [0] : tensor<40xf32> -> tensor<f32>
+      return %1, %2 : tensor<40xf32>, tensor<f32>
+    })");
+}
+
+TEST(Shape, MovesOfData) {
+  KernelTester tester;
+  for (std::string type : {"f32", "i64", "i1", "bf16"})
+    tester.check(with(R"(
+    func.func private @transpose(%x: tensor<3x5x2xTYPE>) -> tensor<2x3x5xTYPE> attributes {exec.kernel} {
+      %0 = nn.transpose %x [2, 0, 1] : tensor<3x5x2xTYPE> -> tensor<2x3x5xTYPE>
+      return %0 : tensor<2x3x5xTYPE>
+    }
+    func.func private @reshape(%x: tensor<3x8xTYPE>) -> tensor<4x6xTYPE> attributes {exec.kernel} {
+      %0 = nn.reshape %x : tensor<3x8xTYPE> -> tensor<4x6xTYPE>
+      return %0 : tensor<4x6xTYPE>
+    }
+    func.func private @broadcast(%x: tensor<3x1xTYPE>) -> tensor<2x3x4xTYPE> attributes {exec.kernel} {
+      %0 = nn.broadcast %x : tensor<3x1xTYPE> -> tensor<2x3x4xTYPE>
+      return %0 : tensor<2x3x4xTYPE>
+    }
+    func.func private @slice(%x: tensor<6x5xTYPE>) -> (tensor<3x5xTYPE>, tensor<6x2xTYPE>) attributes {exec.kernel} {
+      %0 = nn.slice %x dim = 0 start = 2 : tensor<6x5xTYPE> -> tensor<3x5xTYPE>
+      %1 = nn.slice %x dim = 1 start = 0 : tensor<6x5xTYPE> -> tensor<6x2xTYPE>
+      return %0, %1 : tensor<3x5xTYPE>, tensor<6x2xTYPE>
+    }
+    func.func private @pad(%x: tensor<3x5xTYPE>) -> (tensor<8x5xTYPE>, tensor<3x6xTYPE>) attributes {exec.kernel} {
+      %0 = nn.pad %x dim = 0 low = 2 : tensor<3x5xTYPE> -> tensor<8x5xTYPE>
+      %1 = nn.pad %x dim = 1 low = 0 : tensor<3x5xTYPE> -> tensor<3x6xTYPE>
+      return %0, %1 : tensor<8x5xTYPE>, tensor<3x6xTYPE>
+    })",
+                      type));
+}
+
+TEST(Shape, DynamicSliceClampsItsStart) {
+  KernelTester tester;
+  for (unsigned seed = 1; seed < 6; ++seed)
+    tester.check(R"(
+    func.func private @k(%x: tensor<8x4xf32>, %s: tensor<i64>) -> tensor<3x4xf32> attributes {exec.kernel} {
+      %0 = nn.dynamic_slice %x dim = 0 start = %s : tensor<8x4xf32> -> tensor<3x4xf32>
+      return %0 : tensor<3x4xf32>
+    })",
+                 {.seed = seed, .intLow = -4, .intHigh = 12});
+}
+
+TEST(Shape, ViewsBetweenOps) {
+  KernelTester tester;
+  tester.check(R"(
+    func.func private @k(%x: tensor<4x6xf32>, %y: tensor<24xf32>) -> (tensor<24xf32>, tensor<2x12xf32>, tensor<f32>) attributes {exec.kernel} {
+      %0 = nn.exp %x : tensor<4x6xf32>
+      %1 = nn.reshape %0 : tensor<4x6xf32> -> tensor<24xf32>
+      %2 = nn.mul %1, %y : (tensor<24xf32>, tensor<24xf32>) -> tensor<24xf32>
+      %3 = nn.reshape %2 : tensor<24xf32> -> tensor<2x12xf32>
+      %4 = nn.reduce sum %3 dims = [0, 1] : tensor<2x12xf32> -> tensor<f32>
+      return %1, %3, %4 : tensor<24xf32>, tensor<2x12xf32>, tensor<f32>
+    }
+    func.func private @scalars(%x: tensor<f32>) -> tensor<1x1xf32> attributes {exec.kernel} {
+      %0 = nn.exp %x : tensor<f32>
+      %1 = nn.reshape %0 : tensor<f32> -> tensor<1x1xf32>
+      return %1 : tensor<1x1xf32>
+    })");
+}
+
+} // namespace

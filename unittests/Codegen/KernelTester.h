@@ -1,0 +1,38 @@
+// Compiles kernels the way shoalc does (LLVM, lld, dlopen), runs them on random tensors and compares every
+// result with the reference interpreter.
+#ifndef SHOAL_UNITTESTS_CODEGEN_KERNELTESTER_H
+#define SHOAL_UNITTESTS_CODEGEN_KERNELTESTER_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <string>
+#include <vector>
+
+namespace shoal::test {
+
+struct Inputs {
+  unsigned seed = 1;
+  double low = -2, high = 2;       // floats
+  int64_t intLow = -3, intHigh = 5; // integers, inclusive
+};
+
+class KernelTester {
+public:
+  KernelTester();
+
+  /// Checks every function marked exec.kernel in `text`; `tolerance` is relative to max(1, |expected|), 0: the
+  /// default of each result's type.
+  void check(const std::string &text, const Inputs &inputs = {}, double tolerance = 0);
+
+  mlir::OwningOpRef<mlir::ModuleOp> parse(const std::string &text);
+  mlir::MLIRContext &getContext() { return context; }
+
+private:
+  mlir::MLIRContext context;
+};
+
+} // namespace shoal::test
+
+#endif // SHOAL_UNITTESTS_CODEGEN_KERNELTESTER_H
