@@ -211,13 +211,14 @@ FailureOr<std::optional<unsigned>> updatedArgument(FunctionOpInterface func, uns
   return found;
 }
 
-StringRef resultName(FunctionOpInterface func, unsigned result) {
+std::string describeResult(FunctionOpInterface func, unsigned result) {
   if (func.getResultAttr(result, nn::NNDialect::kLossAttr))
     return "loss";
-  for (StringRef attr : {nn::NNDialect::kOutputAttr, nn::NNDialect::kMetricAttr,
-                         nn::NNDialect::kGradAttr, nn::NNDialect::kUpdatesAttr})
+  using Dialect = nn::NNDialect;
+  for (auto [attr, role] : {std::pair(Dialect::kOutputAttr, ""), {Dialect::kMetricAttr, ""},
+                            {Dialect::kGradAttr, "gradient of "}, {Dialect::kUpdatesAttr, "new "}})
     if (auto name = func.getResultAttrOfType<StringAttr>(result, attr))
-      return name.getValue();
+      return (role + name.getValue()).str();
   return "";
 }
 

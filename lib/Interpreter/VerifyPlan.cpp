@@ -309,9 +309,9 @@ void PlanVerifier::note(Mismatch mismatch, const Twine &what, ArrayRef<int64_t> 
 void PlanVerifier::compareResults(const TensorList &whole, const std::vector<TensorList> &ranks) {
   for (unsigned r = 0; r < whole.size(); ++r) {
     Mismatch where{int64_t(references.size()) + r, {local, global, ""}};
-    StringRef name = resultName(global, r);
-    std::string what = "result " + std::to_string(r) +
-                       (name.empty() ? "" : " (" + name.str() + ")") + " of the function";
+    std::string name = describeResult(global, r);
+    std::string what = "result " + std::to_string(r) + (name.empty() ? "" : " (" + name + ")") +
+                       " of the function";
     auto tag = local.getResultAttrOfType<dist::GlobalAttr>(r, dist::DistDialect::kGlobalAttr);
     auto sharding =
         tag ? tag.getSharding()
@@ -376,6 +376,7 @@ FailureOr<PlanReport> PlanVerifier::verify() {
     if (invalid)
       return failure();
     report.comparedValues = compared;
+    report.comparedResults = expected->size();
     if (first) {
       report.difference = std::move(first->difference);
       return report;
@@ -398,18 +399,41 @@ FailureOr<PlanReport> PlanVerifier::verify() {
 
 FailureOr<PlanReport> verifyPlan(ModuleOp global, ModuleOp local,
                                  const VerifyPlanOptions &options) {
-  FailureOr<func::FuncOp> globalFunc = findFunction(global, options.function);
-  FailureOr<func::FuncOp> localFunc = findFunction(local, options.function);
-  if (failed(globalFunc) || failed(localFunc))
-    return failure();
+  SmallVector<func::FuncOp> functions;
+  for (auto func : local.getOps<func::FuncOp>())
+    if (!func.isExternal() && !func->hasAttr("exec.kernel") &&
+        (options.function.empty() || func.getName() == options.function))
+      functions.push_back(func);
+  if (functions.empty())
+    return emitError(local.getLoc()) << "the plan has no function to compare"
+                                     << (options.function.empty() ? "" : ": " + options.function);
   dist::MeshOp mesh = dist::lookupMesh(local);
-  return PlanVerifier(*globalFunc, *localFunc, mesh ? mesh.getMesh() : nullptr, options).verify();
+  PlanReport sum;
+  for (func::FuncOp localFunc : functions) {
+    auto globalFunc = global.lookupSymbol<func::FuncOp>(localFunc.getName());
+    if (!globalFunc)
+      return emitError(localFunc.getLoc())
+             << "the reference has no function of that name: " << localFunc.getName();
+    FailureOr<PlanReport> report =
+        PlanVerifier(globalFunc, localFunc, mesh ? mesh.getMesh() : nullptr, options).verify();
+    if (failed(report))
+      return failure();
+    sum.comparedValues += report->comparedValues;
+    sum.comparedResults += report->comparedResults;
+    sum.difference = std::move(report->difference);
+    if (sum.difference)
+      break;
+  }
+  return sum;
 }
 
-LogicalResult checkPlan(ModuleOp global, ModuleOp local, const VerifyPlanOptions &options) {
+LogicalResult checkPlan(ModuleOp global, ModuleOp local, const VerifyPlanOptions &options,
+                        PlanReport *details) {
   FailureOr<PlanReport> report = verifyPlan(global, local, options);
   if (failed(report))
     return failure();
+  if (details)
+    *details = *report;
   if (!report->difference)
     return success();
   InFlightDiagnostic error =

@@ -37,8 +37,9 @@ bool isFreshEachStep(mlir::FunctionOpInterface func, unsigned index);
 mlir::FailureOr<std::optional<unsigned>> updatedArgument(mlir::FunctionOpInterface func,
                                                          unsigned result);
 
-/// What a result is called in reports: "loss", the name of an output, metric, gradient or argument.
-llvm::StringRef resultName(mlir::FunctionOpInterface func, unsigned result);
+/// What a result is called in reports: "loss", "logits", "gradient of w1", "new w1"; empty when the
+/// function does not say.
+std::string describeResult(mlir::FunctionOpInterface func, unsigned result);
 
 /// The arguments of every rank, cut from whole ones by `dist.global`; arguments without it are the
 /// same on every rank.

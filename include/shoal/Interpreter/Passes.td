@@ -44,7 +44,7 @@ def DistVerifyPlanPass : Pass<"dist-verify-plan", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"reference", "reference", "std::string", "", "file that holds the L1 module, numbered by dist-number">,
-    Option<"function", "function", "std::string", "", "the function; by default the module's model, or its only function">,
+    Option<"function", "function", "std::string", "", "the function; by default every function of the module">,
     Option<"seed", "seed", "uint64_t", "1", "of parameters and inputs">,
     Option<"steps", "steps", "unsigned", "3", "training steps; odd ones have a short batch">,
     Option<"precision", "precision", "std::string", "\"f64\"", "f64, or program: round to the element type after every op">,

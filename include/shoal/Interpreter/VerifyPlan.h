@@ -13,7 +13,7 @@
 namespace shoal::interp {
 
 struct VerifyPlanOptions {
-  std::string function;    ///< by default the module's model, or its only function
+  std::string function;    ///< by default every function of the local module
   uint64_t seed = 1;       ///< of parameters and inputs
   unsigned steps = 3;      ///< state is fed back; odd steps have a short batch
   Precision precision = Precision::F64;
@@ -29,7 +29,8 @@ struct PlanDifference {
 
 struct PlanReport {
   std::optional<PlanDifference> difference; ///< none: the plan keeps the meaning
-  int64_t comparedValues = 0;               ///< global values found in the local program, per step
+  int64_t comparedValues = 0;  ///< pieces of global values in the local program, per step
+  int64_t comparedResults = 0; ///< results of functions
 };
 
 /// Runs both. Fails (after an error) when a program cannot be run or they do not belong together.
@@ -38,7 +39,7 @@ mlir::FailureOr<PlanReport> verifyPlan(mlir::ModuleOp global, mlir::ModuleOp loc
 
 /// The same; a difference is an error at the local op, with a note at the global one.
 mlir::LogicalResult checkPlan(mlir::ModuleOp global, mlir::ModuleOp local,
-                              const VerifyPlanOptions &options);
+                              const VerifyPlanOptions &options, PlanReport *details = nullptr);
 
 } // namespace shoal::interp
 

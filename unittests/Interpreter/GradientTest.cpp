@@ -1,0 +1,256 @@
+// The gradient of every differentiable op against central differences, in f64. The loss is a
+// weighted sum of the op's result, so that every element counts differently.
+#include "TestSupport.h"
+
+#include "shoal/Dialect/NN/Transforms/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace shoal::interp {
+namespace {
+
+struct GradientCase {
+  const char *name;
+  std::vector<std::string> parameters; // types of %a, %b, ...
+  std::string body;                    // defines %y from them
+  std::string result;                  // type of %y
+  std::string range = "uniform(-1.0, 1.0)";
+};
+
+std::ostream &operator<<(std::ostream &os, const GradientCase &test) { return os << test.name; }
+
+std::string programOf(const GradientCase &test) {
+  std::string text = "func.func @f(";
+  for (size_t p = 0; p < test.parameters.size(); ++p) {
+    std::string name(1, char('a' + p));
+    text += "%" + name + ": " + test.parameters[p] + " {nn.param = #nn.param<\"" + name +
+            "\", init = " + test.range + ">}, ";
+  }
+  text += "%weight: " + test.result + " {nn.input = #nn.input<\"weight\", unbatched>}) -> "
+          "(tensor<f64> {nn.loss}) {\n" + test.body + "\n";
+  text += "%weighted = nn.mul %y, %weight : (" + test.result + ", " + test.result + ") -> " +
+          test.result + "\n";
+  std::string dims;
+  size_t rank = std::count(test.result.begin(), test.result.end(), 'x');
+  for (size_t d = 0; d < rank; ++d)
+    dims += (d ? ", " : "") + std::to_string(d);
+  text += rank ? "%loss = nn.reduce sum %weighted dims = [" + dims + "] : " + test.result +
+                     " -> tensor<f64>\nreturn %loss : tensor<f64> }"
+               : "return %weighted : tensor<f64> }";
+  return text;
+}
+
+class DifferentiationTest : public InterpreterTest {
+protected:
+  LogicalResult differentiate(ModuleOp module) {
+    PassManager manager(&context);
+    manager.addPass(nn::createExplicitCountsPass());
+    manager.addPass(nn::createDifferentiatePass());
+    return manager.run(module);
+  }
+};
+
+class GradientTest : public DifferentiationTest, public ::testing::WithParamInterface<GradientCase> {};
+
+TEST_P(GradientTest, agreesWithCentralDifferences) {
+  OwningOpRef<ModuleOp> module = parse(programOf(GetParam()));
+  ASSERT_TRUE(module);
+  OwningOpRef<ModuleOp> derived(module->clone());
+  ASSERT_TRUE(succeeded(differentiate(*derived))) << programOf(GetParam());
+  func::FuncOp forward = function(*module), backward = function(*derived);
+  unsigned parameters = GetParam().parameters.size();
+  ASSERT_EQ(backward.getNumArguments(), parameters + 1);
+  ASSERT_EQ(backward.getNumResults(), parameters + 1);
+
+  TensorList arguments;
+  for (unsigned i = 0; i <= parameters; ++i)
+    arguments.push_back(*makeArgument(forward, i, 0, ArgumentOptions{}));
+  FailureOr<TensorList> results = runGlobal(backward, arguments);
+  ASSERT_TRUE(succeeded(results));
+
+  const double h = 1e-5;
+  for (unsigned p = 0; p < parameters; ++p)
+    for (int64_t k = 0; k < arguments[p].size(); ++k) {
+      auto lossAt = [&](double shift) {
+        TensorList moved = arguments;
+        moved[p].f[k] += shift;
+        return (*runGlobal(forward, moved))[0].f[0];
+      };
+      double numeric = (lossAt(h) - lossAt(-h)) / (2 * h), exact = (*results)[p + 1].f[k];
+      EXPECT_NEAR(exact, numeric, 1e-8 * (1 + std::abs(numeric)))
+          << "parameter " << p << " element " << k;
+    }
+}
+
+// Unary ops, binary ops on operands that broadcast, matmuls with every transpose.
+std::vector<GradientCase> allCases() {
+  const std::string t34 = "tensor<3x4xf64>", t4 = "tensor<4xf64>", t31 = "tensor<3x1xf64>",
+                    scalar = "tensor<f64>", positive = "uniform(0.5, 2.0)";
+  std::vector<GradientCase> cases;
+  for (const char *op : {"neg", "exp", "tanh", "relu", "log", "sqrt", "rsqrt"}) {
+    bool needsPositive = std::string("log sqrt rsqrt").find(op) != std::string::npos;
+    cases.push_back({op, {t34}, "%y = nn." + std::string(op) + " %a : " + t34, t34,
+                     needsPositive ? positive : "uniform(-1.0, 1.0)"});
+  }
+  for (const char *op : {"add", "sub", "mul", "div", "maximum", "minimum"})
+    for (auto [a, b] : {std::pair{t34, t34}, {t34, t4}, {t31, t4}, {scalar, t34}}) {
+      const std::string &result = t34;
+      cases.push_back({op, {a, b},
+                       "%y = nn." + std::string(op) + " %a, %b : (" + a + ", " + b + ") -> " +
+                           result,
+                       result, positive});
+    }
+  auto add = [&](const char *name, std::vector<std::string> parameters, std::string body,
+                 std::string result, std::string range = "uniform(-1.0, 1.0)") {
+    cases.push_back({name, std::move(parameters), std::move(body), std::move(result), range});
+  };
+  auto matmul = [&](const char *name, std::string a, std::string b, std::string result,
+                    std::string attributes = "") {
+    add(name, {a, b},
+        "%y = nn.matmul %a, %b " + attributes + " : (" + a + ", " + b + ") -> " + result, result);
+  };
+  matmul("matmul", "tensor<3x4xf64>", "tensor<4x2xf64>", "tensor<3x2xf64>");
+  matmul("matmul_ta", "tensor<4x3xf64>", "tensor<4x2xf64>", "tensor<3x2xf64>", "{transpose_a}");
+  matmul("matmul_tb", "tensor<3x4xf64>", "tensor<2x4xf64>", "tensor<3x2xf64>", "{transpose_b}");
+  matmul("matmul_tatb", "tensor<4x3xf64>", "tensor<2x4xf64>", "tensor<3x2xf64>",
+         "{transpose_a, transpose_b}");
+  matmul("batch", "tensor<2x3x4xf64>", "tensor<2x4x5xf64>", "tensor<2x3x5xf64>");
+  matmul("batch_ta", "tensor<2x4x3xf64>", "tensor<2x4x5xf64>", "tensor<2x3x5xf64>",
+         "{transpose_a}");
+  matmul("batch_tb", "tensor<2x3x4xf64>", "tensor<2x5x4xf64>", "tensor<2x3x5xf64>",
+         "{transpose_b}");
+  matmul("batch_tatb", "tensor<2x4x3xf64>", "tensor<2x5x4xf64>", "tensor<2x3x5xf64>",
+         "{transpose_a, transpose_b}");
+  matmul("batches", "tensor<2x2x3x4xf64>", "tensor<2x2x4x2xf64>", "tensor<2x2x3x2xf64>");
+  matmul("shared_b", "tensor<2x3x4xf64>", "tensor<4x5xf64>", "tensor<2x3x5xf64>");
+  matmul("shared_b_ta", "tensor<2x4x3xf64>", "tensor<4x5xf64>", "tensor<2x3x5xf64>",
+         "{transpose_a}");
+  matmul("shared_b_tb", "tensor<2x3x4xf64>", "tensor<5x4xf64>", "tensor<2x3x5xf64>",
+         "{transpose_b}");
+  matmul("shared_b_tatb", "tensor<2x4x3xf64>", "tensor<5x4xf64>", "tensor<2x3x5xf64>",
+         "{transpose_a, transpose_b}");
+  matmul("sum_batch", "tensor<2x3x4xf64>", "tensor<2x4x5xf64>", "tensor<3x5xf64>", "{sum_batch}");
+  matmul("sum_batch_ta", "tensor<2x4x3xf64>", "tensor<2x4x5xf64>", "tensor<3x5xf64>",
+         "{sum_batch, transpose_a}");
+  matmul("sum_batch_tb", "tensor<2x3x4xf64>", "tensor<2x5x4xf64>", "tensor<3x5xf64>",
+         "{sum_batch, transpose_b}");
+  matmul("sum_batch_tatb", "tensor<2x4x3xf64>", "tensor<2x5x4xf64>", "tensor<3x5xf64>",
+         "{sum_batch, transpose_a, transpose_b}");
+  add("weight_used_twice", {"tensor<1x2xf64>", "tensor<2x2xf64>"},
+      "%0 = nn.matmul %a, %b : (tensor<1x2xf64>, tensor<2x2xf64>) -> tensor<1x2xf64>\n"
+      "%y = nn.matmul %0, %b : (tensor<1x2xf64>, tensor<2x2xf64>) -> tensor<1x2xf64>",
+      "tensor<1x2xf64>");
+  add("value_used_thrice", {t4},
+      "%0 = nn.tanh %a : tensor<4xf64>\n"
+      "%1 = nn.mul %0, %0 : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>\n"
+      "%y = nn.add %1, %0 : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>",
+      t4);
+  add("select", {t34, t34},
+      "%zero = nn.constant dense<0.1> : tensor<f64>\n"
+      "%p = nn.compare gt %a, %zero : (tensor<3x4xf64>, tensor<f64>) -> tensor<3x4xi1>\n"
+      "%y = nn.select %p, %a, %b : (tensor<3x4xi1>, tensor<3x4xf64>, tensor<3x4xf64>) -> "
+      "tensor<3x4xf64>",
+      t34);
+  add("select_broadcast", {t4, scalar},
+      "%p = nn.constant dense<[[true], [false], [true]]> : tensor<3x1xi1>\n"
+      "%y = nn.select %p, %a, %b : (tensor<3x1xi1>, tensor<4xf64>, tensor<f64>) -> "
+      "tensor<3x4xf64>",
+      t34);
+  add("cast", {t4}, "%0 = nn.cast %a : tensor<4xf64> -> tensor<4xf32>\n"
+      "%y = nn.cast %0 : tensor<4xf32> -> tensor<4xf64>", t4);
+  add("mask", {t34},
+      "%limit = nn.constant dense<5> : tensor<i64>\n%offset = nn.constant dense<3> : tensor<i64>\n"
+      "%y = nn.mask %a dim = 1 limit = %limit offset = %offset fill = 7.0 : tensor<3x4xf64>",
+      t34);
+  add("reshape", {t34}, "%y = nn.reshape %a : tensor<3x4xf64> -> tensor<2x6xf64>",
+      "tensor<2x6xf64>");
+  add("transpose", {"tensor<2x3x4xf64>"},
+      "%y = nn.transpose %a [1, 2, 0] : tensor<2x3x4xf64> -> tensor<3x4x2xf64>",
+      "tensor<3x4x2xf64>");
+  add("broadcast", {t31}, "%y = nn.broadcast %a : tensor<3x1xf64> -> tensor<2x3x4xf64>",
+      "tensor<2x3x4xf64>");
+  add("slice", {t34}, "%y = nn.slice %a dim = 1 start = 1 : tensor<3x4xf64> -> tensor<3x2xf64>",
+      "tensor<3x2xf64>");
+  add("pad", {t34}, "%y = nn.pad %a dim = 0 low = 1 : tensor<3x4xf64> -> tensor<6x4xf64>",
+      "tensor<6x4xf64>");
+  add("reduce_sum", {"tensor<2x3x4xf64>"},
+      "%y = nn.reduce sum %a dims = [0, 2] : tensor<2x3x4xf64> -> tensor<3xf64>", "tensor<3xf64>");
+  add("reduce_sum_keep", {"tensor<2x3x4xf64>"},
+      "%y = nn.reduce sum %a dims = [1] {keep_dims} : tensor<2x3x4xf64> -> tensor<2x1x4xf64>",
+      "tensor<2x1x4xf64>");
+  add("reduce_mean", {t34}, "%y = nn.reduce mean %a dims = [0] : tensor<3x4xf64> -> tensor<4xf64>",
+      t4);
+  add("reduce_max", {t34}, "%y = nn.reduce max %a dims = [1] : tensor<3x4xf64> -> tensor<3xf64>",
+      "tensor<3xf64>");
+  add("reduce_max_keep", {"tensor<2x3x4xf64>"},
+      "%y = nn.reduce max %a dims = [0, 2] {keep_dims} : tensor<2x3x4xf64> -> tensor<1x3x1xf64>",
+      "tensor<1x3x1xf64>");
+  // Of two equal elements each gets half, which is also the central difference.
+  add("reduce_max_ties", {"tensor<3x2xf64>"},
+      "%y = nn.reduce max %a dims = [1] : tensor<3x2xf64> -> tensor<3xf64>", "tensor<3xf64>",
+      "constant(1.0)");
+  for (const char *op : {"softmax", "log_softmax"})
+    for (const char *dim : {"0", "1", "2"})
+      add(op, {"tensor<2x3x4xf64>"},
+          "%y = nn." + std::string(op) + " %a dim = " + dim + " : tensor<2x3x4xf64>",
+          "tensor<2x3x4xf64>");
+  for (std::string reduction : {"mean", "sum"}) {
+    add("mse_loss", {t34, t34},
+        "%y = nn.mse_loss " + reduction +
+            " %a, %b : (tensor<3x4xf64>, tensor<3x4xf64>) -> tensor<f64>",
+        scalar);
+    add("cross_entropy", {"tensor<4x3xf64>"},
+        "%t = nn.constant dense<[2, 0, -100, 1]> : tensor<4xi64>\n%y = nn.cross_entropy " +
+            reduction + " %a, %t : (tensor<4x3xf64>, tensor<4xi64>) -> tensor<f64>",
+        scalar);
+    add("cross_entropy_ignored", {"tensor<2x3xf64>"},
+        "%t = nn.constant dense<7> : tensor<2xi32>\n%y = nn.cross_entropy " + reduction +
+            " %a, %t ignore_index = 7 : (tensor<2x3xf64>, tensor<2xi32>) -> tensor<f64>",
+        scalar);
+    add("cross_entropy_probabilities", {"tensor<2x2x3xf64>"},
+        "%t = nn.constant dense<[[[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]], [[0.1, 0.1, 0.1], "
+        "[0.0, 0.5, 0.5]]]> : tensor<2x2x3xf64>\n%y = nn.cross_entropy " +
+            reduction + " %a, %t : (tensor<2x2x3xf64>, tensor<2x2x3xf64>) -> tensor<f64>",
+        scalar);
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, GradientTest, ::testing::ValuesIn(allCases()),
+                         [](const ::testing::TestParamInfo<GradientCase> &info) {
+                           return std::to_string(info.index) + "_" + info.param.name;
+                         });
+
+// The gradient of relu at 0 is 0; of two equal operands of maximum and minimum each gets half.
+TEST_F(DifferentiationTest, kinks) {
+  auto gradientsOf = [&](const std::string &op, int64_t parameters) {
+    std::string arguments, names, types;
+    for (int64_t p = 0; p < parameters; ++p) {
+      std::string name(1, char('a' + p));
+      arguments += (p ? ", %" : "%") + name + ": tensor<f64> {nn.param = #nn.param<\"" + name +
+                   "\", init = zeros>}";
+    }
+    OwningOpRef<ModuleOp> module = parse("func.func @f(" + arguments +
+                                         ") -> (tensor<f64> {nn.loss}) {\n%y = nn." + op +
+                                         "\nreturn %y : tensor<f64> }");
+    EXPECT_TRUE(succeeded(differentiate(*module)));
+    FailureOr<TensorList> results = runGlobal(
+        function(*module), TensorList(parameters, Tensor(type({}, Float64Type::get(&context)))));
+    EXPECT_TRUE(succeeded(results));
+    return *results;
+  };
+  EXPECT_EQ(gradientsOf("relu %a : tensor<f64>", 1)[1].f[0], 0.0);
+  for (std::string op : {"maximum", "minimum"}) {
+    TensorList results =
+        gradientsOf(op + " %a, %b : (tensor<f64>, tensor<f64>) -> tensor<f64>", 2);
+    EXPECT_EQ(results[1].f[0], 0.5) << op;
+    EXPECT_EQ(results[2].f[0], 0.5) << op;
+  }
+}
+
+} // namespace
+} // namespace shoal::interp

@@ -1,0 +1,125 @@
+// What the interpreter itself promises: rounding, padding, shards, the observer, the initial values.
+#include "TestSupport.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace shoal::interp {
+namespace {
+
+using ReferenceTest = InterpreterTest;
+
+TEST_F(ReferenceTest, roundsToTheElementType) {
+  Builder builder(&context);
+  auto rounded = [&](Type element, double value, Precision precision = Precision::Program) {
+    Tensor tensor(type({}, element));
+    tensor.set(0, value);
+    normalize(tensor, precision);
+    return tensor.at(0);
+  };
+  EXPECT_EQ(rounded(builder.getF32Type(), 0.1), double(0.1f));
+  EXPECT_EQ(rounded(builder.getF32Type(), 0.1, Precision::F64), 0.1);
+  EXPECT_EQ(rounded(builder.getF64Type(), 0.1), 0.1);
+  // bf16 has 8 bits of mantissa; a tie goes to the even neighbour, in one rounding.
+  EXPECT_EQ(rounded(builder.getBF16Type(), 1.0 + 0x1p-8), 1.0);
+  EXPECT_EQ(rounded(builder.getBF16Type(), 1.0 + 0x1p-8 + 0x1p-40), 1.0 + 0x1p-7);
+  EXPECT_TRUE(std::isinf(rounded(builder.getBF16Type(), 3.4e38)));
+  EXPECT_EQ(rounded(builder.getI32Type(), double(1ll << 31)), -double(1ll << 31));
+  EXPECT_EQ(rounded(builder.getI1Type(), 3), 1);
+}
+
+TEST_F(ReferenceTest, shardsArePaddedLoudly) {
+  OwningOpRef<ModuleOp> module = parse(R"(
+    dist.mesh @mesh <["x"=2, "y"=2]>
+    func.func private @f() attributes {
+      shard = #dist.sharding<@mesh, [{"y", "x"}]>,
+      partial = #dist.sharding<@mesh, [{}], unreduced=max{"y"}>})");
+  ASSERT_TRUE(module);
+  dist::MeshAttr mesh = dist::lookupMesh(*module).getMesh();
+  auto shard = function(*module)->getAttrOfType<dist::ShardingAttr>("shard");
+  auto partial = function(*module)->getAttrOfType<dist::ShardingAttr>("partial");
+  Builder builder(&context);
+  Tensor whole(type({5}, builder.getF32Type())), labels(type({5}, builder.getI64Type()));
+  for (int64_t k = 0; k < 5; ++k)
+    whole.f[k] = labels.i[k] = k;
+  // Axis order is layout: y is the major axis, so position (x=1, y=0) holds the second shard.
+  EXPECT_EQ(takeShard(whole, shard, mesh, 0).f, (std::vector<double>{0, 1}));
+  EXPECT_EQ(takeShard(whole, shard, mesh, 2).f, (std::vector<double>{2, 3}));
+  EXPECT_EQ(takeShard(whole, shard, mesh, 1).f[0], 4);
+  EXPECT_TRUE(std::isnan(takeShard(whole, shard, mesh, 1).f[1]));
+  EXPECT_TRUE(std::isnan(takeShard(whole, shard, mesh, 3).f[0]));
+  EXPECT_EQ(takeShard(labels, shard, mesh, 1).i, (std::vector<int64_t>{4, kPaddingInt}));
+  // Of a partial value one device holds all, the others the identity of max.
+  EXPECT_EQ(takeShard(whole, partial, mesh, 2).f, whole.f);
+  EXPECT_EQ(takeShard(whole, partial, mesh, 1).f[0], -INFINITY);
+}
+
+TEST_F(ReferenceTest, observerSeesEveryResult) {
+  OwningOpRef<ModuleOp> module = parse(R"(
+    func.func @f(%x: tensor<2xf32>) -> tensor<f32> {
+      %0 = nn.exp %x : tensor<2xf32>
+      %1 = nn.reduce sum %0 dims = [0] : tensor<2xf32> -> tensor<f32>
+      return %1 : tensor<f32>
+    })");
+  std::vector<std::string> seen;
+  RunOptions options;
+  options.observer = [&](Operation *op, int64_t position, ArrayRef<const Tensor *> results) {
+    seen.push_back(op->getName().getStringRef().str() + " " + std::to_string(results.size()) +
+                   " " + std::to_string(position));
+  };
+  func::FuncOp func = function(*module);
+  FailureOr<TensorList> results =
+      runGlobal(func, {*makeArgument(func, 0, 0, ArgumentOptions{})}, options);
+  ASSERT_TRUE(succeeded(results));
+  EXPECT_EQ(seen, (std::vector<std::string>{"nn.exp 1 0", "nn.reduce 1 0"}));
+}
+
+// Argument types that do not fit are refused, not reinterpreted.
+TEST_F(ReferenceTest, refusesWrongArguments) {
+  OwningOpRef<ModuleOp> module =
+      parse("func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> { return %x : tensor<2xf32> }");
+  std::string message;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    message = diagnostic.str();
+    return success();
+  });
+  Builder builder(&context);
+  EXPECT_TRUE(failed(runGlobal(function(*module), {})));
+  EXPECT_EQ(message, "takes 1 arguments, got: 0");
+  EXPECT_TRUE(failed(runGlobal(function(*module), {Tensor(type({3}, builder.getF32Type()))})));
+  EXPECT_EQ(message, "argument 0 is a 'tensor<2xf32>', got: 'tensor<3xf32>'");
+}
+
+// Parameters depend on seed and name only; targets stay inside the classes, and some are ignored.
+TEST_F(ReferenceTest, argumentsAreFunctionsOfSeedAndName) {
+  OwningOpRef<ModuleOp> module = parse(R"(
+    func.func @f(%y: tensor<64xi64> {nn.input = "y"}, %n: tensor<i64> {nn.valid_rows},
+                 %w: tensor<64x3xf32> {nn.param = #nn.param<"w", init = uniform(-0.5, 0.5)>},
+                 %z: tensor<64x3xf32> {nn.param = #nn.param<"z", init = zeros>})
+        -> (tensor<f32> {nn.loss}) {
+      %m = nn.mask %y dim = 0 limit = %n fill = -7.0 : tensor<64xi64>
+      %l = nn.cross_entropy sum %w, %m ignore_index = -7 : (tensor<64x3xf32>, tensor<64xi64>) -> tensor<f32>
+      return %l : tensor<f32>
+    })");
+  func::FuncOp func = function(*module);
+  Tensor targets = *makeArgument(func, 0, 0, ArgumentOptions{});
+  EXPECT_EQ(*std::max_element(targets.i.begin(), targets.i.end()), 2);
+  EXPECT_EQ(*std::min_element(targets.i.begin(), targets.i.end()), -7);
+  EXPECT_TRUE(llvm::all_of(targets.i, [](int64_t t) { return t == -7 || (t >= 0 && t < 3); }));
+  EXPECT_NE(targets.i, makeArgument(func, 0, 1, ArgumentOptions{})->i);
+
+  EXPECT_EQ(makeArgument(func, 1, 1, ArgumentOptions{})->i[0], 64);
+  int64_t rows = makeArgument(func, 1, 1, ArgumentOptions{1, false, true})->i[0];
+  EXPECT_TRUE(rows >= 1 && rows < 64) << rows;
+
+  Tensor weight = *makeArgument(func, 2, 0, ArgumentOptions{});
+  EXPECT_EQ(weight.f, makeArgument(func, 2, 5, ArgumentOptions{})->f);
+  EXPECT_NE(weight.f, makeArgument(func, 2, 0, ArgumentOptions{2})->f);
+  EXPECT_TRUE(llvm::all_of(weight.f, [](double w) { return w >= -0.5 && w < 0.5; }));
+  EXPECT_EQ(makeArgument(func, 3, 0, ArgumentOptions{})->f, std::vector<double>(192, 0.0));
+  EXPECT_NE(makeArgument(func, 3, 0, ArgumentOptions{1, true})->f[0], 0.0);
+}
+
+} // namespace
+} // namespace shoal::interp
