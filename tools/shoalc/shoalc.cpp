@@ -188,13 +188,12 @@ int compile(ModuleOp module, const CompilerOptions &options, const std::string &
 
   if (failed(run(module, plan, buildExecPipeline)))
     return kInputWrong;
-  if (!options.report.empty()) {
-    FailureOr<std::string> report = codegen::emitReport(module);
-    if (failed(report))
-      return kWorkFailed;
-    if (int code = write(options.report, *report))
+  FailureOr<exec::ProgramOp> program = codegen::findProgram(module);
+  if (failed(program))
+    return kWorkFailed;
+  if (!options.report.empty())
+    if (int code = write(options.report, codegen::emitReport(*program)))
       return code;
-  }
   if (options.emit == Emit::Exec)
     return write(options.output, print(module));
 
@@ -204,12 +203,12 @@ int compile(ModuleOp module, const CompilerOptions &options, const std::string &
     return failed(text) ? kWorkFailed : write(options.output, *text);
   }
   FailureOr<codegen::KernelObjects> code = codegen::compileKernels(module, target);
-  FailureOr<codegen::Program> program = codegen::emitProgram(module);
-  if (failed(code) || failed(program))
+  if (failed(code))
     return kWorkFailed;
   auto emitError = [&] { return module.emitError(); };
   FailureOr<std::string> payload =
-      codegen::linkPayload(*code, program->kernels, program->blob, emitError);
+      codegen::linkPayload(
+      *code, codegen::kernelTable(module), codegen::emitBlob(*program), emitError);
   if (failed(payload))
     return kWorkFailed;
   if (options.emit == Emit::Object)
