@@ -3,24 +3,29 @@
 #ifndef SHOAL_CODEGEN_EMIT_H
 #define SHOAL_CODEGEN_EMIT_H
 
-#include "shoal/Dialect/Exec/IR/Exec.h"
+#include "mlir/Support/LLVM.h"
 
 #include <string>
 #include <vector>
 
+namespace mlir {
+class ModuleOp;
+} // namespace mlir
+
 namespace shoal::codegen {
 
-/// The only rank program of a module; an error when there is none or a second one.
-mlir::FailureOr<exec::ProgramOp> findProgram(mlir::ModuleOp module);
+/// A rank program for the runtime: the bytes of `shoal_program`, and the symbols of the kernels in the order by
+/// which the blob numbers them (the payload's table).
+struct Program {
+  std::vector<std::string> kernels;
+  std::vector<unsigned char> blob;
+};
 
-/// The symbols of the kernels in the order by which the blob numbers them: the payload's table.
-std::vector<std::string> kernelTable(mlir::ModuleOp module);
-
-/// The bytes of `shoal_program`. The program must satisfy `exec-verify`.
-std::vector<unsigned char> emitBlob(exec::ProgramOp program);
+/// The module's only exec.program, which must satisfy `exec-verify`.
+mlir::FailureOr<Program> emitProgram(mlir::ModuleOp module);
 
 /// Bytes held and sent by each rank in a step, counted from the program's types.
-std::string emitReport(exec::ProgramOp program);
+mlir::FailureOr<std::string> emitReport(mlir::ModuleOp module);
 
 } // namespace shoal::codegen
 

@@ -10,20 +10,6 @@ using namespace mlir;
 
 namespace shoal::codegen {
 
-FailureOr<exec::ProgramOp> findProgram(ModuleOp module) {
-  auto programs = llvm::to_vector(module.getOps<exec::ProgramOp>());
-  if (programs.size() != 1)
-    return module.emitError() << "expected one exec.program, got: " << programs.size();
-  return programs.front();
-}
-
-std::vector<std::string> kernelTable(ModuleOp module) {
-  std::vector<std::string> names;
-  for (func::FuncOp kernel : exec::getKernels(module))
-    names.push_back(kernel.getSymName().str());
-  return names;
-}
-
 namespace {
 
 class Emitter {
@@ -33,7 +19,7 @@ public:
         blob(program.getSymName().str(),
              program.getMode() == exec::Mode::train ? rt::Mode::Train : rt::Mode::Infer) {}
 
-  std::vector<unsigned char> run();
+  Program run();
 
 private:
   void addMesh();
@@ -223,11 +209,13 @@ void Emitter::addRow(Operation &op) {
   blob.addInstr(spec);
 }
 
-std::vector<unsigned char> Emitter::run() {
+Program Emitter::run() {
+  Program result;
+  for (func::FuncOp kernel : exec::getKernels(program->getParentOfType<ModuleOp>())) {
+    kernels[kernel.getSymName()] = result.kernels.size();
+    result.kernels.push_back(kernel.getSymName().str());
+  }
   addMesh();
-  auto table = kernelTable(program->getParentOfType<ModuleOp>());
-  for (auto [i, name] : llvm::enumerate(table))
-    kernels[name] = i;
   for (Operation &op : program.getBody().front()) {
     if (auto argument = dyn_cast<exec::ArgOp>(op))
       addArgument(argument);
@@ -238,15 +226,21 @@ std::vector<unsigned char> Emitter::run() {
   exec::BytesAttr bytes = program.getBytes();
   header.arenaBytes = program.getArena();
   header.batchRows = program.getRows();
-  header.numKernels = table.size();
+  header.numKernels = result.kernels.size();
   header.paramBytes = bytes.getParams();
   header.gradBytes = bytes.getGrads();
   header.optimizerBytes = bytes.getOptimizer();
   header.activationBytes = bytes.getActivations();
   header.workspaceBytes = bytes.getWorkspace();
-  return blob.finish();
+  result.blob = blob.finish();
+  return result;
 }
 
-std::vector<unsigned char> emitBlob(exec::ProgramOp program) { return Emitter(program).run(); }
+FailureOr<Program> emitProgram(ModuleOp module) {
+  FailureOr<exec::ProgramOp> program = findProgram(module);
+  if (failed(program))
+    return failure();
+  return Emitter(*program).run();
+}
 
 } // namespace shoal::codegen

@@ -60,7 +60,11 @@ static void addTraffic(Operation &op, dist::MeshAttr mesh, int64_t position, rt:
                      rt::sentBytes(opcode, ranks, along, root, elements, bytes));
 }
 
-std::string emitReport(exec::ProgramOp program) {
+FailureOr<std::string> emitReport(ModuleOp module) {
+  FailureOr<exec::ProgramOp> found = findProgram(module);
+  if (failed(found))
+    return failure();
+  exec::ProgramOp program = *found;
   rt::Report report;
   report.program = program.getSymName().str();
   dist::MeshOp meshOp = dist::lookupMesh(program);

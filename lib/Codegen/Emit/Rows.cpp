@@ -7,6 +7,13 @@ using namespace mlir;
 
 namespace shoal::codegen {
 
+FailureOr<exec::ProgramOp> findProgram(ModuleOp module) {
+  auto programs = llvm::to_vector(module.getOps<exec::ProgramOp>());
+  if (programs.size() != 1)
+    return module.emitError() << "expected one exec.program, got: " << programs.size();
+  return programs.front();
+}
+
 rt::Opcode opcodeOf(Operation *row) {
   using rt::Opcode;
   return llvm::TypeSwitch<Operation *, Opcode>(row)

@@ -7,6 +7,9 @@
 
 namespace shoal::codegen {
 
+/// The only rank program of a module; an error when there is none or a second one.
+mlir::FailureOr<exec::ProgramOp> findProgram(mlir::ModuleOp module);
+
 rt::Opcode opcodeOf(mlir::Operation *row);
 rt::DType dtypeOf(mlir::Type elementType);
 
