@@ -11,7 +11,11 @@
 #include "shoal-rt/traffic.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <cstring>
+#include <thread>
 
 using namespace shoal::rt;
 
@@ -296,6 +300,51 @@ void runExchange(Harness &harness, World &world, const Mesh &mesh, uint32_t stre
   }
 }
 
+// Returns when the last element of its buffer is no longer -1, or in vain after 20 s.
+void waitForTransfer(void *const *buffers) {
+  const volatile float *last = static_cast<const float *>(buffers[0]);
+  auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (*last == -1 && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+}
+
+// Overlap is real: a kernel that only ends once the collective beside it has ended.
+void runOverlap(Harness &harness, World &world, uint32_t ranks) {
+  constexpr uint64_t elements = 1'000'000;
+  Case test{{{ranks}, {}}, {0}, Opcode::AllReduce};
+  BlobBuilder blob("overlap");
+  blob.addAxis("data", ranks);
+  uint32_t group = blob.addGroup({0});
+  uint32_t in = blob.addView(0, elements, DType::F32);
+  uint32_t out = blob.addView(elements * 4, elements, DType::F32);
+  uint32_t last = blob.addView(elements * 8 - 4, 1, DType::F32);
+  uint32_t step = blob.addView(elements * 8, 1, DType::I64);
+  blob.header().arenaBytes = elements * 8 + 64;
+  blob.header().numKernels = 1;
+  blob.addInstr({.op = Opcode::AxisIndex, .event = 0, .a = group, .operands = {step}, .params = {1}});
+  blob.addInstr({.op = Opcode::Wait, .stream = 1, .params = {0}});
+  blob.addInstr({.op = Opcode::AllReduce, .stream = 1, .event = 1, .a = group, .operands = {in, out}});
+  blob.addInstr({.op = Opcode::Launch, .a = 0, .operands = {last}});
+  blob.addInstr({.op = Opcode::Wait, .params = {1}});
+  std::vector<unsigned char> bytes = blob.finish();
+  Program program(bytes.data(), bytes.size());
+  uint32_t position = program.positionOfRank(uint32_t(world.rank()));
+  Arena arena(program.header().arenaBytes);
+  Fabric fabric(program, position, arena.base());
+  const shoal_rt_kernel kernels[] = {waitForTransfer};
+  Executor executor(program, position, kernels, arena.base(), fabric, world.crowded());
+  for (int round = 0; round < 3; ++round) {
+    float *buffer = reinterpret_cast<float *>(arena.base());
+    std::fill(buffer, buffer + elements, 2.0f);
+    std::fill(buffer + elements, buffer + 2 * elements, -1.0f);
+    auto begin = std::chrono::steady_clock::now();
+    executor.step([](uint32_t) {});
+    harness.check(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20), test,
+                  "a transfer did not go on beside a kernel");
+    harness.check(buffer[2 * elements - 1] == 2.0f * float(ranks), test, "wrong sum");
+  }
+}
+
 // A NaN must survive every reduction.
 void runNan(Harness &harness, World &world, uint32_t ranks) {
   for (Reduction reduction : {Reduction::Sum, Reduction::Max, Reduction::Min})
@@ -375,6 +424,7 @@ void runAll(Harness &harness, World &world) {
       runExchange(harness, world, mesh, stream);
   }
   runNan(harness, world, uint32_t(world.size()));
+  runOverlap(harness, world, uint32_t(world.size()));
 }
 
 } // namespace
