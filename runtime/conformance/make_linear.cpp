@@ -111,7 +111,6 @@ int main(int argc, char **argv) {
     blob.addInstr({.op = Opcode::Wait, .params = {2}});
     blob.addInstr({.op = Opcode::Probe, .a = lossResult});
   } else {
-    blob.addArg({"valid", ArgKind::ValidRows, valid});
     uint32_t output = blob.addResult({"prediction", ResultKind::Output, prediction, {rows}, 0});
     blob.addInstr({.op = Opcode::Launch, .a = 0, .operands = {x, w, prediction}, .name = "predict"});
     blob.addInstr({.op = Opcode::Probe, .a = output});

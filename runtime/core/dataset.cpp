@@ -59,7 +59,9 @@ Dataset::Dataset(const Program &program, uint32_t position,
     if (!first)
       first = &input;
   }
-  if (batched() && !countsRows && rows_ % batchRows_ != 0)
+  // Inference without a count treats each row by itself, and padded rows are not written.
+  bool training = program.header().mode == Mode::Train;
+  if (batched() && training && !countsRows && rows_ % batchRows_ != 0)
     badInput(first->file.path(), ": has ", rows_, " rows, and the program takes only whole ",
              "batches of ", batchRows_);
 }

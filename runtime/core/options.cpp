@@ -18,6 +18,8 @@ bool isTraining(const Program &program) { return program.header().mode == Mode::
 
 std::string shapeWithType(const Program &program, std::span<const Dim> dims, int32_t batchDim,
                           uint32_t view) {
+  if (dims.empty())
+    return dtypeName(program.views()[view].dtype);
   std::string text = "[";
   for (size_t i = 0; i < dims.size(); ++i)
     text += (i ? ", " : "") +
@@ -198,7 +200,8 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
     badInput(line, "; see --help");
   }
   if (help) {
-    options.text = app.help("shoal-run -n N ./OUT") + "\n" + describe(program);
+    app.name(cat("shoal-run -n ", program.numPositions(), " ./", program.name()));
+    options.text = app.help() + "\n" + describe(program);
     return options;
   }
   if (version) {
