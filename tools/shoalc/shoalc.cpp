@@ -188,12 +188,13 @@ int compile(ModuleOp module, const CompilerOptions &options, const std::string &
 
   if (failed(run(module, plan, buildExecPipeline)))
     return kInputWrong;
-  FailureOr<exec::ProgramOp> program = codegen::findProgram(module);
-  if (failed(program))
-    return kWorkFailed;
-  if (!options.report.empty())
-    if (int code = write(options.report, codegen::emitReport(*program)))
+  if (!options.report.empty()) {
+    FailureOr<std::string> report = codegen::emitReport(module);
+    if (failed(report))
+      return kWorkFailed;
+    if (int code = write(options.report, *report))
       return code;
+  }
   if (options.emit == Emit::Exec)
     return write(options.output, print(module));
 
@@ -203,12 +204,12 @@ int compile(ModuleOp module, const CompilerOptions &options, const std::string &
     return failed(text) ? kWorkFailed : write(options.output, *text);
   }
   FailureOr<codegen::KernelObjects> code = codegen::compileKernels(module, target);
-  if (failed(code))
+  FailureOr<codegen::Program> program = codegen::emitProgram(module);
+  if (failed(code) || failed(program))
     return kWorkFailed;
   auto emitError = [&] { return module.emitError(); };
   FailureOr<std::string> payload =
-      codegen::linkPayload(
-      *code, codegen::kernelTable(module), codegen::emitBlob(*program), emitError);
+      codegen::linkPayload(*code, program->kernels, program->blob, emitError);
   if (failed(payload))
     return kWorkFailed;
   if (options.emit == Emit::Object)
