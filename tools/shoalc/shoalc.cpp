@@ -237,6 +237,7 @@ int main(int argc, char **argv) {
   DialectRegistry registry;
   registerAllDialects(registry);
   MLIRContext context(registry);
+  context.loadDialect<dist::DistDialect>(); // a model may come without a mesh
   context.getDiagEngine().registerHandler(printDiagnostic);
 
   std::string message;
