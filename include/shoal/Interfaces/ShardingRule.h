@@ -49,6 +49,9 @@ struct ShardingRule {
   /// partial sums over an axis, the results are partial sums over it too. add: {0,1};
   /// matmul: {0}, {1}; div: {0}; a non-linear op: none.
   llvm::SmallVector<llvm::SmallVector<unsigned, 2>> linear;
+  /// The kind of partial values that `linear` speaks of: a maximum over devices of maxima over
+  /// other devices may wait as a sum of sums may.
+  ReduceKind linearKind = ReduceKind::Sum;
   /// Only moves elements (reshape, transpose): partial values of any kind pass through.
   bool movesOnly = false;
   /// What padded elements of operand i become before the local op runs, where a sharded reduction

@@ -9,7 +9,7 @@ using namespace shoal::dist;
 
 namespace {
 
-enum class Partials { None, Sums, Any };
+enum class Partials { Sums, Any };
 
 /// One input, one result of equal rank: every dimension passes through but for `whole`.
 ShardingRule unaryRule(Value input, Value result, ArrayRef<uint64_t> whole, Partials partials) {
@@ -29,14 +29,17 @@ ShardingRule unaryRule(Value input, Value result, ArrayRef<uint64_t> whole, Part
   }
   rule.operands.push_back(std::move(inputs));
   rule.results.push_back(std::move(results));
-  if (partials != Partials::None)
-    rule.linear.push_back({0});
+  rule.linear.push_back({0});
   rule.movesOnly = partials == Partials::Any;
   return rule;
 }
 
-Partials ofReduction(ReduceKindAttrEnum kind) {
-  return kind == ReduceKindAttrEnum::sum ? Partials::Sums : Partials::None;
+/// A reduction over some devices leaves partial values of its own kind over others as they are.
+ShardingRule reductionRule(Value input, Value result, ArrayRef<uint64_t> whole,
+                           ReduceKindAttrEnum kind) {
+  ShardingRule rule = unaryRule(input, result, whole, Partials::Sums);
+  rule.linearKind = fromAttrEnum(kind);
+  return rule;
 }
 
 /// The same op with the same types: nothing of it may be sharded.
@@ -55,13 +58,13 @@ ShardingRule ReshardOp::getShardingRule() {
   return unaryRule(getInput(), getResult(), {}, Partials::Any);
 }
 ShardingRule AllReduceOp::getShardingRule() {
-  return unaryRule(getInput(), getResult(), {}, ofReduction(getKind()));
+  return reductionRule(getInput(), getResult(), {}, getKind());
 }
 ShardingRule AllGatherOp::getShardingRule() {
   return unaryRule(getInput(), getResult(), {getDim()}, Partials::Any);
 }
 ShardingRule ReduceScatterOp::getShardingRule() {
-  return unaryRule(getInput(), getResult(), {getDim()}, ofReduction(getKind()));
+  return reductionRule(getInput(), getResult(), {getDim()}, getKind());
 }
 ShardingRule AllToAllOp::getShardingRule() {
   return unaryRule(getInput(), getResult(), {getSplit(), getConcat()}, Partials::Any);

@@ -156,7 +156,7 @@ bool isLinearIn(const ShardingRule &rule, const SmallVector<unsigned, 2> &partia
                 ReduceKind kind) {
   if (rule.movesOnly)
     return partial.size() == rule.operands.size();
-  return kind == ReduceKind::Sum && any_of(rule.linear, [&](const auto &group) {
+  return kind == rule.linearKind && any_of(rule.linear, [&](const auto &group) {
            SmallVector<unsigned, 2> sorted(group);
            sort(sorted);
            return sorted == partial;

@@ -12,12 +12,13 @@ int64_t elementBytes(Type type) {
 void LocalValues::define(Value global, const Layout &layout, Value local, const Layout &rest) {
   Entry &entry = entries[global];
   entry.type = dyn_cast<RankedTensorType>(global.getType());
+  entry.annotated = layout;
   entry.rest = rest;
   entry.variants.push_back({layout, local});
 }
 
 const Layout &LocalValues::layoutOf(Value global) const {
-  return entries.find(global)->second.variants.front().first;
+  return entries.find(global)->second.annotated;
 }
 const Layout &LocalValues::restOf(Value global) const { return entries.find(global)->second.rest; }
 

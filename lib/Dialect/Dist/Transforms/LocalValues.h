@@ -15,9 +15,12 @@ public:
 
   /// `local` holds `global` in `layout`; `rest` is its layout over the axes of later runs.
   void define(mlir::Value global, const Layout &layout, mlir::Value local, const Layout &rest);
-  bool isDefined(mlir::Value global) const { return entries.contains(global); }
+  /// Where the value's annotation says another layout than the one it was made in.
+  void setAnnotated(mlir::Value global, const Layout &layout) {
+    entries.find(global)->second.annotated = layout;
+  }
 
-  /// The layout in which the value was defined, and over the axes of later runs.
+  /// The layout that the value is annotated with, and over the axes of later runs.
   const Layout &layoutOf(mlir::Value global) const;
   const Layout &restOf(mlir::Value global) const;
 
@@ -39,7 +42,7 @@ public:
 private:
   struct Entry {
     mlir::RankedTensorType type;
-    Layout rest;
+    Layout annotated, rest;
     llvm::SmallVector<std::pair<Layout, mlir::Value>, 2> variants;
   };
   std::optional<std::pair<ReshardPlan, mlir::Value>> plan(const Entry &entry,

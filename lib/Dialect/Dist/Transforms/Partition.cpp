@@ -9,6 +9,7 @@
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/Pass.h"
 
 #include <vector>
@@ -108,6 +109,7 @@ LogicalResult Partitioner::defineResult(Operation *op, unsigned result, Value lo
                            mesh.print(wanted->layout));
   if (failed(annotated))
     return failure();
+  values.setAnnotated(global, wanted->layout);
   if (op->getNumResults() == 1)
     if (GlobalAttr tag = tagOf(op, result, wanted->layout))
       annotated->getDefiningOp()->setAttr(DistDialect::kGlobalsAttr,
@@ -226,6 +228,10 @@ LogicalResult Partitioner::run() {
       setBoundary(/*isArgument=*/true, i, type, arguments[i].layout, arguments[i].rest);
   func.setFunctionType(FunctionType::get(func.getContext(), local->getArgumentTypes(),
                                          local->getTerminator()->getOperandTypes()));
+  // A layout that was annotated and that no one reads costs nothing.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*local)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
   old.dropAllReferences();
   local->moveBefore(&old);
   old.erase();

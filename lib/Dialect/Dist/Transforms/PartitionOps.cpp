@@ -53,6 +53,9 @@ static int64_t globalBytes(Value value) {
 
 Value Partitioner::maskPadding(Operation *op, Value local, Value global, const Layout &layout,
                                unsigned dim, double fill) {
+  for (auto [masked, with, value] : masks[local])
+    if (masked == dim && with == fill && value.getParentBlock() == builder().getBlock())
+      return value;
   OpBuilder &b = builder();
   Location loc = op->getLoc();
   auto type = cast<RankedTensorType>(local.getType());
@@ -64,6 +67,7 @@ Value Partitioner::maskPadding(Operation *op, Value local, Value global, const L
   auto mask = b.create<nn::MaskOp>(loc, type, local, limit, offset, b.getI64IntegerAttr(dim),
                                    b.getF64FloatAttr(fill));
   values.annotate(mask, {&values.restOf(global)});
+  masks[local].push_back({dim, fill, mask});
   return mask;
 }
 

@@ -66,6 +66,8 @@ private:
   const PlanMesh &mesh;
   mlir::func::FuncOp func;
   LocalValues values;
+  /// Masked forms of local values, by dimension and fill: operands of several reductions share them.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<std::tuple<unsigned, double, mlir::Value>, 1>> masks;
   /// Blocks being rebuilt, outermost first, with where their local ops go.
   llvm::SmallVector<std::pair<mlir::Block *, mlir::OpBuilder>, 2> frames;
 

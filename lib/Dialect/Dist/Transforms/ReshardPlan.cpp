@@ -269,6 +269,18 @@ struct Search {
   }
 };
 
+/// What the search minimises: bytes times the devices of the mesh, without rounding an all-reduce up
+/// to equal chunks. Rounded, a scalar would seem cheaper to reduce axis by axis than at once.
+int64_t exactCost(const ReshardStep &step, int64_t elementBytes, ArrayRef<int64_t> axisSizes) {
+  int64_t devices = 1;
+  for (int64_t size : axisSizes)
+    devices *= size;
+  if (step.kind != Kind::AllReduce)
+    return step.sentBytes * devices;
+  int64_t ranks = groupSize(step.axes, axisSizes);
+  return 2 * (ranks - 1) * (devices / ranks) * Search::product(step.shape) * elementBytes;
+}
+
 struct Node {
   Layout layout;
   int64_t cost;
@@ -309,9 +321,10 @@ std::optional<ReshardPlan> planReshard(ArrayRef<int64_t> shape, int64_t elementB
       continue;
     if (at == to) {
       ReshardPlan plan;
-      plan.sentBytes = cost;
-      for (int i = index; nodes[i].parent >= 0; i = nodes[i].parent)
+      for (int i = index; nodes[i].parent >= 0; i = nodes[i].parent) {
+        plan.sentBytes += nodes[i].step.sentBytes;
         plan.steps.push_back(nodes[i].step);
+      }
       std::reverse(plan.steps.begin(), plan.steps.end());
       return plan;
     }
@@ -322,7 +335,8 @@ std::optional<ReshardPlan> planReshard(ArrayRef<int64_t> shape, int64_t elementB
     search.addGathers(at);
     search.addPermutes(at);
     for (ReshardStep &step : search.moves) {
-      std::pair<int64_t, unsigned> reached{cost + step.sentBytes, depth + 1};
+      std::pair<int64_t, unsigned> reached{cost + exactCost(step, elementBytes, axisSizes),
+                                           depth + 1};
       auto [it, isNew] = best.try_emplace(encode(step.layout), reached);
       if (!isNew && it->second <= reached)
         continue;

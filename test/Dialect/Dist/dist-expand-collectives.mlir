@@ -1,0 +1,108 @@
+// Collectives on equal contiguous chunks of dimension 0, micro-batches one after another.
+// RUN: shoal-opt %s --split-input-file --dist-expand-collectives --cse | FileCheck %s
+
+// Padding at the end of the gathered dimension is cut off.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @gather_padded
+// CHECK: %[[G:.*]] = dist.all_gather {"x"} dim = 0 %{{.*}} {reason = "r"} : tensor<3xf32> -> tensor<6xf32>
+// CHECK-NEXT: nn.slice %[[G]] dim = 0 start = 0 : tensor<6xf32> -> tensor<5xf32>
+func.func @gather_padded(%a: tensor<3xf32>) -> tensor<5xf32> {
+  %0 = dist.all_gather {"x"} dim = 0 %a {reason = "r"} : tensor<3xf32> -> tensor<5xf32>
+  return %0 : tensor<5xf32>
+}
+
+// -----
+
+// A minor dimension becomes the first and goes back.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @gather_columns
+// CHECK: %[[T:.*]] = nn.transpose %{{.*}} [1, 0] : tensor<4x3xf32> -> tensor<3x4xf32>
+// CHECK-NEXT: %[[G:.*]] = dist.all_gather {"x"} dim = 0 %[[T]] {{.*}} : tensor<3x4xf32> -> tensor<6x4xf32>
+// CHECK-NEXT: nn.transpose %[[G]] [1, 0] : tensor<6x4xf32> -> tensor<4x6xf32>
+func.func @gather_columns(%a: tensor<4x3xf32>) -> tensor<4x6xf32> {
+  %0 = dist.all_gather {"x"} dim = 1 %a {reason = "r"} : tensor<4x3xf32> -> tensor<4x6xf32>
+  return %0 : tensor<4x6xf32>
+}
+
+// -----
+
+// Behind dimensions of size 1 a dimension is first already: no element moves.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @gather_behind_one
+// CHECK-NOT: nn.transpose
+// CHECK: nn.reshape %{{.*}} : tensor<1x3xf32> -> tensor<3x1xf32>
+func.func @gather_behind_one(%a: tensor<1x3xf32>) -> tensor<1x6xf32> {
+  %0 = dist.all_gather {"x"} dim = 1 %a {reason = "r"} : tensor<1x3xf32> -> tensor<1x6xf32>
+  return %0 : tensor<1x6xf32>
+}
+
+// -----
+
+// What is scattered is padded to equal parts.
+dist.mesh @mesh <["x"=4]>
+// CHECK-LABEL: @scatter_padded
+// CHECK: %[[P:.*]] = nn.pad %{{.*}} dim = 0 low = 0 : tensor<7x2xf32> -> tensor<8x2xf32>
+// CHECK-NEXT: dist.reduce_scatter {"x"} sum dim = 0 %[[P]] {reason = "r"} : tensor<8x2xf32> -> tensor<2x2xf32>
+func.func @scatter_padded(%a: tensor<7x2xf32>) -> tensor<2x2xf32> {
+  %0 = dist.reduce_scatter {"x"} sum dim = 0 %a {reason = "r"} : tensor<7x2xf32> -> tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
+}
+
+// -----
+
+// An exchange sends chunk k to device k, and puts what came from device k at place k.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @exchange
+// CHECK: %[[P:.*]] = nn.pad %{{.*}} dim = 0 low = 0 : tensor<5x3xf32> -> tensor<6x3xf32>
+// CHECK: %[[X:.*]] = dist.all_to_all {"x"} split = 0 concat = 1 %{{.*}} {reason = "r"} : tensor<2x9xf32> -> tensor<1x18xf32>
+// CHECK-NEXT: %[[B:.*]] = nn.reshape %[[X]] : tensor<1x18xf32> -> tensor<2x3x3xf32>
+// CHECK-NEXT: %[[T:.*]] = nn.transpose %[[B]] [1, 0, 2]
+// CHECK-NEXT: nn.reshape %[[T]] : tensor<3x2x3xf32> -> tensor<3x6xf32>
+func.func @exchange(%a: tensor<5x3xf32>) -> tensor<3x6xf32> {
+  %0 = dist.all_to_all {"x"} split = 0 concat = 1 %a {reason = "r"} : tensor<5x3xf32> -> tensor<3x6xf32>
+  return %0 : tensor<3x6xf32>
+}
+
+// -----
+
+// A slice starts at the device's position.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @slice
+// CHECK: %[[P:.*]] = nn.pad %{{.*}} dim = 1 low = 0 : tensor<2x7xf32> -> tensor<2x8xf32>
+// CHECK-NEXT: %[[I:.*]] = dist.axis_index {"x"} * 4 : tensor<i64>
+// CHECK-NEXT: nn.dynamic_slice %[[P]] dim = 1 start = %[[I]] : tensor<2x8xf32> -> tensor<2x4xf32>
+func.func @slice(%a: tensor<2x7xf32>) -> tensor<2x4xf32> {
+  %0 = dist.all_slice {"x"} dim = 1 %a {reason = "r"} : tensor<2x7xf32> -> tensor<2x4xf32>
+  return %0 : tensor<2x4xf32>
+}
+
+// -----
+
+// One device has everything already.
+dist.mesh @mesh <["x"=1, "y"=2]>
+// CHECK-LABEL: @alone
+// CHECK-SAME: %[[A:.*]]: tensor<4xf32>
+// CHECK-NEXT: return %[[A]]
+func.func @alone(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = dist.all_reduce {"x"} sum %a {reason = "r"} : tensor<4xf32>
+  %1 = dist.all_gather {"x"} dim = 0 %0 {reason = "r"} : tensor<4xf32> -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// -----
+
+// Micro-batches in order, their results summed.
+// CHECK-LABEL: @accumulate
+// CHECK: %[[A:.*]] = nn.slice %{{.*}} dim = 0 start = 0 : tensor<8x4xf32> -> tensor<4x4xf32>
+// CHECK-NEXT: %[[R:.*]] = nn.reduce sum %[[A]]
+// CHECK-NEXT: %[[B:.*]] = nn.slice %{{.*}} dim = 0 start = 4
+// CHECK-NEXT: %[[S:.*]] = nn.reduce sum %[[B]]
+// CHECK-NEXT: nn.add %[[R]], %[[S]]
+func.func @accumulate(%a: tensor<8x4xf32>) -> tensor<4xf32> {
+  %0 = dist.accumulate(%a) microbatches = 2 {
+  ^bb0(%m: tensor<4x4xf32>):
+    %1 = nn.reduce sum %m dims = [0] : tensor<4x4xf32> -> tensor<4xf32>
+    dist.yield %1 : tensor<4xf32>
+  } : (tensor<8x4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -1,0 +1,118 @@
+// Fewer and earlier collectives.
+// RUN: shoal-opt %s --split-input-file --dist-optimize-collectives | FileCheck %s
+// RUN: shoal-opt %s --split-input-file --dist-optimize-collectives=overlap=false | FileCheck %s --check-prefix=LATE
+
+// Two equal gathers become one, whatever their reasons.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @equal
+// CHECK: %[[G:.*]] = dist.all_gather
+// CHECK-NOT: dist.all_gather
+// CHECK: nn.add %[[G]], %[[G]]
+func.func @equal(%a: tensor<4xf32>) -> tensor<8xf32> {
+  %0 = dist.all_gather {"x"} dim = 0 %a {reason = "one"} : tensor<4xf32> -> tensor<8xf32>
+  %1 = dist.all_gather {"x"} dim = 0 %a {reason = "two"} : tensor<4xf32> -> tensor<8xf32>
+  %2 = nn.add %0, %1 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %2 : tensor<8xf32>
+}
+
+// -----
+
+// A reduction whose only user slices it is a reduce-scatter; axes that are not sliced are reduced after it.
+dist.mesh @mesh <["x"=2, "y"=2]>
+// CHECK-LABEL: @scattered
+// CHECK: %[[S:.*]] = dist.reduce_scatter {"x"} sum dim = 0 %{{.*}} {reason = "r"} : tensor<8xf32> -> tensor<4xf32>
+// CHECK-NEXT: %[[R:.*]] = dist.all_reduce {"y"} sum %[[S]] {reason = "r"} : tensor<4xf32>
+// CHECK-NEXT: return %[[R]]
+func.func @scattered(%a: tensor<8xf32>) -> tensor<4xf32> {
+  %0 = dist.all_reduce {"x", "y"} sum %a {reason = "r"} : tensor<8xf32>
+  %1 = dist.all_slice {"x"} dim = 0 %0 {reason = "s"} : tensor<8xf32> -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// -----
+
+// Someone else reads the whole sum: the all-reduce stays.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @read_whole
+// CHECK: dist.all_reduce
+// CHECK: dist.all_slice
+func.func @read_whole(%a: tensor<8xf32>) -> (tensor<4xf32>, tensor<8xf32>) {
+  %0 = dist.all_reduce {"x"} sum %a {reason = "r"} : tensor<8xf32>
+  %1 = dist.all_slice {"x"} dim = 0 %0 {reason = "s"} : tensor<8xf32> -> tensor<4xf32>
+  return %1, %0 : tensor<4xf32>, tensor<8xf32>
+}
+
+// -----
+
+// A sum of sums over devices is reduced once; a sum of maxima is not.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @sum_of_sums
+// CHECK: %[[S:.*]] = nn.add %{{.*}}, %{{.*}}
+// CHECK-NEXT: %[[R:.*]] = dist.all_reduce {"x"} sum %[[S]]
+// CHECK: dist.all_reduce {"x"} max
+// CHECK: dist.all_reduce {"x"} max
+func.func @sum_of_sums(%a: tensor<8xf32>, %b: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %0 = dist.all_reduce {"x"} sum %a {reason = "a"} : tensor<8xf32>
+  %1 = dist.all_reduce {"x"} sum %b {reason = "b"} : tensor<8xf32>
+  %2 = nn.add %0, %1 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %3 = dist.all_reduce {"x"} max %a {reason = "c"} : tensor<8xf32>
+  %4 = dist.all_reduce {"x"} max %b {reason = "d"} : tensor<8xf32>
+  %5 = nn.add %3, %4 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %2, %5 : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// Micro-batches are summed first and reduced once.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @accumulated
+// CHECK: %[[A:.*]] = dist.accumulate
+// CHECK-NOT: dist.all_reduce
+// CHECK: dist.yield
+// CHECK: %[[R:.*]] = dist.all_reduce {"x"} sum %[[A]]
+// CHECK: return %[[R]]
+func.func @accumulated(%a: tensor<8x4xf32>) -> tensor<4xf32> {
+  %0 = dist.accumulate(%a) microbatches = 2 {
+  ^bb0(%m: tensor<4x4xf32>):
+    %1 = nn.reduce sum %m dims = [0] : tensor<4x4xf32> -> tensor<4xf32>
+    %2 = dist.all_reduce {"x"} sum %1 {reason = "r"} : tensor<4xf32>
+    dist.yield %2 : tensor<4xf32>
+  } : (tensor<8x4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// A collective starts where its operand is ready, in the order in which operands become ready; its user
+// stays.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @early
+// CHECK: %[[A:.*]] = nn.neg
+// CHECK-NEXT: %[[R:.*]] = dist.all_reduce {"x"} sum %[[A]]
+// CHECK-NEXT: dist.all_gather {"x"} dim = 0 %[[A]]
+// CHECK-NEXT: nn.exp
+// LATE-LABEL: @early
+// LATE: nn.neg
+// LATE-NEXT: nn.exp
+// LATE-NEXT: dist.all_reduce
+func.func @early(%a: tensor<8xf32>) -> (tensor<8xf32>, tensor<16xf32>) {
+  %0 = nn.neg %a : tensor<8xf32>
+  %1 = nn.exp %a : tensor<8xf32>
+  %2 = dist.all_reduce {"x"} sum %0 {reason = "r"} : tensor<8xf32>
+  %3 = nn.add %1, %2 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %4 = dist.all_gather {"x"} dim = 0 %0 {reason = "g"} : tensor<8xf32> -> tensor<16xf32>
+  return %3, %4 : tensor<8xf32>, tensor<16xf32>
+}
+
+// -----
+
+// What was written behind a send stays behind it.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @behind_barrier
+// CHECK: dist.barrier
+// CHECK: dist.all_reduce
+func.func @behind_barrier(%a: tensor<8xf32>) -> tensor<8xf32> {
+  dist.barrier {"x"}
+  %0 = dist.all_reduce {"x"} sum %a {reason = "r"} : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
