@@ -238,6 +238,7 @@ int main(int argc, char **argv) {
   registerAllDialects(registry);
   MLIRContext context(registry);
   context.loadDialect<dist::DistDialect>(); // a model may come without a mesh
+  context.printOpOnDiagnostic(false); // one line, not the op
   context.getDiagEngine().registerHandler(printDiagnostic);
 
   std::string message;

@@ -140,14 +140,15 @@ LogicalResult ExecDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     auto func = dyn_cast<func::FuncOp>(op);
     if (!func || !isa<UnitAttr>(attribute.getValue()))
       return op->emitOpError() << "'exec.kernel' must be a unit attribute on a func.func";
-    auto tensors = [](TypeRange types) {
+    // Tensors as outlined, memrefs once the kernel writes into its destinations.
+    auto isStatic = [](TypeRange types) {
       return llvm::all_of(types, [](Type type) {
-        auto tensor = dyn_cast<RankedTensorType>(type);
-        return tensor && tensor.hasStaticShape();
+        auto shaped = dyn_cast<ShapedType>(type);
+        return shaped && shaped.hasStaticShape();
       });
     };
-    if (!tensors(func.getArgumentTypes()) || !tensors(func.getResultTypes()))
-      return op->emitOpError() << "a kernel takes and gives tensors of static shape, got: "
+    if (!isStatic(func.getArgumentTypes()) || !isStatic(func.getResultTypes()))
+      return op->emitOpError() << "a kernel takes and gives values of static shape, got: "
                                << func.getFunctionType();
     return success();
   }
