@@ -11,6 +11,8 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cmath>
+
 namespace shoal::interp {
 #define GEN_PASS_DEF_INTERPRETPASS
 #define GEN_PASS_DEF_DISTVERIFYPLANPASS
@@ -31,16 +33,32 @@ FailureOr<Precision> parsePrecision(Operation *op, StringRef name) {
   return emitError(op->getLoc()) << "precision is f64 or program, got: " << name;
 }
 
+// NaNs have no sign here: platforms differ in it.
+void print(llvm::raw_ostream &os, double value) {
+  if (std::isnan(value))
+    os << "nan";
+  else
+    os << llvm::format("%.9g", value);
+}
+
 void print(llvm::raw_ostream &os, const Tensor &tensor, unsigned elements) {
   double sum = 0, square = 0;
   for (int64_t k = 0; k < tensor.size(); ++k) {
     sum += tensor.at(k);
     square += tensor.at(k) * tensor.at(k);
   }
-  os << tensor.type << " sum " << llvm::format("%.9g", sum) << " sumsq "
-     << llvm::format("%.9g", square) << " [";
-  for (int64_t k = 0; k < tensor.size() && k < int64_t(elements); ++k)
-    os << (k ? ", " : "") << llvm::format("%.9g", tensor.at(k));
+  os << tensor.type << " sum ";
+  print(os, sum);
+  os << " sumsq ";
+  print(os, square);
+  os << " [";
+  for (int64_t k = 0; k < tensor.size() && k < int64_t(elements); ++k) {
+    os << (k ? ", " : "");
+    if (tensor.isFloat())
+      print(os, tensor.f[k]);
+    else
+      os << tensor.i[k];
+  }
   os << (tensor.size() > int64_t(elements) ? ", ...]" : "]");
 }
 
@@ -159,7 +177,7 @@ struct DistVerifyPlanPass : interp::impl::DistVerifyPlanPassBase<DistVerifyPlanP
       return signalPassFailure();
     emitRemark(getOperation().getLoc())
         << "the plan agrees with one device: " << details.comparedValues << " values and "
-        << details.comparedResults << " results compared in each of " << steps << " steps";
+        << details.comparedResults << " results compared in each of " << int64_t(planOptions.steps) << " steps";
   }
 };
 

@@ -299,6 +299,8 @@ void PlanVerifier::note(Mismatch mismatch, const Twine &what, ArrayRef<int64_t> 
   os << (index.empty() ? "the value " : "element [");
   llvm::interleaveComma(index, os);
   os << (index.empty() ? "" : "] ");
+  // NaN has no sign worth reporting.
+  got = std::isnan(got) ? std::abs(got) : got;
   const char *format = isFloat ? "%.9g" : "%.0f";
   os << rank << " is " << llvm::format(format, got) << ", one device has "
      << llvm::format(format, expected) << " (step " << step << ")";

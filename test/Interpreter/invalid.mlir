@@ -1,0 +1,136 @@
+// Programs that cannot be run: every refusal names the op, its place and what is wrong.
+// RUN: shoal-opt %s -split-input-file -verify-diagnostics --interpret="all-ranks" -o /dev/null
+
+// Both ranks send first; nobody receives.
+dist.mesh @mesh <["x"=2]>
+func.func @both_send() -> tensor<2xf32> {
+  %i = dist.axis_index {"x"} * 1 : index
+  %one = arith.constant 1 : index
+  %peer = arith.subi %one, %i : index
+  %x = nn.constant dense<1.0> : tensor<2xf32>
+  // expected-error @below {{deadlock: rank 0 waits in dist.send at}}
+  dist.send {"x"} %x to %peer : tensor<2xf32>
+  %0 = dist.recv {"x"} from %peer : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+// One rank never enters the collective.
+dist.mesh @mesh <["x"=2]>
+func.func @missing_rank(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %i = dist.axis_index {"x"} * 1 : index
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi eq, %i, %zero : index
+  %0 = scf.if %first -> tensor<2xf32> {
+    // expected-error @below {{; rank 1 has ended}}
+    %1 = dist.all_reduce {"x"} sum %x : tensor<2xf32>
+    scf.yield %1 : tensor<2xf32>
+  } else {
+    scf.yield %x : tensor<2xf32>
+  }
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+// Ranks of one group call different collectives.
+dist.mesh @mesh <["x"=2]>
+func.func @mismatch(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %i = dist.axis_index {"x"} * 1 : index
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi eq, %i, %zero : index
+  %0 = scf.if %first -> tensor<2xf32> {
+    %1 = dist.all_reduce {"x"} sum %x : tensor<2xf32>
+    scf.yield %1 : tensor<2xf32>
+  } else {
+    // expected-error @below {{ranks call different collectives on the same axes: rank 1 is in dist.all_reduce}}
+    %1 = dist.all_reduce {"x"} max %x : tensor<2xf32>
+    scf.yield %1 : tensor<2xf32>
+  }
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+// A message is received with another type than it was sent.
+dist.mesh @mesh <["x"=2]>
+func.func @message_type(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %i = dist.axis_index {"x"} * 1 : index
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %first = arith.cmpi eq, %i, %zero : index
+  scf.if %first {
+    dist.send {"x"} %x to %one : tensor<2xf32>
+  } else {
+    // expected-error @below {{a message is sent as 'tensor<2xf32>' by dist.send}}
+    %1 = dist.recv {"x"} from %zero : tensor<3xf32>
+  }
+  return %x : tensor<2xf32>
+}
+
+// -----
+
+// The peer is a position on the axes.
+dist.mesh @mesh <["x"=2]>
+func.func @peer(%x: tensor<2xf32>) {
+  %three = arith.constant 3 : index
+  // expected-error @below {{sends to a peer outside [0, 2) on rank 0, got: 3}}
+  dist.send {"x"} %x to %three : tensor<2xf32>
+  return
+}
+
+// -----
+
+// What a group receives is there when the group ends, not before.
+dist.mesh @mesh <["x"=1]>
+func.func @too_early(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %zero = arith.constant 0 : index
+  %0 = dist.group {
+    dist.send {"x"} %x to %zero : tensor<2xf32>
+    %1 = dist.recv {"x"} from %zero : tensor<2xf32>
+    // expected-error @below {{uses a value before it is there: dist.recv at}}
+    %2 = nn.neg %1 : tensor<2xf32>
+    dist.yield %2 : tensor<2xf32>
+  } : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+// Only what has reference semantics runs.
+dist.mesh @mesh <["x"=2]>
+func.func @unsupported(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error @below {{'arith.addf' is not a scalar integer op: the interpreter does not run it}}
+  %0 = arith.addf %x, %x : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+// Integer division by zero has no value.
+dist.mesh @mesh <["x"=1]>
+func.func @division() -> tensor<2xi64> {
+  %x = nn.constant dense<0> : tensor<2xi64>
+  // expected-error @below {{divides an integer by zero}}
+  %0 = nn.div %x, %x : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+  return %0 : tensor<2xi64>
+}
+
+// -----
+
+// The shard that dist.global gives is not what the function takes.
+dist.mesh @mesh <["x"=2]>
+// expected-error @below {{argument 0 is a 'tensor<2xf32>', its shard of the whole tensor is a 'tensor<4xf32>'}}
+func.func @shard(%x: tensor<2xf32> {dist.global = #dist.global<0, tensor<8xf32>, #dist.sharding<@mesh, [{"x"}]>>}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{all-ranks needs a dist.mesh in the module}}
+module {
+  func.func @no_mesh() {
+    return
+  }
+}
