@@ -370,6 +370,35 @@ void runNan(Harness &harness, World &world, uint32_t ranks) {
     }
 }
 
+// Replicas must stay replicas: an all-reduce gives every rank the same bits, for values
+// whose sum depends on the order, at sizes on both sides of an algorithm's switch.
+void runSameBits(Harness &harness, World &world, uint32_t ranks) {
+  for (uint64_t elements : {1, 7, 1000, 300'000}) {
+    Case test{{{ranks}, {}}, {0}, Opcode::AllReduce};
+    BlobBuilder blob("bits");
+    blob.addAxis("data", ranks);
+    uint32_t group = blob.addGroup({0});
+    uint32_t sum = blob.addView(0, elements, DType::F32);
+    uint32_t all = blob.addView(elements * 4, elements * ranks, DType::F32);
+    blob.header().arenaBytes = elements * 4 * (ranks + 1);
+    blob.addInstr({.op = Opcode::AllReduce, .a = group, .operands = {sum, sum}});
+    blob.addInstr({.op = Opcode::AllGather, .a = group, .operands = {sum, all}});
+    std::vector<unsigned char> bytes = blob.finish();
+    Program program(bytes.data(), bytes.size());
+    uint32_t position = program.positionOfRank(uint32_t(world.rank()));
+    Arena arena(program.header().arenaBytes);
+    Fabric fabric(program, position, arena.base());
+    Executor executor(program, position, nullptr, arena.base(), fabric, world.crowded());
+    for (uint64_t i = 0; i < elements; ++i)
+      storeElement(arena.base(), DType::F32, i, std::sin(double(i * ranks + position)) * 1e3);
+    executor.step([](uint32_t) {});
+    for (uint32_t other = 0; other < ranks; ++other)
+      harness.check(std::memcmp(arena.base(), arena.base() + elements * 4 * (other + 1),
+                                elements * 4) == 0,
+                    test, cat("bits of ", elements, " elements differ from those of rank ", other));
+  }
+}
+
 std::vector<Mesh> meshes(uint32_t ranks) {
   switch (ranks) {
   case 1:
@@ -424,6 +453,7 @@ void runAll(Harness &harness, World &world) {
       runExchange(harness, world, mesh, stream);
   }
   runNan(harness, world, uint32_t(world.size()));
+  runSameBits(harness, world, uint32_t(world.size()));
   runOverlap(harness, world, uint32_t(world.size()));
 }
 
