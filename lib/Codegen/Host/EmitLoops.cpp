@@ -37,8 +37,8 @@ private:
 
   void createFunction();
   LogicalResult createTemporaries();
+  MemRefType storageType(Value tensor);
   Value view(Value buffer, MemRefType type);
-  Value bufferOf(Value tensor);
 
   void emitItems(ArrayRef<Item> items, unsigned depth, Accumulators &accumulators);
   void emitLoop(const Item &loop, unsigned depth, Accumulators &accumulators);
@@ -72,6 +72,17 @@ Value LoopEmitter::constant(TypedAttr value) { return b.create<arith::ConstantOp
 
 //===-- buffers ---------------------------------------------------------------===//
 
+/// The shape in which nodes index a tensor.
+MemRefType LoopEmitter::storageType(Value tensor) {
+  MemRefType type = memrefOf(tensor.getType());
+  if (!plan.flat)
+    return type;
+  SmallVector<int64_t> shape;
+  if (type.getNumElements() != 1)
+    shape.push_back(type.getNumElements());
+  return MemRefType::get(shape, type.getElementType());
+}
+
 /// A view of a whole contiguous buffer under another shape.
 Value LoopEmitter::view(Value buffer, MemRefType type) {
   if (buffer.getType() == type)
@@ -95,7 +106,7 @@ void LoopEmitter::createFunction() {
   Block *entry = func.addEntryBlock();
   b.setInsertionPointToStart(entry);
   for (auto [from, to] : llvm::zip(old.getArguments(), entry->getArguments()))
-    buffers[from] = to;
+    buffers[from] = view(to, storageType(from));
 }
 
 LogicalResult LoopEmitter::createTemporaries() {
@@ -104,7 +115,7 @@ LogicalResult LoopEmitter::createTemporaries() {
   for (auto [k, result] : llvm::enumerate(plan.results)) {
     Value destination = func.getArgument(result.inplace < 0 ? nextDestination++ : result.inplace);
     if (result.direct)
-      buffers[result.root] = view(destination, memrefOf(result.root.getType()));
+      buffers[result.root] = view(destination, storageType(result.root));
   }
   struct Temporary {
     Value root;
@@ -117,7 +128,7 @@ LogicalResult LoopEmitter::createTemporaries() {
       const Storage &where = plan.storage[value];
       if (!where.needed || where.result >= 0)
         continue;
-      auto whole = memrefOf(value.getType());
+      MemRefType whole = storageType(value);
       // A value that is returned is alive to the end, as a whole.
       bool isReturned = llvm::any_of(plan.results, [&](const ResultPlan &result) { return result.root == value; });
       llvm::SmallBitVector drop(whole.getRank());
@@ -171,7 +182,7 @@ LogicalResult LoopEmitter::createTemporaries() {
     auto global = b.create<memref::GlobalOp>(loc, name, b.getStringAttr("private"), memrefOf(value.getType()), elements,
                                              /*constant=*/true, b.getI64IntegerAttr(64));
     b.setInsertionPointToStart(&func.getBody().front());
-    buffers[value] = b.create<memref::GetGlobalOp>(loc, global.getType(), global.getName());
+    buffers[value] = view(b.create<memref::GetGlobalOp>(loc, global.getType(), global.getName()), storageType(value));
   }
   // Reshapes are views, and constants are not: an op that reads a splat through one reads the number.
   for (Operation &op : old.getBody().front().without_terminator())

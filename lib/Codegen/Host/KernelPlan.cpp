@@ -6,6 +6,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include <numeric>
+
 namespace shoal::codegen {
 
 Value stripViews(Value value) {
@@ -119,6 +121,59 @@ LogicalResult KernelPlan::collectNodes() {
     nodes.push_back(std::move(*node));
   }
   return success();
+}
+
+static int64_t iterationsOf(const Node &node) {
+  return std::accumulate(node.sizes.begin(), node.sizes.end(), int64_t(1), std::multiplies<int64_t>());
+}
+
+/// Whether all tensors of the node are read and written in the order of memory.
+static bool canFlatten(const Node &node) {
+  linalg::GenericOp op = node.op;
+  int64_t iterations = iterationsOf(node);
+  auto inOrder = [&](Value tensor, ArrayRef<Position> positions) {
+    int64_t elements = cast<RankedTensorType>(tensor.getType()).getNumElements();
+    if (elements == 1)
+      return true;
+    Position next = 0;
+    for (Position position : positions)
+      if (position != kZero && position != next++)
+        return false;
+    return next == Position(node.depth()) && elements == iterations;
+  };
+  bool allOfOneKind = llvm::all_equal(node.isReduction);
+  bool reads = llvm::all_of(node.reads, [&](const Access &read) { return inOrder(read.tensor, read.positions); });
+  bool writes = llvm::all_of(llvm::zip_equal(op.getResults(), node.writes), [&](auto entry) {
+    return inOrder(std::get<0>(entry), std::get<1>(entry));
+  });
+  return allOfOneKind && reads && writes && node.extractReads.empty() && !op.hasIndexSemantics();
+}
+
+/// Short last dimensions cost nothing where shapes do not matter, as in optimizer updates.
+void KernelPlan::flatten() {
+  flat = llvm::all_of(nodes, [](auto &node) { return canFlatten(*node); }) &&
+         llvm::any_of(nodes, [](auto &node) { return node->depth() > 1; });
+  if (!flat)
+    return;
+  auto flatten = [](SmallVector<Position> &positions) {
+    bool indexed = llvm::any_of(positions, [](Position position) { return position != kZero; });
+    positions.assign(indexed ? 1 : 0, 0);
+  };
+  for (auto &node : nodes) {
+    if (node->depth() > 0) {
+      node->sizes = {iterationsOf(*node)};
+      node->isReduction.resize(1);
+      node->accumulateFrom = node->firstReduction = node->isReduction[0] ? 0 : 1;
+    }
+    for (Access &read : node->reads)
+      flatten(read.positions);
+    for (SmallVector<Position> &write : node->writes)
+      flatten(write);
+  }
+  for (Dependence &dependence : dependences) {
+    flatten(dependence.fromPositions);
+    flatten(dependence.toPositions);
+  }
 }
 
 /// A topological order that keeps the given one where it can; false when there is none.
@@ -322,7 +377,10 @@ void KernelPlan::placeValues() {
 FailureOr<std::unique_ptr<KernelPlan>> KernelPlan::create(func::FuncOp func) {
   auto plan = std::make_unique<KernelPlan>();
   plan->func = func;
-  if (failed(plan->collectNodes()) || failed(plan->planResults()))
+  if (failed(plan->collectNodes()))
+    return failure();
+  plan->flatten();
+  if (failed(plan->planResults()))
     return failure();
   SmallVector<Node *> list;
   for (auto &node : plan->nodes)

@@ -82,6 +82,8 @@ public:
   std::vector<Item> items;
   llvm::MapVector<Value, Storage> storage; // of the nodes' results
   SmallVector<ResultPlan> results;
+  /// Every op treats whole tensors element by element: tensors are one-dimensional, or scalars.
+  bool flat = false;
 
 private:
   /// `to` must come after `from`; in a loop both share, iteration by iteration.
@@ -91,6 +93,7 @@ private:
   };
 
   LogicalResult collectNodes();
+  void flatten();
   LogicalResult planResults();
   bool overwriteInPlace(ResultPlan &result);
   bool order();

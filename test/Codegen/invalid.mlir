@@ -1,0 +1,59 @@
+// RUN: shoal-opt %s --convert-nn-to-linalg --exec-bufferize-kernels --split-input-file --verify-diagnostics
+
+// Library calls are rows of the program, not parts of kernels.
+func.func private @gemm(%a: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {exec.kernel} {
+  // expected-error @below {{is a library call and cannot be part of a kernel}}
+  %0 = nn.matmul %a, %a : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+// expected-error @below {{a kernel must have a body of one block}}
+func.func private @declared(tensor<4xf32>) -> tensor<4xf32> attributes {exec.kernel}
+
+// -----
+
+// expected-error @below {{result 0 is one operand in place of another}}
+func.func private @swap(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> attributes {exec.kernel, exec.inplace = array<i64: 0>} {
+  return %b : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{operand 0 is overwritten by two results}}
+func.func private @twice(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) attributes {exec.kernel, exec.inplace = array<i64: 0, 0>} {
+  %0 = nn.exp %a : tensor<4xf32>
+  %1 = nn.neg %a : tensor<4xf32>
+  return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{result 0 and the operand it overwrites must have equal types}}
+func.func private @types(%a: tensor<4xf32>) -> tensor<4xi64> attributes {exec.kernel, exec.inplace = array<i64: 0>} {
+  %0 = nn.cast %a : tensor<4xf32> -> tensor<4xi64>
+  return %0 : tensor<4xi64>
+}
+
+// -----
+
+// Only projections: the fusion reasons about dimensions, not about sums of loops.
+func.func private @shifted(%a: tensor<5xf32>) -> tensor<4xf32> attributes {exec.kernel} {
+  %e = tensor.empty() : tensor<4xf32>
+  // expected-error @below {{indexing maps in kernels must be projections}}
+  %0 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0 + 1)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      ins(%a : tensor<5xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    linalg.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func private @foreign(%a: tensor<4xf32>) -> tensor<2xf32> attributes {exec.kernel} {
+  // expected-error @below {{cannot be part of a kernel}}
+  %0 = tensor.extract_slice %a[0] [2] [1] : tensor<4xf32> to tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
