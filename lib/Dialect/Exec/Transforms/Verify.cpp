@@ -178,6 +178,18 @@ LogicalResult ProgramVerifier::collect() {
   return success();
 }
 
+/// Whether the row may read the buffer that it writes: an update in place, a sum into C.
+static bool worksInPlace(Operation *op, Value buffer) {
+  if (auto gemm = dyn_cast<GemmOp>(op))
+    return gemm.getAccumulate() && gemm.getA() != buffer && gemm.getB() != buffer;
+  auto launch = dyn_cast<LaunchOp>(op);
+  if (!launch || !launch.getInplace() || llvm::is_contained(launch.getOutputs(), buffer))
+    return false;
+  return llvm::any_of(*launch.getInplace(), [&](int64_t operand) {
+    return operand >= 0 && launch.getInputs()[operand] == buffer;
+  });
+}
+
 /// What a row writes is apart from everything else it touches, except where it may work in place.
 LogicalResult ProgramVerifier::checkOperands(const Row &row) {
   Operation *op = row.op;
@@ -188,9 +200,9 @@ LogicalResult ProgramVerifier::checkOperands(const Row &row) {
       if (&written == &other || !overlap(written.range, other.range))
         continue;
       bool same = written.range.begin == other.range.begin && written.range.end == other.range.end;
-      // Updates in place and sums into C name one buffer twice; a reduction may have equal operands.
       bool inPlace = same && !other.writes &&
-                     (isa<AllReduceOp, BroadcastOp>(op) || written.buffer == other.buffer);
+                     (isa<AllReduceOp, BroadcastOp>(op) ||
+                      (written.buffer == other.buffer && worksInPlace(op, written.buffer)));
       if (!inPlace)
         return op->emitOpError() << "writes bytes [" << written.range.begin << ", "
                                  << written.range.end << "), which overlap another operand at ["

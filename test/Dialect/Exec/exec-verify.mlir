@@ -1,0 +1,212 @@
+// RUN: shoal-opt %s -split-input-file -verify-diagnostics --exec-verify
+
+// A program that keeps the contract: a gradient is reduced on stream 1 while stream 0 goes on, and awaited before it is used.
+dist.mesh @mesh <["data"=2]>
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel}
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  %g = exec.buffer grad at 64 : !exec.buffer<2xf32>
+  %h = exec.buffer activation at 128 : !exec.buffer<2xf32>
+  %t = exec.launch @k ins(%p : !exec.buffer<2xf32>) outs(%g : !exec.buffer<2xf32>) -> !exec.token
+  exec.wait %t stream 1
+  %u = exec.all_reduce {"data"} sum %g to %g stream 1 : !exec.buffer<2xf32>, !exec.buffer<2xf32> -> !exec.token
+  exec.launch @k ins(%p : !exec.buffer<2xf32>) outs(%h : !exec.buffer<2xf32>)
+  exec.wait %u
+  exec.probe grad "p" %g : !exec.buffer<2xf32>
+}
+
+// -----
+
+// Buffers lie in the arena.
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{must lie inside the arena of 64 bytes, got: 8 bytes at 64}}
+  %p = exec.arg param "p" at 64 : !exec.buffer<2xf32>
+}
+
+// -----
+
+// Arguments do not share storage.
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-note @+1 {{the other buffer is here}}
+  %p = exec.arg param "p" at 0 : !exec.buffer<20xf32>
+  // expected-error @+1 {{shares bytes [64, 72) with a buffer that is in use at the same time}}
+  %q = exec.arg param "q" at 64 : !exec.buffer<2xf32>
+}
+
+// -----
+
+// Two buffers in use at once do not overlap: %a is read after %b was written over it.
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel}
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  // expected-note @+1 {{the other buffer is here}}
+  %a = exec.buffer activation at 64 : !exec.buffer<2xf32>
+  // expected-error @+1 {{shares bytes [64, 72) with a buffer that is in use at the same time}}
+  %b = exec.buffer activation at 64 : !exec.buffer<2xf32>
+  %c = exec.buffer activation at 128 : !exec.buffer<2xf32>
+  exec.launch @k ins(%p : !exec.buffer<2xf32>) outs(%a : !exec.buffer<2xf32>)
+  exec.launch @k ins(%p : !exec.buffer<2xf32>) outs(%b : !exec.buffer<2xf32>)
+  exec.launch @k ins(%a : !exec.buffer<2xf32>) outs(%c : !exec.buffer<2xf32>)
+  exec.probe output "b" %b : !exec.buffer<2xf32>
+}
+
+// -----
+
+// They may, one after the other.
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel}
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  %a = exec.buffer activation at 64 : !exec.buffer<2xf32>
+  %b = exec.buffer activation at 64 : !exec.buffer<2xf32>
+  %c = exec.buffer activation at 128 : !exec.buffer<2xf32>
+  exec.launch @k ins(%p : !exec.buffer<2xf32>) outs(%a : !exec.buffer<2xf32>)
+  exec.launch @k ins(%a : !exec.buffer<2xf32>) outs(%c : !exec.buffer<2xf32>)
+  exec.launch @k ins(%c : !exec.buffer<2xf32>) outs(%b : !exec.buffer<2xf32>)
+  exec.probe output "b" %b : !exec.buffer<2xf32>
+}
+
+// -----
+
+// A buffer that a collective still reads is in use until somebody has waited.
+dist.mesh @mesh <["data"=2]>
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel}
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  %a = exec.buffer activation at 64 : !exec.buffer<2xf32>
+  %b = exec.buffer activation at 64 : !exec.buffer<2xf32>
+  %t = exec.launch @k ins(%p : !exec.buffer<2xf32>) outs(%a : !exec.buffer<2xf32>) -> !exec.token
+  exec.wait %t stream 1
+  %r = exec.buffer activation at 128 : !exec.buffer<2xf32>
+  // expected-note @+1 {{that row is here}}
+  %u = exec.all_reduce {"data"} sum %a to %r stream 1 : !exec.buffer<2xf32>, !exec.buffer<2xf32> -> !exec.token
+  // Stream 2 has only waited for the row before the collective.
+  exec.wait %t stream 2
+  // expected-error @+1 {{writes bytes [64, 72) while a row on stream 1 may read them; wait for it}}
+  exec.copy %p to %b stream 2 : !exec.buffer<2xf32>, !exec.buffer<2xf32>
+  exec.wait %u
+}
+
+// -----
+
+// A row of another stream is awaited before its result is read.
+dist.mesh @mesh <["data"=2]>
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  %a = exec.buffer activation at 64 : !exec.buffer<2xf32>
+  // expected-note @+1 {{that row is here}}
+  %u = exec.all_reduce {"data"} sum %p to %a stream 1 : !exec.buffer<2xf32>, !exec.buffer<2xf32> -> !exec.token
+  // expected-error @+1 {{reads bytes [64, 72) while a row on stream 1 may write them; wait for it}}
+  exec.probe output "a" %a : !exec.buffer<2xf32>
+  exec.wait %u
+}
+
+// -----
+
+// And before what it reads is overwritten.
+dist.mesh @mesh <["data"=2]>
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel, exec.inplace = array<i64: 0>}
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  %a = exec.buffer activation at 64 : !exec.buffer<2xf32>
+  // expected-note @+1 {{that row is here}}
+  %u = exec.all_reduce {"data"} sum %p to %a stream 1 : !exec.buffer<2xf32>, !exec.buffer<2xf32> -> !exec.token
+  // expected-error @+1 {{writes bytes [0, 8) while a row on stream 1 may read them; wait for it}}
+  exec.launch @k ins(%p : !exec.buffer<2xf32>) inplace [0]
+  exec.wait %u
+}
+
+// -----
+
+// Nothing is read before it is written, not even in part.
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  %a = exec.buffer activation at 64 : !exec.buffer<4xf32>
+  %v = exec.view %a[1] : !exec.buffer<4xf32> -> !exec.buffer<2xf32>
+  exec.copy %p to %v : !exec.buffer<2xf32>, !exec.buffer<2xf32>
+  // expected-error @+1 {{reads bytes [64, 80) that nothing has written}}
+  exec.probe output "a" %a : !exec.buffer<4xf32>
+}
+
+// -----
+
+// A kernel's result is apart from its operands.
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel}
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  // expected-error @+1 {{writes bytes [0, 8), which overlap another operand at [0, 8)}}
+  exec.launch @k ins(%p : !exec.buffer<2xf32>) outs(%p : !exec.buffer<2xf32>)
+}
+
+// -----
+
+// What a kernel overwrites is not given to it a second time.
+func.func private @k(tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel, exec.inplace = array<i64: 0>}
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  // expected-error @+1 {{is given a buffer that it overwrites twice}}
+  exec.launch @k ins(%p, %p : !exec.buffer<2xf32>, !exec.buffer<2xf32>) inplace [0]
+}
+
+// -----
+
+// Kernels need aligned buffers unless they were compiled for others.
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel}
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<4xf32>
+  %v = exec.view %p[1] : !exec.buffer<4xf32> -> !exec.buffer<2xf32>
+  %a = exec.buffer activation at 64 : !exec.buffer<2xf32>
+  // expected-error @+1 {{buffer must lie at a multiple of 64 unless the kernel says exec.unaligned, got: 4}}
+  exec.launch @k ins(%v : !exec.buffer<2xf32>) outs(%a : !exec.buffer<2xf32>)
+}
+
+// -----
+
+// Every token is waited for.
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel}
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  %a = exec.buffer activation at 64 : !exec.buffer<2xf32>
+  // expected-error @+1 {{signals a token that nobody waits for}}
+  %t = exec.launch @k ins(%p : !exec.buffer<2xf32>) outs(%a : !exec.buffer<2xf32>) -> !exec.token
+}
+
+// -----
+
+// When the step ends, so has every row.
+dist.mesh @mesh <["data"=2]>
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  %a = exec.buffer activation at 64 : !exec.buffer<2xf32>
+  // expected-error @+1 {{may still run when the step ends; stream 0 must wait for it}}
+  exec.all_reduce {"data"} sum %p to %a stream 1 : !exec.buffer<2xf32>, !exec.buffer<2xf32>
+}
+
+// -----
+
+// Kernels run on stream 0.
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel}
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  %a = exec.buffer activation at 64 : !exec.buffer<2xf32>
+  // expected-error @+1 {{must run on stream 0, got: 1}}
+  exec.launch @k ins(%p : !exec.buffer<2xf32>) outs(%a : !exec.buffer<2xf32>) stream 1
+}
+
+// -----
+
+// A result has one probe.
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  exec.probe output "p" %p : !exec.buffer<2xf32>
+  // expected-error @+1 {{result is probed twice: output p}}
+  exec.probe output "p" %p : !exec.buffer<2xf32>
+}
+
+// -----
+
+// A rank's piece has the size that the sharding says.
+dist.mesh @mesh <["data"=2]>
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{a rank's piece is 'tensor<4xf32>', its buffer is '!exec.buffer<2xf32>'}}
+  %p = exec.arg param "p" at 0 global tensor<7xf32> sharding = <@mesh, [{"data"}]> : !exec.buffer<2xf32>
+}

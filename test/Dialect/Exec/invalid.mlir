@@ -1,0 +1,162 @@
+// RUN: shoal-opt %s -split-input-file -verify-diagnostics
+
+// A buffer has at least one element in every dimension.
+exec.program @p train arena = 0 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{dimension of a buffer must be at least 1, got: 0}}
+  %b = exec.buffer activation at 0 : !exec.buffer<0xf32>
+}
+
+// -----
+
+// Offsets are multiples of 64.
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{offset must be a multiple of 64, got: 4}}
+  %b = exec.buffer activation at 4 : !exec.buffer<2xf32>
+}
+
+// -----
+
+// So is the arena.
+// expected-error @+1 {{arena must be a multiple of 64 bytes, got: 65}}
+exec.program @p train arena = 65 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+}
+
+// -----
+
+// A view stays inside its buffer.
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %b = exec.buffer activation at 0 : !exec.buffer<4xf32>
+  // expected-error @+1 {{elements [2, +3) must lie in a buffer of 4 elements}}
+  %v = exec.view %b[2] : !exec.buffer<4xf32> -> !exec.buffer<3xf32>
+}
+
+// -----
+
+// The step is a scalar i64.
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{step must be a scalar i64, got: '!exec.buffer<i32>'}}
+  %s = exec.arg step "step" at 0 : !exec.buffer<i32>
+}
+
+// -----
+
+// A product fits its buffers.
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 : !exec.buffer<2x3xf32>
+  %c = exec.buffer activation at 64 : !exec.buffer<2x2xf32>
+  // expected-error @+1 {{a needs 8 elements, its buffer has 6}}
+  exec.gemm %a, %a into %c m = 2 n = 2 k = 4 lda = 4 ldb = 2 ldc = 2 : !exec.buffer<2x3xf32>, !exec.buffer<2x3xf32>, !exec.buffer<2x2xf32>
+}
+
+// -----
+
+// A launch names a kernel.
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 : !exec.buffer<2xf32>
+  // expected-error @+1 {{no kernel is named @k}}
+  exec.launch @k ins(%a : !exec.buffer<2xf32>)
+}
+
+// -----
+
+// A launch gives the kernel's buffers.
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel}
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 : !exec.buffer<2xf32>
+  // expected-error @+1 {{buffers must be those of kernel @k}}
+  exec.launch @k ins(%a : !exec.buffer<2xf32>)
+}
+
+// -----
+
+// A launch writes in place what the kernel writes in place.
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel, exec.inplace = array<i64: 0>}
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 : !exec.buffer<2xf32>
+  // expected-error @+1 {{inplace must repeat that of kernel @k}}
+  exec.launch @k ins(%a : !exec.buffer<2xf32>)
+}
+
+// -----
+
+// A kernel gets the workspace it needs.
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel, exec.workspace = 64 : i64}
+exec.program @p train arena = 128 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 : !exec.buffer<2xf32>
+  %b = exec.buffer activation at 64 : !exec.buffer<2xf32>
+  // expected-error @+1 {{kernel @k needs 64 bytes of workspace, got: 0}}
+  exec.launch @k ins(%a : !exec.buffer<2xf32>) outs(%b : !exec.buffer<2xf32>)
+}
+
+// -----
+
+// An in-place result has the type of what it overwrites.
+// expected-error @+1 {{result 0 of type 'tensor<2xf32>' cannot overwrite operand 0 of type 'tensor<3xf32>'}}
+func.func private @k(tensor<3xf32>) -> tensor<2xf32> attributes {exec.kernel, exec.inplace = array<i64: 0>}
+
+// -----
+
+// No operand is overwritten twice.
+// expected-error @+1 {{operand 0 is overwritten by two results}}
+func.func private @k(tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) attributes {exec.kernel, exec.inplace = array<i64: 0, 0>}
+
+// -----
+
+// Collectives act on axes of the mesh.
+dist.mesh @mesh <["data"=2]>
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 : !exec.buffer<2xf32>
+  // expected-error @+1 {{unknown mesh axis "tensor"}}
+  exec.all_reduce {"tensor"} sum %a to %a : !exec.buffer<2xf32>, !exec.buffer<2xf32>
+}
+
+// -----
+
+// A gathered buffer holds one chunk per rank.
+dist.mesh @mesh <["data"=2]>
+exec.program @p train arena = 128 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 : !exec.buffer<2xf32>
+  %b = exec.buffer activation at 64 : !exec.buffer<3xf32>
+  // expected-error @+1 {{the larger buffer must hold the smaller one once per rank of the group}}
+  exec.all_gather {"data"} %a to %b : !exec.buffer<2xf32>, !exec.buffer<3xf32>
+}
+
+// -----
+
+// The root is a position of the group.
+dist.mesh @mesh <["data"=2]>
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 : !exec.buffer<2xf32>
+  // expected-error @+1 {{root must be a position of the group of 2, got: 2}}
+  exec.broadcast {"data"} root = 2 %a to %a : !exec.buffer<2xf32>, !exec.buffer<2xf32>
+}
+
+// -----
+
+// Nobody receives twice.
+dist.mesh @mesh <["data"=2]>
+exec.program @p train arena = 128 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 : !exec.buffer<2xf32>
+  %b = exec.buffer activation at 64 : !exec.buffer<2xf32>
+  // expected-error @+1 {{positions must differ and lie in a group of 2, got: 1}}
+  exec.permute {"data"} from [0, 1] to [1, 1] %a to %b : !exec.buffer<2xf32>, !exec.buffer<2xf32>
+}
+
+// -----
+
+// Messages name a peer for every mesh position.
+dist.mesh @mesh <["data"=2]>
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 : !exec.buffer<2xf32>
+  // expected-error @+1 {{needs one peer per mesh position (2), got: array<i64: 1>}}
+  exec.point_to_point sends(%a : !exec.buffer<2xf32>) to [array<i64: 1>] from []
+}
+
+// -----
+
+// A loss is a scalar.
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 : !exec.buffer<2xf32>
+  // expected-error @+1 {{a loss must be a scalar, got: '!exec.buffer<2xf32>'}}
+  exec.probe loss "loss" %a : !exec.buffer<2xf32>
+}

@@ -1,0 +1,75 @@
+// RUN: shoal-opt %s | shoal-opt | FileCheck %s
+// RUN: shoal-opt %s --mlir-print-op-generic | shoal-opt | FileCheck %s
+
+// Every op of a rank program prints as it is read.
+
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+
+// CHECK: func.func private @k(tensor<8xf32>, tensor<8xf32> {exec.unaligned}) -> (tensor<8xf32>, tensor<f32> {exec.unaligned})
+// CHECK-SAME: exec.inplace = array<i64: 0, -1>, exec.kernel, exec.workspace = 100
+func.func private @k(%p: tensor<8xf32>, %g: tensor<8xf32> {exec.unaligned}) -> (tensor<8xf32>, tensor<f32> {exec.unaligned})
+    attributes {exec.kernel, exec.inplace = array<i64: 0, -1>, exec.workspace = 100 : i64}
+
+// CHECK: exec.call @k(%{{.*}}, %{{.*}}) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>, tensor<f32>)
+func.func @step(%p: tensor<8xf32>, %g: tensor<8xf32>) -> tensor<f32> {
+  %0:2 = exec.call @k(%p, %g) : (tensor<8xf32>, tensor<8xf32>) -> (tensor<8xf32>, tensor<f32>)
+  return %0#1 : tensor<f32>
+}
+
+// CHECK: exec.program @mlp train arena = 4096 rows = 16 bytes = <params = 32, grads = 0, optimizer = 32, activations = 512, workspace = 128>
+exec.program @mlp train arena = 4096 rows = 16 bytes = <params = 32, grads = 0, optimizer = 32, activations = 512, workspace = 128> {
+  // CHECK: %p = exec.arg param "p" at 0 init = uniform(-5.000000e-01, 5.000000e-01) : <8xf32>
+  %p = exec.arg param "p" at 0 init = uniform(-0.5, 0.5) : !exec.buffer<8xf32>
+  // CHECK: %p.m = exec.arg state "p.m" at 64 : <8xf32>
+  %m = exec.arg state "p.m" at 64 : !exec.buffer<8xf32>
+  // CHECK: %x = exec.arg input "x" at 128 global tensor<16x2xf32> sharding = <@mesh, [{"data"}, {}]> batch = 0 : <8x2xf32>
+  %x = exec.arg input "x" at 128 global tensor<16x2xf32> sharding = <@mesh, [{"data"}, {}]> batch = 0 : !exec.buffer<8x2xf32>
+  // CHECK: exec.arg step "step" at 192 : <i64>
+  %step = exec.arg step "step" at 192 : !exec.buffer<i64>
+  // CHECK: exec.arg valid_rows "valid_rows" at 256 : <i64>
+  %valid = exec.arg valid_rows "valid_rows" at 256 : !exec.buffer<i64>
+  // CHECK: %[[B:.*]] = exec.buffer activation at 320 : <8x8xf32>
+  %b = exec.buffer activation at 320 : !exec.buffer<8x8xf32>
+  // CHECK: %[[V:.*]] = exec.view %[[B]][8] : <8x8xf32> -> <8xf32>
+  %v = exec.view %b[8] : !exec.buffer<8x8xf32> -> !exec.buffer<8xf32>
+  %s = exec.buffer grad at 640 : !exec.buffer<f32>
+  %w = exec.buffer workspace at 704 : !exec.buffer<32xf32>
+  // CHECK: exec.gemm %x, %x into %[[B]] m = 8 n = 8 k = 2 lda = 2 ldb = 2 ldc = 8 transpose_b {name = "matmul"} : <8x2xf32>, <8x2xf32>, <8x8xf32>
+  exec.gemm %x, %x into %b m = 8 n = 8 k = 2 lda = 2 ldb = 2 ldc = 8 transpose_b {name = "matmul"} : !exec.buffer<8x2xf32>, !exec.buffer<8x2xf32>, !exec.buffer<8x8xf32>
+  // CHECK: exec.gemm %x, %x into %[[B]] m = 2 n = 2 k = 1 lda = 2 ldb = 2 ldc = 2 batch = 4 strides = [4, 4, 4] transpose_a accumulate :
+  exec.gemm %x, %x into %b m = 2 n = 2 k = 1 lda = 2 ldb = 2 ldc = 2 batch = 4 strides = [4, 4, 4] transpose_a accumulate : !exec.buffer<8x2xf32>, !exec.buffer<8x2xf32>, !exec.buffer<8x8xf32>
+  // CHECK: %[[T:.*]] = exec.launch @k ins(%p, %[[V]] : !exec.buffer<8xf32>, !exec.buffer<8xf32>) inplace [0, -1] outs(%{{.*}} : !exec.buffer<f32>) workspace(%{{.*}} : !exec.buffer<32xf32>) -> !exec.token
+  %t = exec.launch @k ins(%p, %v : !exec.buffer<8xf32>, !exec.buffer<8xf32>) inplace [0, -1] outs(%s : !exec.buffer<f32>) workspace(%w : !exec.buffer<32xf32>) -> !exec.token
+  // CHECK: exec.copy %[[V]] to %p.m {name = "update"} : <8xf32>, <8xf32>
+  exec.copy %v to %m {name = "update"} : !exec.buffer<8xf32>, !exec.buffer<8xf32>
+  // CHECK: exec.axis_index {"data"} * 8 to %step : <i64>
+  exec.axis_index {"data"} * 8 to %step : !exec.buffer<i64>
+  // CHECK: exec.wait %[[T]] stream 1
+  exec.wait %t stream 1
+  // CHECK: %[[U:.*]] = exec.all_reduce {"data", "tensor"} sum %{{.*}} to %{{.*}} stream 1 {name = "loss", reason = "why"} : <f32>, <f32> -> !exec.token
+  %u = exec.all_reduce {"data", "tensor"} sum %s to %s stream 1 {name = "loss", reason = "why"} : !exec.buffer<f32>, !exec.buffer<f32> -> !exec.token
+  // CHECK: exec.wait %[[U]]{{$}}
+  exec.wait %u
+  // CHECK: exec.all_gather {"data"} %[[V]] to %x
+  exec.all_gather {"data"} %v to %x : !exec.buffer<8xf32>, !exec.buffer<8x2xf32>
+  // CHECK: exec.reduce_scatter {"data"} max %x to %[[V]]
+  exec.reduce_scatter {"data"} max %x to %v : !exec.buffer<8x2xf32>, !exec.buffer<8xf32>
+  // CHECK: exec.all_to_all {"tensor"} %[[V]] to %p.m
+  exec.all_to_all {"tensor"} %v to %m : !exec.buffer<8xf32>, !exec.buffer<8xf32>
+  // CHECK: exec.broadcast {"tensor"} root = 1 %[[V]] to %p.m
+  exec.broadcast {"tensor"} root = 1 %v to %m : !exec.buffer<8xf32>, !exec.buffer<8xf32>
+  // CHECK: exec.scatter {"data"} root = 0 %x to %[[V]]
+  exec.scatter {"data"} root = 0 %x to %v : !exec.buffer<8x2xf32>, !exec.buffer<8xf32>
+  // CHECK: exec.gather {"data"} root = 1 %[[V]] to %x
+  exec.gather {"data"} root = 1 %v to %x : !exec.buffer<8xf32>, !exec.buffer<8x2xf32>
+  // CHECK: exec.permute {"data"} from [0, 1] to [1, 0] %[[V]] to %p.m
+  exec.permute {"data"} from [0, 1] to [1, 0] %v to %m : !exec.buffer<8xf32>, !exec.buffer<8xf32>
+  // CHECK: exec.point_to_point sends(%[[V]] : !exec.buffer<8xf32>) to [array<i64: 1, -1, 3, -1>] recvs(%p.m : !exec.buffer<8xf32>) from [array<i64: -1, 0, -1, 2>]
+  exec.point_to_point sends(%v : !exec.buffer<8xf32>) to [array<i64: 1, -1, 3, -1>] recvs(%m : !exec.buffer<8xf32>) from [array<i64: -1, 0, -1, 2>]
+  // CHECK: exec.barrier {"data"} {name = "end"}
+  exec.barrier {"data"} {name = "end"}
+  // CHECK: exec.probe loss "loss" %{{.*}} : <f32>
+  exec.probe loss "loss" %s : !exec.buffer<f32>
+  // CHECK: exec.probe output "logits" %x global tensor<16x2xf32> sharding = <@mesh, [{"data"}, {}]> batch = 0 : <8x2xf32>
+  exec.probe output "logits" %x global tensor<16x2xf32> sharding = <@mesh, [{"data"}, {}]> batch = 0 : !exec.buffer<8x2xf32>
+}
