@@ -39,8 +39,12 @@ public:
         position_(program_.positionOfRank(uint32_t(world.rank()))),
         training_(program_.header().mode == Mode::Train) {}
 
-  void prepare(); // local: errors are agreed on by the caller
-  void execute(); // collective
+  // Local parts: every rank may fail on its own, and the caller makes them agree.
+  void prepare(); // data, arena, first values, output files
+  void resolve(); // rows to calls
+  // Collective parts: a rank that fails must stop the others.
+  void connect(); // communicators
+  void execute(); // all steps, and what they leave
 
 private:
   void planSteps();
@@ -251,10 +255,14 @@ void Run::writeReport() {
   reportFile_->commit();
 }
 
-void Run::execute() {
-  fabric_ = std::make_unique<Fabric>(program_, position_, arena_->base());
+void Run::connect() { fabric_ = std::make_unique<Fabric>(program_, position_, arena_->base()); }
+
+void Run::resolve() {
   executor_ = std::make_unique<Executor>(program_, position_, payload_.kernels, arena_->base(),
                                          *fabric_, world_.crowded());
+}
+
+void Run::execute() {
   if (progress_)
     progress_->start();
   for (uint64_t index = 0; index < totalSteps_; ++index)
@@ -299,20 +307,32 @@ int runExecutable(World &world, int argc, const char *const *argv) {
   }
 
   Run run(world, payload, options);
-  try {
-    run.prepare();
-  } catch (const Error &caught) {
-    error = caught;
-  }
-  if (int code = world.agree(error))
+  auto locally = [&](void (Run::*part)()) {
+    std::optional<Error> failed;
+    try {
+      (run.*part)();
+    } catch (const Error &caught) {
+      failed = caught;
+    } catch (const std::exception &caught) {
+      failed = Error(kExitWorkFailed, caught.what());
+    }
+    return world.agree(failed);
+  };
+  auto together = [&](void (Run::*part)()) {
+    try {
+      (run.*part)();
+    } catch (const Error &caught) {
+      world.abort(caught);
+    } catch (const std::exception &caught) {
+      world.abort(Error(kExitWorkFailed, caught.what()));
+    }
+  };
+  if (int code = locally(&Run::prepare))
     return code;
-  try {
-    run.execute();
-  } catch (const Error &caught) {
-    world.abort(caught);
-  } catch (const std::exception &caught) {
-    world.abort(Error(kExitWorkFailed, caught.what()));
-  }
+  together(&Run::connect);
+  if (int code = locally(&Run::resolve))
+    return code;
+  together(&Run::execute);
   return 0;
 }
 
