@@ -20,7 +20,7 @@ func.func @param(%a: tensor<4xf32> {nn.param = "w"}) { return }
 
 // -----
 
-// expected-error @+1 {{a parameter needs a float type, got: 'tensor<4xi64>'}}
+// expected-error @+1 {{a parameter must be f32, f64 or bf16, got: 'tensor<4xi64>'}}
 func.func @param(%a: tensor<4xi64> {nn.param = #nn.param<"w", init = zeros>}) { return }
 
 // -----

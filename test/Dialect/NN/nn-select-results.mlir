@@ -41,6 +41,14 @@ func.func @both(%x: tensor<8xf32> {nn.input = "x"}) -> (tensor<f32> {nn.loss, nn
   return %0 : tensor<f32>
 }
 
+// State that is written but not read stays.
+// TRAIN-LABEL: func.func @written
+// TRAIN-SAME: nn.state = #nn.state<"s"
+func.func @written(%x: tensor<f32> {nn.input = #nn.input<"x", unbatched>}, %s: tensor<f32> {nn.state = #nn.state<"s", of = "w", init = 0.0>})
+    -> (tensor<f32> {nn.loss}, tensor<f32> {nn.updates = "s"}, tensor<f32> {nn.output = "x"}) {
+  return %x, %x, %x : tensor<f32>, tensor<f32>, tensor<f32>
+}
+
 // Functions that are no models are left alone.
 // TRAIN-LABEL: func.func @helper
 // TRAIN: nn.neg

@@ -85,8 +85,8 @@ LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
   } else if (name == kParamAttr) {
     if (!isa<ParamAttr>(value))
       return op->emitOpError() << "'" << name << "' must be #nn.param, got: " << value;
-    if (!isa<FloatType>(tensor.getElementType()))
-      return op->emitOpError() << "a parameter needs a float type, got: " << type;
+    if (!isa<Float32Type, Float64Type, BFloat16Type>(tensor.getElementType()))
+      return op->emitOpError() << "a parameter must be f32, f64 or bf16, got: " << type;
   } else if (!isa<StateAttr>(value)) {
     return op->emitOpError() << "'" << name << "' must be #nn.state, got: " << value;
   }

@@ -3,8 +3,8 @@
 
 #include "shoal/Dialect/NN/IR/NN.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace shoal::nn {
 #define GEN_PASS_DEF_CONVERTDTYPEPASS
@@ -53,9 +53,12 @@ struct ConvertDtypePass : shoal::nn::impl::ConvertDtypePassBase<ConvertDtypePass
         for (Block &block : region)
           for (BlockArgument arg : block.getArguments())
             arg.setType(convert(arg.getType()));
-      if (auto func = dyn_cast<FunctionOpInterface>(op))
-        func.setType(func.cloneTypeWith(llvm::to_vector(llvm::map_range(func.getArgumentTypes(), convert)),
-                                        llvm::to_vector(llvm::map_range(func.getResultTypes(), convert))));
+      if (auto func = dyn_cast<func::FuncOp>(op)) {
+        FunctionType type = func.getFunctionType();
+        auto inputs = llvm::to_vector(llvm::map_range(type.getInputs(), convert));
+        auto results = llvm::to_vector(llvm::map_range(type.getResults(), convert));
+        func.setType(FunctionType::get(&getContext(), inputs, results));
+      }
       if (auto constant = dyn_cast<ConstantOp>(op))
         if (auto elements = dyn_cast<DenseFPElementsAttr>(constant.getValue()))
           constant.setValueAttr(convertElements(elements, type));

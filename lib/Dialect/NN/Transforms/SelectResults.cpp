@@ -60,9 +60,12 @@ struct SelectResultsPass : shoal::nn::impl::SelectResultsPassBase<SelectResultsP
     eraseDeadOps(model);
 
     llvm::BitVector unused(model.getNumArguments());
-    for (unsigned i = 0; i < model.getNumArguments(); ++i)
-      unused[i] = model.getArgument(i).use_empty() &&
-                  !(train && getArgRole(model, i) == ArgRole::Param);
+    for (unsigned i = 0; i < model.getNumArguments(); ++i) {
+      // What training writes stays, even where nothing reads it.
+      ArgRole role = getArgRole(model, i);
+      bool written = role == ArgRole::Param || role == ArgRole::State || role == ArgRole::Step;
+      unused[i] = model.getArgument(i).use_empty() && !(train && written);
+    }
     model.eraseArguments(unused);
     return success();
   }
