@@ -10,10 +10,7 @@ def Dist_ReduceKind : I32EnumAttr<"ReduceKindAttrEnum", "how partial values comb
   let cppNamespace = "::shoal::dist";
   let genSpecializedAttr = 0;
 }
-def Dist_ReduceKindAttr : EnumAttr<Dist_Dialect, Dist_ReduceKind, "reduce_kind"> {
-  // The default begins with a space, which would follow that of the op's format.
-  let assemblyFormat = "`` $value";
-}
+def Dist_ReduceKindAttr : EnumAttr<Dist_Dialect, Dist_ReduceKind, "reduce_kind">;
 
 class Dist_Attr<string name, string mn, list<Trait> traits = []>
     : AttrDef<Dist_Dialect, name, traits> { let mnemonic = mn; }

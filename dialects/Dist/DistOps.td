@@ -115,7 +115,7 @@ def Dist_AllReduceOp : Dist_Collective<"all_reduce", [AllTypesMatch<["input", "r
   let description = "`dist.all_reduce {\"data\"} sum %0 {reason = \"...\"} : tensor<8xf32>` (ncclAllReduce, MPI_Allreduce).";
   let arguments = (ins Dist_AxesAttr:$axes, Dist_ReduceKindAttr:$kind, Dist_Tensor:$input, OptionalAttr<StrAttr>:$reason);
   let results = (outs Dist_Tensor:$result);
-  let assemblyFormat = "$axes $kind $input attr-dict `:` type($result)";
+  let assemblyFormat = "$axes custom<Keyword>($kind) $input attr-dict `:` type($result)";
 }
 
 def Dist_AllGatherOp : Dist_Collective<"all_gather"> {
@@ -135,7 +135,7 @@ def Dist_ReduceScatterOp : Dist_Collective<"reduce_scatter"> {
   let description = "`dist.reduce_scatter {\"data\"} sum dim = 0 %0 : tensor<7x8xf32> -> tensor<2x8xf32>`; padding of the last shards is unspecified.";
   let arguments = (ins Dist_AxesAttr:$axes, Dist_ReduceKindAttr:$kind, I64Attr:$dim, Dist_Tensor:$input, OptionalAttr<StrAttr>:$reason);
   let results = (outs Dist_Tensor:$result);
-  let assemblyFormat = "$axes $kind `dim` `=` $dim $input attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = "$axes custom<Keyword>($kind) `dim` `=` $dim $input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
 }
 

@@ -3,10 +3,27 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectImplementation.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace shoal::dist;
+
+namespace shoal::dist {
+
+/// The kind of a reduction as a bare keyword.
+static ParseResult parseKeyword(OpAsmParser &parser, ReduceKindAttrEnumAttr &attr) {
+  auto value = FieldParser<ReduceKindAttrEnum>::parse(parser);
+  if (failed(value))
+    return failure();
+  attr = ReduceKindAttrEnumAttr::get(parser.getContext(), *value);
+  return success();
+}
+static void printKeyword(OpAsmPrinter &printer, Operation *, ReduceKindAttrEnumAttr attr) {
+  printer << stringifyEnum(attr.getValue());
+}
+
+} // namespace shoal::dist
 
 #define GET_OP_CLASSES
 #include "shoal/Dialect/Dist/DistOps.cpp.inc"

@@ -18,7 +18,8 @@ namespace shoal::exec {
 
 namespace {
 
-/// What an argument or result is a piece of: its global type and sharding, absent when it is whole.
+/// What an argument or result is a piece of: its global type and sharding, both absent when every rank
+/// has all of it.
 struct Logical {
   TypeAttr type;
   dist::ShardingAttr sharding;
@@ -58,10 +59,9 @@ private:
 
 static Logical logicalOf(Attribute attr) {
   auto global = dyn_cast_or_null<dist::GlobalAttr>(attr);
-  if (!global)
+  if (!global || global.getSharding().isReplicated())
     return {};
-  return {TypeAttr::get(global.getType()),
-          global.getSharding().isReplicated() ? dist::ShardingAttr() : global.getSharding()};
+  return {TypeAttr::get(global.getType()), global.getSharding()};
 }
 
 static RankedTensorType globalType(Attribute attr, Type local) {
