@@ -2,12 +2,15 @@
 // of loops, with accumulators as loop-carried values and everything else as loads and stores.
 #include "EmitLoops.h"
 
+#include "shoal/Dialect/Exec/IR/Exec.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace shoal::codegen {
@@ -494,9 +497,20 @@ LogicalResult LoopEmitter::run() {
     if (!isa<BlockArgument>(result.root) && !result.direct)
       emitCopy(terminator->getOperand(k), destinations[k]);
   b.create<func::ReturnOp>(loc);
+  // Buffers are 64-byte aligned, but for those that lie inside a bucket: at a multiple of their element.
+  llvm::BitVector unaligned(func.getNumArguments());
+  for (unsigned k = 0; k < old.getNumArguments(); ++k)
+    unaligned[k] = bool(old.getArgAttr(k, exec::ExecDialect::kUnalignedAttr));
+  next = old.getNumArguments();
+  for (auto [k, result] : llvm::enumerate(plan.results))
+    if (unsigned at = result.inplace < 0 ? next++ : result.inplace;
+        old.getResultAttr(k, exec::ExecDialect::kUnalignedAttr))
+      unaligned.set(at);
   for (unsigned k = 0; k < func.getNumArguments(); ++k) {
+    auto type = cast<MemRefType>(func.getArgumentTypes()[k]);
+    int64_t align = unaligned[k] ? llvm::divideCeil(type.getElementTypeBitWidth(), 8) : 64;
     func.setArgAttr(k, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
-    func.setArgAttr(k, LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(64));
+    func.setArgAttr(k, LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(align));
   }
   old.erase();
   return success();
