@@ -1,0 +1,92 @@
+// RUN: shoal-opt %s -split-input-file -verify-diagnostics --exec-lower
+
+// A program has one step function.
+// expected-note @+1 {{the first one is here}}
+func.func @a() {
+  return
+}
+// expected-error @+1 {{a program has one step function, this is a second one}}
+func.func @b() {
+  return
+}
+
+// -----
+
+// Arguments say what they are.
+// expected-error @+1 {{argument 0 must say what it is: nn.input, nn.param, nn.state, nn.step or nn.valid_rows}}
+func.func @a(%x: tensor<2xf32>) {
+  return
+}
+
+// -----
+
+// So do results.
+// expected-error @+1 {{result 0 must say what it is: nn.loss, nn.metric, nn.output, nn.grad or nn.updates}}
+func.func @a(%x: tensor<2xf32> {nn.input = "x"}) -> tensor<2xf32> {
+  return %x : tensor<2xf32>
+}
+
+// -----
+
+// Batched inputs have one number of rows.
+// expected-error @+1 {{batched inputs must have one number of rows, got: 2 in "x" and 3 in "y"}}
+func.func @a(%x: tensor<2xf32> {nn.input = "x"}, %y: tensor<3xf32> {nn.input = "y"}) {
+  return
+}
+
+// -----
+
+// Kernels come first.
+func.func @a(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = "y"}) {
+  // expected-error @+1 {{is in no kernel (run exec-outline-kernels)}}
+  %0 = nn.relu %x : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+// Collectives act on equal chunks.
+dist.mesh @mesh <["data"=2]>
+func.func @a(%x: tensor<2x2xf32> {nn.input = "x"}) -> (tensor<2x3xf32> {nn.output = "y"}) {
+  // expected-error @+1 {{must act on dimension 0 (run dist-expand-collectives), got: 1}}
+  %0 = dist.all_gather {"data"} dim = 1 %x : tensor<2x2xf32> -> tensor<2x3xf32>
+  return %0 : tensor<2x3xf32>
+}
+
+// -----
+
+// Control flow that depends on the rank is another issue's.
+dist.mesh @mesh <["data"=2]>
+func.func @a(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = "y"}) {
+  %me = dist.axis_index {"data"} * 1 : index
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi eq, %me, %zero : index
+  // expected-error @+1 {{cannot be lowered: a rank program is one straight line on every rank, control flow that depends on the rank is not}}
+  scf.if %first {
+    dist.send {"data"} %x to %me : tensor<2xf32>
+  }
+  return %x : tensor<2xf32>
+}
+
+// -----
+
+// Peers lie in the group.
+dist.mesh @mesh <["data"=2]>
+func.func @a(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = "y"}) {
+  %me = dist.axis_index {"data"} * 1 : index
+  %one = arith.constant 1 : index
+  %next = arith.addi %me, %one : index
+  // expected-error @+1 {{peer of mesh position 1 must be a position of the group of 2, got: 2}}
+  dist.send {"data"} %x to %next : tensor<2xf32>
+  return %x : tensor<2xf32>
+}
+
+// -----
+
+// Buckets of one group do not overlap.
+func.func @a(%x: tensor<4xf32> {nn.input = "x"}) -> (tensor<4xf32> {nn.output = "y"}) {
+  %0 = dist.pack %x[0:4] group 0 at 0 : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error @+1 {{buckets of group 0 overlap at element 2}}
+  %1 = dist.pack %x[0:4] group 0 at 2 : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -1,0 +1,184 @@
+// RUN: shoal-opt %s -split-input-file --exec-outline-kernels | FileCheck %s
+
+// An elementwise chain is one kernel; the bias broadcasts inside it. Equal chains are the same kernel.
+
+// CHECK: func.func private @k_add_relu_0(%[[A:.*]]: tensor<8x4xf32>, %[[B:.*]]: tensor<4xf32>) -> tensor<8x4xf32> attributes {exec.kernel}
+// CHECK-NEXT: %[[S:.*]] = nn.add %[[A]], %[[B]]
+// CHECK-NEXT: %[[R:.*]] = nn.relu %[[S]]
+// CHECK-NEXT: return %[[R]]
+// CHECK-NOT: func.func private
+// CHECK: func.func @chain
+// CHECK: %[[M:.*]] = nn.matmul
+// CHECK: %[[H:.*]] = exec.call @k_add_relu_0(%[[M]], %{{.*}})
+// CHECK: %[[N:.*]] = nn.matmul %[[H]]
+// CHECK: exec.call @k_add_relu_0(%[[N]], %{{.*}})
+func.func @chain(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x4xf32>, %b: tensor<4xf32>) -> tensor<8x4xf32> {
+  %0 = nn.matmul %x, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %1 = nn.add %0, %b {dist.id = 1 : i64} : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<8x4xf32>
+  %2 = nn.relu %1 {dist.id = 2 : i64} : tensor<8x4xf32>
+  %3 = nn.matmul %2, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %4 = nn.add %3, %b {dist.id = 3 : i64} : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<8x4xf32>
+  %5 = nn.relu %4 {dist.id = 4 : i64} : tensor<8x4xf32>
+  return %5 : tensor<8x4xf32>
+}
+
+// -----
+
+// What is reduced over the last dimension and broadcast back shares rows: one kernel.
+
+// CHECK: func.func private @k_mul_reduce_sub_mul_0(
+// CHECK-NOT: func.func private
+// CHECK: func.func @rows
+func.func @rows(%y: tensor<8x4xf32>, %dy: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  %0 = nn.mul %y, %dy : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %1 = nn.reduce sum %0 dims = [1] {keep_dims} : tensor<8x4xf32> -> tensor<8x1xf32>
+  %2 = nn.sub %dy, %1 : (tensor<8x4xf32>, tensor<8x1xf32>) -> tensor<8x4xf32>
+  %3 = nn.mul %2, %y : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %3 : tensor<8x4xf32>
+}
+
+// -----
+
+// A sum over rows ends its kernel: what it is broadcast into needs all of it first.
+
+// CHECK: func.func private @k_mul_reduce_0(
+// CHECK: func.func private @k_sub_1(
+// CHECK: func.func @columns
+func.func @columns(%y: tensor<8x4xf32>, %dy: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  %0 = nn.mul %y, %dy : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %1 = nn.reduce sum %0 dims = [0] : tensor<8x4xf32> -> tensor<4xf32>
+  %2 = nn.sub %dy, %1 : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<8x4xf32>
+  return %2 : tensor<8x4xf32>
+}
+
+// -----
+
+// A value of one kernel that another op needs too is a second result, computed once.
+
+// CHECK: func.func private @k_add_relu_0({{.*}}) -> (tensor<8x4xf32>, tensor<8x4xf32>)
+// CHECK: func.func @two
+// CHECK: %[[R:.*]]:2 = exec.call @k_add_relu_0
+// CHECK: return %[[R]]#0, %[[R]]#1
+func.func @two(%x: tensor<8x4xf32>, %b: tensor<4xf32>) -> (tensor<8x4xf32>, tensor<8x4xf32>) {
+  %0 = nn.add %x, %b : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<8x4xf32>
+  %1 = nn.relu %0 : tensor<8x4xf32>
+  return %0, %1 : tensor<8x4xf32>, tensor<8x4xf32>
+}
+
+// -----
+
+// Fusing %0 with %2 would put the matmul both before and after one kernel.
+
+// CHECK: func.func private @k_relu_0(
+// CHECK: func.func private @k_add_1(
+// CHECK: func.func @cycle
+// CHECK: %[[R:.*]] = exec.call @k_relu_0
+// CHECK: %[[M:.*]] = nn.matmul %[[R]]
+// CHECK: exec.call @k_add_1(%[[R]], %[[M]])
+func.func @cycle(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = nn.relu %x : tensor<4x4xf32>
+  %1 = nn.matmul %0, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = nn.add %0, %1 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %2 : tensor<4x4xf32>
+}
+
+// -----
+
+// A large value that is cheap to recompute from what is kept anyhow is not made earlier than needed: the mask of
+// a ReLU stays with the backward pass.
+
+// CHECK: func.func private @k_relu_0(
+// CHECK: func.func private @k_compare_select_1(
+// CHECK: func.func @late
+func.func @late(%x: tensor<128x128xf32>) -> (tensor<128x128xf32>, tensor<128x128xf32>) {
+  %zero = nn.constant dense<0.0> : tensor<f32>
+  %0 = nn.relu %x : tensor<128x128xf32>
+  %1 = nn.matmul %0, %x : (tensor<128x128xf32>, tensor<128x128xf32>) -> tensor<128x128xf32>
+  %2 = nn.compare gt %0, %zero : (tensor<128x128xf32>, tensor<f32>) -> tensor<128x128xi1>
+  %3 = nn.select %2, %1, %zero : (tensor<128x128xi1>, tensor<128x128xf32>, tensor<f32>) -> tensor<128x128xf32>
+  return %0, %3 : tensor<128x128xf32>, tensor<128x128xf32>
+}
+
+// -----
+
+// Updates overwrite their argument, all readers of the old value first: the matmul moves before the update.
+
+// CHECK: func.func private @k_sgd_update_0({{.*}}) -> tensor<4x4xf32> attributes {exec.inplace = array<i64: 0>, exec.kernel}
+// CHECK: func.func @update
+// CHECK: nn.matmul
+// CHECK: exec.call @k_sgd_update_0
+func.func @update(%w: tensor<4x4xf32> {nn.param = #nn.param<"w", init = zeros>}, %g: tensor<4x4xf32> {nn.input = #nn.input<"g", unbatched>})
+    -> (tensor<4x4xf32> {nn.updates = "w"}, tensor<4x4xf32> {nn.output = "y"}) {
+  %lr = nn.constant dense<0.1> : tensor<f32>
+  %0 = nn.sgd_update %w, %g lr = %lr {weight_decay = 0.0} : tensor<4x4xf32>, tensor<f32>
+  %1 = nn.matmul %w, %g : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
+}
+
+// -----
+
+// Where a reader of the old value needs the new one, it cannot: the update gets a buffer of its own.
+
+// CHECK: func.func private @k_sgd_update_0({{.*}}) -> tensor<4x4xf32> attributes {exec.kernel}
+// CHECK: func.func @both
+func.func @both(%w: tensor<4x4xf32> {nn.param = #nn.param<"w", init = zeros>}, %g: tensor<4x4xf32> {nn.input = #nn.input<"g", unbatched>})
+    -> (tensor<4x4xf32> {nn.updates = "w"}, tensor<4x4xf32> {nn.output = "y"}) {
+  %lr = nn.constant dense<0.1> : tensor<f32>
+  %0 = nn.sgd_update %w, %g lr = %lr {weight_decay = 0.0} : tensor<4x4xf32>, tensor<f32>
+  %1 = nn.matmul %w, %0 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
+}
+
+// -----
+
+// Nor where the kernel reads the old value anywhere else than it writes the new one.
+
+// CHECK: func.func private @k_transpose_0({{.*}}) -> tensor<4x4xf32> attributes {exec.kernel}
+// CHECK: func.func @transposed
+func.func @transposed(%w: tensor<4x4xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<4x4xf32> {nn.updates = "w"}) {
+  %0 = nn.transpose %w [1, 0] : tensor<4x4xf32> -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+// Three results of one update, each in its place.
+
+// CHECK: func.func private @k_adam_update_0({{.*}}) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) attributes {exec.inplace = array<i64: 0, 2, 3>, exec.kernel}
+func.func @adam(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}, %m: tensor<4xf32> {nn.state = #nn.state<"w.m", of = "w", init = 0.0>},
+    %v: tensor<4xf32> {nn.state = #nn.state<"w.v", of = "w", init = 0.0>}, %s: tensor<i64> {nn.step}, %g: tensor<4xf32> {nn.input = #nn.input<"g", unbatched>})
+    -> (tensor<4xf32> {nn.updates = "w"}, tensor<4xf32> {nn.updates = "w.m"}, tensor<4xf32> {nn.updates = "w.v"}) {
+  %lr = nn.constant dense<0.1> : tensor<f32>
+  %0:3 = nn.adam_update %w, %g, %m, %v lr = %lr step = %s {beta1 = 0.9, beta2 = 0.999, eps = 1.0e-8, weight_decay = 0.0} : tensor<4xf32>, tensor<f32>
+  return %0#0, %0#1, %0#2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// What lies in a bucket lies at any multiple of its element size, and the kernel knows.
+
+// CHECK: func.func private @k_reduce_0(%{{.*}}: tensor<8x4xf32>) -> (tensor<4xf32> {exec.unaligned})
+// CHECK: func.func private @k_sgd_update_1(%{{.*}}: tensor<2x2xf32>, %{{.*}}: tensor<2x2xf32> {exec.unaligned})
+func.func @bucket(%w: tensor<2x2xf32> {nn.param = #nn.param<"w", init = zeros>}, %x: tensor<8x4xf32> {nn.input = "x"}) -> (tensor<2x2xf32> {nn.updates = "w"}) {
+  %lr = nn.constant dense<0.1> : tensor<f32>
+  %0 = nn.reduce sum %x dims = [0] : tensor<8x4xf32> -> tensor<4xf32>
+  %1 = nn.reshape %0 : tensor<4xf32> -> tensor<2x2xf32>
+  %2 = dist.pack %1[0:4] group 0 at 0 : (tensor<2x2xf32>) -> tensor<4xf32>
+  %3 = dist.unpack %2[0:4] : (tensor<4xf32>) -> tensor<2x2xf32>
+  %4 = nn.sgd_update %w, %3 lr = %lr {weight_decay = 0.0} : tensor<2x2xf32>, tensor<f32>
+  return %4 : tensor<2x2xf32>
+}
+
+// -----
+
+// A constant that no kernel uses is written to memory by one of its own.
+
+// CHECK: func.func private @k_broadcast_0() -> tensor<2x2xf32>
+// CHECK: func.func @constant
+// CHECK: %[[C:.*]] = exec.call @k_broadcast_0()
+// CHECK: nn.matmul %{{.*}}, %[[C]]
+func.func @constant(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %0 = nn.constant dense<1.0> : tensor<2x2xf32>
+  %1 = nn.matmul %x, %0 : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  return %1 : tensor<2x2xf32>
+}
