@@ -1,5 +1,6 @@
-// Sharding rules of the `nn` ops, written as in einsum: a letter per factor, letters beside each other where a
-// dimension is made of several, "." where it has none. Then the factors that are not pass-through, and what the op is linear in.
+// Sharding rules of the `nn` ops, written as in einsum: a letter per factor, letters beside each
+// other where a dimension is made of several, "." where it has none. Then the factors that are not
+// pass-through, and what the op is linear in.
 #include "shoal/Dialect/NN/IR/NN.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -65,8 +66,7 @@ protected:
 
   /// Parses a function around the text of one op, whose operands are arguments of the given types.
   Operation *parse(StringRef args, StringRef op) {
-    std::string text =
-        "func.func @f(" + args.str() + ") {\n" + op.str() + "\nreturn\n}";
+    std::string text = "func.func @f(" + args.str() + ") {\n" + op.str() + "\nreturn\n}";
     module = parseSourceString<ModuleOp>(text, &context);
     if (!module || failed(verify(*module)))
       return nullptr;
@@ -99,9 +99,11 @@ TEST_F(ShardingRules, Elementwise) {
             "[a][]->[a]");
   EXPECT_EQ(rule("%a: tensor<4xf32>", "%0 = nn.relu %a : tensor<4xf32>"), "[a]->[a]");
   EXPECT_EQ(rule("%c: tensor<4xi1>, %a: tensor<4xf32>, %b: tensor<f32>",
-                 "%0 = nn.select %c, %a, %b : (tensor<4xi1>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>"),
+                 "%0 = nn.select %c, %a, %b : (tensor<4xi1>, tensor<4xf32>, tensor<f32>) -> "
+                 "tensor<4xf32>"),
             "[a][a][]->[a] linear 1 2");
-  EXPECT_EQ(rule("%a: tensor<4xf32>", "%0 = nn.cast %a : tensor<4xf32> -> tensor<4xf64>"), "[a]->[a]");
+  EXPECT_EQ(rule("%a: tensor<4xf32>", "%0 = nn.cast %a : tensor<4xf32> -> tensor<4xf64>"),
+            "[a]->[a]");
 }
 
 TEST_F(ShardingRules, Mask) {
@@ -145,9 +147,9 @@ TEST_F(ShardingRules, Shape) {
   EXPECT_EQ(rule("%a: tensor<2x3x4xf32>",
                  "%0 = nn.transpose %a [2, 0, 1] : tensor<2x3x4xf32> -> tensor<4x2x3xf32>"),
             "[a,b,c]->[c,a,b] linear 0 moves");
-  EXPECT_EQ(rule("%a: tensor<3x1xf32>",
-                 "%0 = nn.broadcast %a : tensor<3x1xf32> -> tensor<2x3x4xf32>"),
-            "[b,.]->[a,b,c] linear 0 moves");
+  EXPECT_EQ(
+      rule("%a: tensor<3x1xf32>", "%0 = nn.broadcast %a : tensor<3x1xf32> -> tensor<2x3x4xf32>"),
+      "[b,.]->[a,b,c] linear 0 moves");
   EXPECT_EQ(rule("%a: tensor<8x4xf32>",
                  "%0 = nn.slice %a dim = 0 start = 1 : tensor<8x4xf32> -> tensor<3x4xf32>"),
             "[a,b]->[c,b] a=8 whole c=3 whole linear 0 moves");
@@ -161,23 +163,28 @@ TEST_F(ShardingRules, Shape) {
 
 TEST_F(ShardingRules, Matmul) {
   EXPECT_EQ(rule("%a: tensor<2x3xf32>, %b: tensor<4x3xf32>",
-                 "%0 = nn.matmul %a, %b {transpose_b} : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x4xf32>"),
+                 "%0 = nn.matmul %a, %b {transpose_b} : (tensor<2x3xf32>, tensor<4x3xf32>) -> "
+                 "tensor<2x4xf32>"),
             "[a,c][b,c]->[a,b] c=3 sum linear 0 linear 1");
   EXPECT_EQ(rule("%a: tensor<5x3x2xf32>, %b: tensor<5x3x4xf32>",
-                 "%0 = nn.matmul %a, %b {transpose_a} : (tensor<5x3x2xf32>, tensor<5x3x4xf32>) -> tensor<5x2x4xf32>"),
+                 "%0 = nn.matmul %a, %b {transpose_a} : (tensor<5x3x2xf32>, tensor<5x3x4xf32>) -> "
+                 "tensor<5x2x4xf32>"),
             "[a,d,b][a,d,c]->[a,b,c] d=3 sum linear 0 linear 1");
-  EXPECT_EQ(rule("%a: tensor<5x2x3xf32>, %b: tensor<3x4xf32>",
-                 "%0 = nn.matmul %a, %b : (tensor<5x2x3xf32>, tensor<3x4xf32>) -> tensor<5x2x4xf32>"),
-            "[a,b,d][d,c]->[a,b,c] d=3 sum linear 0 linear 1");
+  EXPECT_EQ(
+      rule("%a: tensor<5x2x3xf32>, %b: tensor<3x4xf32>",
+           "%0 = nn.matmul %a, %b : (tensor<5x2x3xf32>, tensor<3x4xf32>) -> tensor<5x2x4xf32>"),
+      "[a,b,d][d,c]->[a,b,c] d=3 sum linear 0 linear 1");
   EXPECT_EQ(rule("%a: tensor<5x2x3xf32>, %b: tensor<5x3x4xf32>",
-                 "%0 = nn.matmul %a, %b {sum_batch} : (tensor<5x2x3xf32>, tensor<5x3x4xf32>) -> tensor<2x4xf32>"),
+                 "%0 = nn.matmul %a, %b {sum_batch} : (tensor<5x2x3xf32>, tensor<5x3x4xf32>) -> "
+                 "tensor<2x4xf32>"),
             "[a,b,d][a,d,c]->[b,c] a=5 sum d=3 sum linear 0 linear 1");
 }
 
 TEST_F(ShardingRules, Reduce) {
-  EXPECT_EQ(rule("%a: tensor<2x3xf32>",
-                 "%0 = nn.reduce sum %a dims = [1] {keep_dims} : tensor<2x3xf32> -> tensor<2x1xf32>"),
-            "[a,b]->[a,.] b=3 sum linear 0");
+  EXPECT_EQ(
+      rule("%a: tensor<2x3xf32>",
+           "%0 = nn.reduce sum %a dims = [1] {keep_dims} : tensor<2x3xf32> -> tensor<2x1xf32>"),
+      "[a,b]->[a,.] b=3 sum linear 0");
   EXPECT_EQ(rule("%a: tensor<2x3xf32>",
                  "%0 = nn.reduce max %a dims = [0] : tensor<2x3xf32> -> tensor<3xf32>"),
             "[a,b]->[b] a=2 max");
@@ -192,36 +199,42 @@ TEST_F(ShardingRules, Losses) {
   EXPECT_EQ(rule("%a: tensor<2x3xf32>",
                  "%0 = nn.mse_loss sum %a, %a : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>"),
             "[a,b][a,b]->[] a=2 sum b=3 sum");
-  EXPECT_EQ(rule("%a: tensor<2x3xf32>",
-                 "%0 = nn.mse_loss mean %a, %a : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>"),
-            "[a,b][a,b]->[] a=2 whole b=3 whole");
-  EXPECT_EQ(rule("%a: tensor<2x3xf32>, %y: tensor<2xi64>",
-                 "%0 = nn.cross_entropy sum %a, %y : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<f32>"),
-            "[a,b][a]->[] a=2 sum b=3 whole");
+  EXPECT_EQ(
+      rule("%a: tensor<2x3xf32>",
+           "%0 = nn.mse_loss mean %a, %a : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>"),
+      "[a,b][a,b]->[] a=2 whole b=3 whole");
+  EXPECT_EQ(
+      rule("%a: tensor<2x3xf32>, %y: tensor<2xi64>",
+           "%0 = nn.cross_entropy sum %a, %y : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<f32>"),
+      "[a,b][a]->[] a=2 sum b=3 whole");
   EXPECT_EQ(rule("%a: tensor<2x3xf32>, %y: tensor<2xi64>, %s: tensor<f32>",
-                 "%0 = nn.cross_entropy_grad %a, %y, %s : (tensor<2x3xf32>, tensor<2xi64>, tensor<f32>) -> tensor<2x3xf32>"),
+                 "%0 = nn.cross_entropy_grad %a, %y, %s : (tensor<2x3xf32>, tensor<2xi64>, "
+                 "tensor<f32>) -> tensor<2x3xf32>"),
             "[a,b][a][]->[a,b] b=3 whole linear 2");
 }
 
 // A padded row of class targets must be an ignored one, of probabilities 0.
 TEST_F(ShardingRules, PaddingOfTargets) {
   Operation *op = parse("%a: tensor<2x3xf32>, %y: tensor<2xi64>",
-                        "%0 = nn.cross_entropy sum %a, %y ignore_index = 7 : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<f32>");
+                        "%0 = nn.cross_entropy sum %a, %y ignore_index = 7 : (tensor<2x3xf32>, "
+                        "tensor<2xi64>) -> tensor<f32>");
   ASSERT_TRUE(op);
   ShardingRule classes = cast<ShardingRuleOpInterface>(op).getShardingRule();
   ASSERT_EQ(classes.padding.size(), 2u);
   EXPECT_FALSE(classes.padding[0]);
   EXPECT_EQ(classes.padding[1], 7.0);
 
-  op = parse("%a: tensor<2x3xf32>",
-             "%0 = nn.cross_entropy sum %a, %a : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>");
+  op =
+      parse("%a: tensor<2x3xf32>",
+            "%0 = nn.cross_entropy sum %a, %a : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>");
   ASSERT_TRUE(op);
   EXPECT_TRUE(cast<ShardingRuleOpInterface>(op).getShardingRule().padding.empty());
 }
 
 TEST_F(ShardingRules, Updates) {
   EXPECT_EQ(rule("%p: tensor<4x2xf32>, %lr: tensor<f32>, %t: tensor<i64>",
-                 "%0:3 = nn.adam_update %p, %p, %p, %p lr = %lr step = %t {beta1 = 0.9 : f64, beta2 = 0.9 : f64, "
+                 "%0:3 = nn.adam_update %p, %p, %p, %p lr = %lr step = %t {beta1 = 0.9 : f64, "
+                 "beta2 = 0.9 : f64, "
                  "eps = 0.1 : f64, weight_decay = 0.0 : f64} : tensor<4x2xf32>, tensor<f32>"),
             "[a,b][a,b][a,b][a,b][][]->[a,b][a,b][a,b]");
 }
@@ -243,8 +256,10 @@ struct SecondShard : LocalizeContext {
 
 // The offset of the shard is added to the one of an earlier partition.
 TEST_F(ShardingRules, MaskOnShard) {
-  Operation *op = parse("%a: tensor<8xf32>, %l: tensor<i64>, %o: tensor<i64>, %local: tensor<3xf32>",
-                        "%0 = nn.mask %a dim = 0 limit = %l offset = %o fill = 0.0 {nn.layer = \"h\"} : tensor<8xf32>");
+  Operation *op =
+      parse("%a: tensor<8xf32>, %l: tensor<i64>, %o: tensor<i64>, %local: tensor<3xf32>",
+            "%0 = nn.mask %a dim = 0 limit = %l offset = %o fill = 0.0 {nn.layer = \"h\"} : "
+            "tensor<8xf32>");
   ASSERT_TRUE(op);
   OpBuilder builder(op->getContext());
   builder.setInsertionPointAfter(op);
@@ -254,7 +269,8 @@ TEST_F(ShardingRules, MaskOnShard) {
   shard.offset = block.getArgument(2);
   SmallVector<Value> results;
   SmallVector<Value> operands = {block.getArgument(3), block.getArgument(1), block.getArgument(2)};
-  ASSERT_TRUE(succeeded(cast<ShardingRuleOpInterface>(op).localize(builder, operands, shard, results)));
+  ASSERT_TRUE(
+      succeeded(cast<ShardingRuleOpInterface>(op).localize(builder, operands, shard, results)));
   auto local = results.front().getDefiningOp<nn::MaskOp>();
   ASSERT_TRUE(local);
   EXPECT_EQ(local.getType(), shard.type);
@@ -281,8 +297,8 @@ TEST_F(ShardingRules, ConstantOnShard) {
 // Softmax along a sharded dimension becomes ops that have a reduction there.
 TEST_F(ShardingRules, SoftmaxDecomposes) {
   for (StringRef name : {"softmax", "log_softmax"}) {
-    Operation *op = parse("%a: tensor<2x3xf32>",
-                          ("%0 = nn." + name + " %a dim = 1 : tensor<2x3xf32>").str());
+    Operation *op =
+        parse("%a: tensor<2x3xf32>", ("%0 = nn." + name + " %a dim = 1 : tensor<2x3xf32>").str());
     ASSERT_TRUE(op);
     OpBuilder builder(op);
     auto values = cast<ShardingRuleOpInterface>(op).decompose(builder);

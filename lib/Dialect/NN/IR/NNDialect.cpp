@@ -62,9 +62,8 @@ LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
   if (!isRoleAttr(name))
     return op->emitOpError() << "unknown argument attribute '" << name << "'";
 
-  unsigned roles = llvm::count_if(func.getArgAttrs(argIndex), [](NamedAttribute attr) {
-    return isRoleAttr(attr.getName());
-  });
+  unsigned roles = llvm::count_if(func.getArgAttrs(argIndex),
+                                  [](NamedAttribute attr) { return isRoleAttr(attr.getName()); });
   if (roles != 1)
     return op->emitOpError() << "an argument has one role, argument " << argIndex
                              << " has: " << roles;
@@ -153,8 +152,7 @@ LogicalResult NNDialect::verifyRegionResultAttribute(Operation *op, unsigned, un
   }
 
   bool needsScalar = name == kLossAttr || name == kMetricAttr;
-  if (needsScalar &&
-      (!tensor || tensor.getRank() != 0 || !isa<FloatType>(tensor.getElementType())))
+  if (needsScalar && (!tensor || tensor.getRank() != 0 || !isa<FloatType>(tensor.getElementType())))
     return op->emitOpError() << "'" << name << "' needs a scalar float tensor, got: " << type;
   if (name != kUpdatesAttr)
     return success();

@@ -1,5 +1,5 @@
-// Vector-Jacobian products of the `nn` ops, built from `nn` ops. The cotangent of an operand that was
-// broadcast is summed back to the operand's shape.
+// Vector-Jacobian products of the `nn` ops, built from `nn` ops. The cotangent of an operand that
+// was broadcast is summed back to the operand's shape.
 #include "shoal/Dialect/NN/IR/NN.h"
 
 using namespace mlir;
@@ -21,8 +21,8 @@ struct Build {
   Location loc;
 
   Value scalar(Value like, double value) {
-    return builder.create<ConstantOp>(
-        loc, RankedTensorType::get({}, typeOf(like).getElementType()), value);
+    return builder.create<ConstantOp>(loc, RankedTensorType::get({}, typeOf(like).getElementType()),
+                                      value);
   }
   Value add(Value a, Value b) { return builder.create<AddOp>(loc, a, b); }
   Value sub(Value a, Value b) { return builder.create<SubOp>(loc, a, b); }
@@ -82,14 +82,14 @@ static SmallVector<Value> toOperandShapes(Build b, Operation *op, const llvm::Bi
   return result;
 }
 
-#define SHOAL_VJP(OP)                                                                             \
+#define SHOAL_VJP(OP)                                                                              \
   VJP OP::buildVJP(OpBuilder &builder, ArrayRef<Value> cotangents, const llvm::BitVector &needed)
 
 /// The start of every gradient with one result: nothing flows in, nothing flows out.
-#define SHOAL_COTANGENT                                                                           \
-  Value ct = cotangents[0];                                                                       \
-  if (!ct)                                                                                        \
-    return nulls(*this);                                                                          \
+#define SHOAL_COTANGENT                                                                            \
+  Value ct = cotangents[0];                                                                        \
+  if (!ct)                                                                                         \
+    return nulls(*this);                                                                           \
   [[maybe_unused]] Build b{builder, getLoc()};
 
 //===-- constant and elementwise --------------------------------------------------===//

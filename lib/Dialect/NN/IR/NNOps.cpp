@@ -9,8 +9,7 @@ using namespace mlir;
 using namespace shoal::nn;
 
 /// An enum attribute as a bare keyword after the op's name.
-template <typename EnumAttr>
-static ParseResult parseKeyword(OpAsmParser &parser, EnumAttr &attr) {
+template <typename EnumAttr> static ParseResult parseKeyword(OpAsmParser &parser, EnumAttr &attr) {
   auto value = FieldParser<decltype(attr.getValue())>::parse(parser);
   if (failed(value))
     return failure();
@@ -59,8 +58,9 @@ static FailureOr<RankedTensorType> inferBroadcast(std::optional<Location> loc, V
     }
     shape = *merged;
     if (type.getElementType() != element && !(i == 0 && firstIsCondition)) {
-      (void)emitOptionalError(loc, "operands must have one element type, got: ",
-                              type.getElementType(), " and ", element);
+      (void)emitOptionalError(loc,
+                              "operands must have one element type, got: ", type.getElementType(),
+                              " and ", element);
       return failure();
     }
   }
@@ -69,8 +69,7 @@ static FailureOr<RankedTensorType> inferBroadcast(std::optional<Location> loc, V
 
 static LogicalResult verifyDim(Operation *op, int64_t dim, RankedTensorType type) {
   if (dim < 0 || dim >= type.getRank())
-    return op->emitOpError() << "dimension must be in [0, " << type.getRank()
-                             << "), got: " << dim;
+    return op->emitOpError() << "dimension must be in [0, " << type.getRank() << "), got: " << dim;
   return success();
 }
 
@@ -128,18 +127,18 @@ OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
 //===-- elementwise ----------------------------------------------------------===//
 
-#define SHOAL_INFER(OP)                                                                           \
-  LogicalResult OP::inferReturnTypes(MLIRContext *context, std::optional<Location> loc,           \
-                                     ValueRange operands, DictionaryAttr attributes,              \
-                                     OpaqueProperties properties, RegionRange regions,            \
+#define SHOAL_INFER(OP)                                                                            \
+  LogicalResult OP::inferReturnTypes(MLIRContext *context, std::optional<Location> loc,            \
+                                     ValueRange operands, DictionaryAttr attributes,               \
+                                     OpaqueProperties properties, RegionRange regions,             \
                                      SmallVectorImpl<Type> &types)
-#define SHOAL_INFER_BINARY(OP)                                                                    \
-  SHOAL_INFER(OP) {                                                                               \
-    auto type = inferBroadcast(loc, operands);                                                    \
-    if (failed(type))                                                                             \
-      return failure();                                                                           \
-    types.push_back(*type);                                                                       \
-    return success();                                                                             \
+#define SHOAL_INFER_BINARY(OP)                                                                     \
+  SHOAL_INFER(OP) {                                                                                \
+    auto type = inferBroadcast(loc, operands);                                                     \
+    if (failed(type))                                                                              \
+      return failure();                                                                            \
+    types.push_back(*type);                                                                        \
+    return success();                                                                              \
   }
 SHOAL_INFER_BINARY(AddOp)
 SHOAL_INFER_BINARY(SubOp)
@@ -212,8 +211,7 @@ LogicalResult MaskOp::verify() {
 
 LogicalResult ReshapeOp::verify() {
   auto from = getInput().getType(), to = getType();
-  if (from.getElementType() != to.getElementType() ||
-      from.getNumElements() != to.getNumElements())
+  if (from.getElementType() != to.getElementType() || from.getNumElements() != to.getNumElements())
     return emitOpError() << "element types and numbers of elements must agree, got: " << from
                          << " and " << to;
   return success();
@@ -365,8 +363,8 @@ SHOAL_INFER(ReduceOp) {
       return emitOptionalError(loc, "reduced dimensions must be in [0, ", input.getRank(),
                                "), got: ", dim);
     if (reduced.test(dim))
-      return emitOptionalError(loc, "reduced dimensions must be unique, got: ",
-                               adaptor.getDimsAttr());
+      return emitOptionalError(loc,
+                               "reduced dimensions must be unique, got: ", adaptor.getDimsAttr());
     reduced.set(dim);
   }
   SmallVector<int64_t> shape;
@@ -395,8 +393,8 @@ LogicalResult MseLossOp::verify() {
 }
 
 /// Logits and targets of cross_entropy and its gradient.
-static LogicalResult verifyTargets(Operation *op, RankedTensorType logits,
-                                   RankedTensorType targets, int64_t ignoreIndex) {
+static LogicalResult verifyTargets(Operation *op, RankedTensorType logits, RankedTensorType targets,
+                                   int64_t ignoreIndex) {
   if (logits.getRank() < 1)
     return op->emitOpError() << "logits must have a class dimension, got: " << logits;
   if (isa<FloatType>(targets.getElementType())) {
@@ -414,8 +412,8 @@ static LogicalResult verifyTargets(Operation *op, RankedTensorType logits,
   // A mask, whose fill is a double, writes the index.
   unsigned bits = std::min(targets.getElementType().getIntOrFloatBitWidth() - 1, 53u);
   if (ignoreIndex < -(int64_t(1) << bits) || ignoreIndex >= int64_t(1) << bits)
-    return op->emitOpError() << "ignore_index must fit targets of type "
-                             << targets.getElementType() << ", got: " << ignoreIndex;
+    return op->emitOpError() << "ignore_index must fit targets of type " << targets.getElementType()
+                             << ", got: " << ignoreIndex;
   return success();
 }
 
@@ -438,10 +436,9 @@ LogicalResult CrossEntropyGradOp::verify() {
 
 //===-- optimizer updates ---------------------------------------------------------===//
 
-template <typename UpdateOp>
-static LogicalResult verifyUpdate(UpdateOp op) {
-  if (failed(verifyScalar(op, "lr", op.getLr().getType(),
-                          op.getParam().getType().getElementType())))
+template <typename UpdateOp> static LogicalResult verifyUpdate(UpdateOp op) {
+  if (failed(
+          verifyScalar(op, "lr", op.getLr().getType(), op.getParam().getType().getElementType())))
     return failure();
   APFloat decay = op.getWeightDecay();
   return verifyRange(op, "weight_decay", decay, decay.convertToDouble() >= 0, "at least 0");

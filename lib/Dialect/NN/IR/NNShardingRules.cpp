@@ -73,8 +73,7 @@ LogicalResult ConstantOp::localize(OpBuilder &builder, ValueRange, const Localiz
 //===-- elementwise ---------------------------------------------------------------===//
 
 /// Numpy broadcasting, and the groups of operands the op is linear in.
-static ShardingRule elementwise(Operation *op,
-                                ArrayRef<SmallVector<unsigned, 2>> linear = {}) {
+static ShardingRule elementwise(Operation *op, ArrayRef<SmallVector<unsigned, 2>> linear = {}) {
   ShardingRule rule = rules::elementwise(op);
   llvm::append_range(rule.linear, linear);
   return rule;
@@ -313,10 +312,9 @@ FailureOr<SmallVector<Value>> LogSoftmaxOp::decompose(OpBuilder &builder) {
 
 ShardingRule MseLossOp::getShardingRule() {
   ShardingRule rule;
-  TensorFactors factors =
-      addFactors(rule, getPrediction().getType().getShape(),
-                 getReduction() == LossReduction::sum ? FactorKind::Reduction
-                                                      : FactorKind::NeedReplication);
+  TensorFactors factors = addFactors(
+      rule, getPrediction().getType().getShape(),
+      getReduction() == LossReduction::sum ? FactorKind::Reduction : FactorKind::NeedReplication);
   rule.operands = {factors, factors};
   rule.results = {{}};
   return rule;

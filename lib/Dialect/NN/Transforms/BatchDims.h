@@ -1,9 +1,10 @@
-// Follows the sample dimension of batched inputs through the ops of a model, by their sharding rules alone.
+// Follows the sample dimension of batched inputs through the ops of a model, by their sharding
+// rules alone.
 //
-// A dimension descends from the batch when its elements are ordered by batch row first: dimension size =
-// batch size * `inner`, and the rows [0, valid) are the elements [0, valid * inner). A transpose moves
-// such a dimension, a reshape may merge it with those behind it; where rows come to lie scattered, the value
-// has lost its batch dimension and can not be masked any more.
+// A dimension descends from the batch when its elements are ordered by batch row first: dimension
+// size = batch size * `inner`, and the rows [0, valid) are the elements [0, valid * inner). A
+// transpose moves such a dimension, a reshape may merge it with those behind it; where rows come to
+// lie scattered, the value has lost its batch dimension and can not be masked any more.
 #ifndef SHOAL_LIB_DIALECT_NN_TRANSFORMS_BATCHDIMS_H
 #define SHOAL_LIB_DIALECT_NN_TRANSFORMS_BATCHDIMS_H
 
@@ -39,8 +40,7 @@ public:
                                                   const ShardingRule &rule) const;
   /// Elements per batch row of a dimension made of `factors`: 0 when it holds none of the batch,
   /// nothing when its rows are scattered.
-  static std::optional<int64_t> getInner(const ShardingRule &rule,
-                                         llvm::ArrayRef<unsigned> factors,
+  static std::optional<int64_t> getInner(const ShardingRule &rule, llvm::ArrayRef<unsigned> factors,
                                          llvm::ArrayRef<BatchFactors> batches);
   /// Records the results of an op.
   void propagate(mlir::Operation *op, const ShardingRule &rule);

@@ -1,4 +1,5 @@
-// nn-explicit-counts: no mean, and no reduction over a batch that would count rows which are not real.
+// nn-explicit-counts: no mean, and no reduction over a batch that would count rows which are not
+// real.
 #include "shoal/Dialect/NN/Transforms/Passes.h"
 
 #include "BatchDims.h"
@@ -39,7 +40,8 @@ private:
   void splitMean(CrossEntropyOp op);
   /// Divides the only result of `op` by a count, for all its users.
   void divideResult(Operation *op, Value count);
-  /// Product of the sizes of dimensions, real rows for those of the batch, as a scalar of `element`.
+  /// Product of the sizes of dimensions, real rows for those of the batch, as a scalar of
+  /// `element`.
   Value countOf(Value value, ArrayRef<int64_t> dims, Type element);
   /// The number of real rows times `inner`, computed once.
   Value limit(int64_t inner);
@@ -120,8 +122,8 @@ Value CountRewriter::countOf(Value value, ArrayRef<int64_t> dims, Type element) 
   if (!count)
     return scalar(builder, element, rest);
   if (rest != 1)
-    count = builder.create<MulOp>(model.getLoc(), count,
-                                  scalar(builder, builder.getI64Type(), rest));
+    count =
+        builder.create<MulOp>(model.getLoc(), count, scalar(builder, builder.getI64Type(), rest));
   auto countType = RankedTensorType::get({}, element);
   return count.getType() == countType
              ? count
@@ -206,9 +208,9 @@ static std::optional<double> getIdentity(ReduceKind kind, Type element) {
 
 Value CountRewriter::maskedOperand(OpOperand &operand, unsigned dim, int64_t inner, double fill) {
   Value value = operand.get();
-  Value masked = builder.create<MaskOp>(operand.getOwner()->getLoc(), value, limit(inner), Value(),
-                                        builder.getI64IntegerAttr(dim),
-                                        builder.getF64FloatAttr(fill));
+  Value masked =
+      builder.create<MaskOp>(operand.getOwner()->getLoc(), value, limit(inner), Value(),
+                             builder.getI64IntegerAttr(dim), builder.getF64FloatAttr(fill));
   for (unsigned d = 0; d < cast<RankedTensorType>(value.getType()).getRank(); ++d)
     if (int64_t same = batch.getInner(value, d))
       batch.setInner(masked, d, same);
@@ -270,7 +272,8 @@ LogicalResult CountRewriter::maskOperands(Operation *op, const ShardingRule &rul
   return success();
 }
 
-//===-- ops, first to last ----------------------------------------------------------------------===//
+//===-- ops, first to last
+//----------------------------------------------------------------------===//
 
 LogicalResult CountRewriter::decompose(Operation *op) {
   builder.setInsertionPoint(op);
@@ -297,7 +300,8 @@ LogicalResult CountRewriter::rewrite(Operation *op) {
         batched |= batch.isBatched(operand);
     });
     if (batched)
-      return op->emitOpError() << "holds a region, through which the batch dimension is not followed";
+      return op->emitOpError()
+             << "holds a region, through which the batch dimension is not followed";
     return success();
   }
 

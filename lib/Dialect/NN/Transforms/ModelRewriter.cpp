@@ -28,8 +28,7 @@ static DictionaryAttr singleAttr(MLIRContext *context, StringRef name, Attribute
 
 BlockArgument addArgument(func::FuncOp model, Type type, StringRef attrName, Attribute attr) {
   unsigned index = model.getNumArguments();
-  model.insertArgument(index, type, singleAttr(model.getContext(), attrName, attr),
-                       model.getLoc());
+  model.insertArgument(index, type, singleAttr(model.getContext(), attrName, attr), model.getLoc());
   return model.getArgument(index);
 }
 

@@ -1,4 +1,5 @@
-// What the passes on models share: finding the models of a module, and adding to their arguments, results and ops.
+// What the passes on models share: finding the models of a module, and adding to their arguments,
+// results and ops.
 #ifndef SHOAL_LIB_DIALECT_NN_TRANSFORMS_MODELREWRITER_H
 #define SHOAL_LIB_DIALECT_NN_TRANSFORMS_MODELREWRITER_H
 

@@ -80,16 +80,16 @@ FailureOr<SmallVector<Gradient>> OptimizePass::findGradients(func::FuncOp model)
     if (auto updated = model.getResultAttrOfType<StringAttr>(i, NNDialect::kUpdatesAttr)) {
       auto arg = findArg(model, updated.getValue());
       if (arg && getArgRole(model, *arg) == ArgRole::Param)
-        return model.emitOpError() << "parameter " << updated << " already has an update, result "
-                                   << i;
+        return model.emitOpError()
+               << "parameter " << updated << " already has an update, result " << i;
     }
     auto name = model.getResultAttrOfType<StringAttr>(i, NNDialect::kGradAttr);
     if (!name)
       continue;
     auto arg = findArg(model, name.getValue());
     if (!arg || getArgRole(model, *arg) != ArgRole::Param)
-      return model.emitOpError() << "result " << i << " is the gradient of an unknown parameter: "
-                                 << name;
+      return model.emitOpError() << "result " << i
+                                 << " is the gradient of an unknown parameter: " << name;
     Gradient gradient{name, model.getArgument(*arg), getReturn(model).getOperand(i)};
     if (gradient.param.getType() != gradient.value.getType())
       return model.emitOpError() << "gradient of " << name << " must be "
@@ -122,7 +122,8 @@ static Value buildNorm(OpBuilder &builder, Location loc, ArrayRef<Gradient> grad
   Value total;
   for (const Gradient &gradient : gradients) {
     Value g = gradient.value;
-    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(g.getType()).getRank()));
+    auto dims =
+        llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(g.getType()).getRank()));
     Value squares = builder.create<MulOp>(loc, g, g);
     if (!dims.empty())
       squares = builder.create<ReduceOp>(loc, Reduce::sum, squares, dims);
@@ -168,9 +169,9 @@ void OptimizePass::update(func::FuncOp model, OpBuilder &builder, const Gradient
   SmallVector<StringAttr> stateNames;
   auto state = [&](StringRef suffix) -> Value {
     stateNames.push_back(builder.getStringAttr(gradient.name.getValue() + suffix));
-    return addArgument(model, type, NNDialect::kStateAttr,
-                       StateAttr::get(&getContext(), stateNames.back(), gradient.name,
-                                      llvm::APFloat(0.0)));
+    return addArgument(
+        model, type, NNDialect::kStateAttr,
+        StateAttr::get(&getContext(), stateNames.back(), gradient.name, llvm::APFloat(0.0)));
   };
 
   Operation *op;
@@ -207,8 +208,8 @@ LogicalResult OptimizePass::optimize(func::FuncOp model) {
     if (clipGradNorm > 0) {
       Value factor = buildClipFactor(builder, loc, norm, clipGradNorm);
       for (Gradient &gradient : *gradients)
-        gradient.value = builder.create<MulOp>(
-            loc, gradient.value, castTo(builder, factor, elementOf(gradient.value)));
+        gradient.value = builder.create<MulOp>(loc, gradient.value,
+                                               castTo(builder, factor, elementOf(gradient.value)));
     }
   }
   Value step = optimizer == "sgd" ? Value() : buildStep(model, builder);
