@@ -1,0 +1,113 @@
+// Buffers with random lives, on one stream and on several: those that are in use at once never share bytes.
+#include "Arena.h"
+
+#include "gtest/gtest.h"
+
+#include <random>
+
+using namespace shoal::exec;
+
+namespace {
+
+constexpr int64_t kAlignment = 64;
+
+// A random straight-line program: `streams` streams in lockstep every `sync` rows, so that clocks are those a
+// real program could have.
+std::vector<ArenaBuffer> randomBuffers(std::mt19937 &random, unsigned count, unsigned streams,
+                                       unsigned rows, unsigned sync) {
+  auto pick = [&](unsigned low, unsigned high) {
+    return std::uniform_int_distribution<unsigned>(low, high)(random);
+  };
+  std::vector<ArenaBuffer> buffers(count);
+  for (ArenaBuffer &buffer : buffers) {
+    buffer.bytes = pick(1, 10) == 1 ? pick(1, 100000) : pick(1, 2000);
+    unsigned first = pick(0, rows - 1), last = std::min(rows - 1, first + pick(0, 20));
+    buffer.last.assign(streams, 0);
+    buffer.known.assign(streams, 0);
+    unsigned stream = pick(0, streams - 1);
+    buffer.last[stream] = last + 1;
+    for (unsigned s = 0; s < streams; ++s)
+      buffer.known[s] = s == stream ? first : first / sync * sync;
+    if (streams > 1 && pick(0, 1)) { // touched by a second stream as well
+      unsigned other = (stream + 1) % streams;
+      buffer.last[other] = last + 1;
+      buffer.known[stream] = std::min(buffer.known[stream], first / sync * sync);
+    }
+  }
+  return buffers;
+}
+
+void expectApart(const std::vector<ArenaBuffer> &buffers, int64_t base, int64_t end) {
+  int64_t total = 0;
+  for (const ArenaBuffer &buffer : buffers) {
+    ASSERT_EQ(buffer.offset % kAlignment, 0);
+    ASSERT_GE(buffer.offset, base);
+    ASSERT_LE(buffer.offset + buffer.bytes, end);
+    total += (buffer.bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  ASSERT_LE(end, (base + kAlignment - 1) / kAlignment * kAlignment + total);
+  for (size_t i = 0; i < buffers.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      const ArenaBuffer &a = buffers[i], &b = buffers[j];
+      bool share = a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+      ASSERT_FALSE(share && !endsBefore(a, b) && !endsBefore(b, a))
+          << "buffers " << i << " and " << j;
+    }
+}
+
+} // namespace
+
+TEST(Arena, EndsBeforeNeedsEveryStream) {
+  ArenaBuffer a, b;
+  a.last = {3, 2};
+  a.known = {0, 0};
+  b.last = {5, 5};
+  b.known = {3, 1};
+  EXPECT_FALSE(endsBefore(a, b)); // stream 1 may still be in its second row
+  b.known = {3, 2};
+  EXPECT_TRUE(endsBefore(a, b));
+  EXPECT_FALSE(endsBefore(b, a));
+}
+
+TEST(Arena, ReusesWhatIsDone) {
+  // Three in a chain: the first and the third share.
+  std::vector<ArenaBuffer> buffers(3);
+  for (unsigned i = 0; i < 3; ++i) {
+    buffers[i].bytes = 100;
+    buffers[i].known = {i};
+    buffers[i].last = {i + 2};
+  }
+  int64_t end = assignArena(buffers, 10, kAlignment);
+  EXPECT_EQ(buffers[0].offset, buffers[2].offset);
+  EXPECT_EQ(end, 64 + 128 + 128);
+}
+
+TEST(Arena, RandomLivesOnOneStream) {
+  std::mt19937 random(1);
+  for (unsigned round = 0; round < 200; ++round) {
+    std::vector<ArenaBuffer> buffers = randomBuffers(random, 1 + round % 60, 1, 80, 1);
+    int64_t end = assignArena(buffers, round, kAlignment);
+    expectApart(buffers, round, end);
+  }
+}
+
+TEST(Arena, RandomLivesOnSeveralStreams) {
+  std::mt19937 random(2);
+  for (unsigned round = 0; round < 200; ++round) {
+    unsigned streams = 2 + round % 3;
+    std::vector<ArenaBuffer> buffers = randomBuffers(random, 1 + round % 60, streams, 80, 1 + round % 7);
+    int64_t end = assignArena(buffers, 0, kAlignment);
+    expectApart(buffers, 0, end);
+  }
+}
+
+TEST(Arena, NothingInUseTakesNoMoreThanTheLargest) {
+  // Buffers that follow each other without overlap in time need the room of one.
+  std::vector<ArenaBuffer> buffers(50);
+  for (unsigned i = 0; i < 50; ++i) {
+    buffers[i].bytes = 64 * (1 + i % 7);
+    buffers[i].known = {i};
+    buffers[i].last = {i + 1};
+  }
+  EXPECT_EQ(assignArena(buffers, 0, kAlignment), 64 * 7);
+}
