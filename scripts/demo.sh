@@ -14,7 +14,7 @@ judge=(python3 "$SHOAL_ROOT/test/support/digits.py")
 rm -rf "$work"
 mkdir -p "$work"
 
-optimizer=(--optimizer sgd --lr 0.05 --momentum 0.9)
+optimizer=(--optimizer sgd --lr 0.2)
 data=(--data "x=$digits/train_x.npy" --data "y=$digits/train_y.npy")
 training=(--epochs 20 --seed 1 --shuffle --no-progress)
 limit=(timeout 600)
