@@ -177,7 +177,19 @@ void PlanVerifier::observeLocal(Operation *op, int64_t position,
     const Reference &reference = found->second;
     if (!reference.comparable)
       continue;
-    if (number >= reference.values.size() || reference.values[number].type != tag.getType())
+    // An op of several results may have become several ops of one (an accumulate that is unrolled):
+    // the type tells which result is meant; where it does not, the value is not compared.
+    unsigned which = number;
+    if (reference.values.size() != results.size()) {
+      SmallVector<unsigned> candidates;
+      for (auto [r, value] : llvm::enumerate(reference.values))
+        if (value.type == tag.getType())
+          candidates.push_back(r);
+      if (candidates.size() > 1)
+        continue;
+      which = candidates.empty() ? reference.values.size() : candidates.front();
+    }
+    if (which >= reference.values.size() || reference.values[which].type != tag.getType())
       return refuse(op, "does not fit the reference's op of dist.id " + Twine(tag.getId()) +
                             " in number or type of results");
     if (tag.getSharding().getLocalType(tag.getType(), mesh) != result->type)
@@ -186,10 +198,11 @@ void PlanVerifier::observeLocal(Operation *op, int64_t position,
     Mismatch where{reference.order, {op, reference.op, ""}};
     std::string what;
     llvm::raw_string_ostream(what) << reference.op->getName() << " (dist.id " << tag.getId()
-                                   << (results.size() > 1 ? ", result " + std::to_string(number)
-                                                          : std::string())
+                                   << (reference.values.size() > 1
+                                           ? ", result " + std::to_string(which)
+                                           : std::string())
                                    << ")";
-    const Tensor &whole = reference.values[number];
+    const Tensor &whole = reference.values[which];
     compared += position == 0;
     if (tag.getSharding().getUnreducedAxes().empty()) {
       comparePiece(whole, *result, tag.getSharding(), position, where, what);
