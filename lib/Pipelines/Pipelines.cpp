@@ -13,11 +13,11 @@ using namespace mlir;
 
 namespace shoal {
 
-void setAxes(PlanOptions &options, llvm::ArrayRef<std::string> meshAxes) {
+void setAxes(PlanOptions &options, llvm::ArrayRef<std::string> meshAxes, bool hasBatchedInput) {
   options.dataAxes.clear();
   options.modelAxes.clear();
   for (const std::string &axis : meshAxes)
-    (axis == "data" ? options.dataAxes : options.modelAxes).push_back(axis);
+    (axis == "data" && hasBatchedInput ? options.dataAxes : options.modelAxes).push_back(axis);
 }
 
 void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
@@ -44,7 +44,8 @@ void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
     optimize.weightDecay = options.weightDecay;
     optimize.decay = options.decay;
     optimize.clipGradNorm = options.clipGradNorm;
-    optimize.gradNorm = options.gradNorm;
+    // Clipping computes the norm anyway, and users want to see what it did.
+    optimize.gradNorm = options.gradNorm || options.clipGradNorm > 0;
     pm.addPass(nn::createOptimizePass(optimize));
   }
   pm.addPass(createCanonicalizerPass());

@@ -9,8 +9,10 @@
 #include "shoal/Codegen/Emit.h"
 #include "shoal/Codegen/Host.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interpreter/VerifyPlan.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -162,6 +164,16 @@ LogicalResult checkAxesUsed(ModuleOp module) {
   return success();
 }
 
+/// Whether some input has a sample dimension, which data parallelism splits.
+bool hasBatchedInput(ModuleOp module) {
+  bool found = false;
+  module.walk([&](func::FuncOp func) {
+    for (unsigned i = 0; i < func.getNumArguments(); ++i)
+      found |= nn::isBatchedInput(func, i);
+  });
+  return found;
+}
+
 int compile(ModuleOp module, const CompilerOptions &options, const std::string &runtime) {
   if (failed(setMesh(module, options)))
     return kInputWrong;
@@ -169,7 +181,7 @@ int compile(ModuleOp module, const CompilerOptions &options, const std::string &
   std::vector<std::string> axes;
   for (dist::MeshAxisAttr axis : dist::lookupMesh(module).getMesh().getAxes())
     axes.push_back(axis.getName().getValue().str());
-  setAxes(plan, axes);
+  setAxes(plan, axes, hasBatchedInput(module));
   if (failed(run(module, plan, buildGlobalPipeline)) || failed(checkAxesUsed(module)))
     return kInputWrong;
   if (options.emit == Emit::Global)

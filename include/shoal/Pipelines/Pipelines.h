@@ -34,8 +34,9 @@ struct PlanOptions {
   bool overlap = true; // start collectives as early as their operands allow
 };
 
-/// Sorts the axes of a mesh into the two lists of the options.
-void setAxes(PlanOptions &options, llvm::ArrayRef<std::string> meshAxes);
+/// Sorts the axes of a mesh into the two lists of the options. `data` splits the batch, if there is one;
+/// without, it is an axis like any other that only annotations in the file use.
+void setAxes(PlanOptions &options, llvm::ArrayRef<std::string> meshAxes, bool hasBatchedInput);
 
 void buildGlobalPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildLocalPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
