@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Random programs under random plans: the local program on all ranks computes what one device does.
 
-usage: random_plans.py --opt SHOAL_OPT --work FOLDER [--seed S] [--programs N] [--passes PIPELINE]
+usage: random_plans.py --work FOLDER [--opt SHOAL_OPT] [--seed S] [--programs N] [--passes PIPELINE]
+                       [--one-axis-per-dimension]
 
 Each program is a handful of `nn` ops of odd sizes; a random part of its values carries a random
 sharding on a random mesh. Some programs are propagated first, the others have a sharding on every
@@ -35,8 +36,9 @@ def tensor(shape, dtype="f64"):
 class Program:
     """Text of a function, built op by op; `values` are (name, shape) of f64 tensors."""
 
-    def __init__(self, rng):
+    def __init__(self, rng, one_axis=False):
         self.rng = rng
+        self.one_axis = one_axis  # per dimension, so that axes can be partitioned in several runs
         self.mesh = rng.choice(MESHES)
         self.axes = [part.split('"')[1] for part in self.mesh.split("=")[:-1] if '"' in part]
         self.axes = [a for a in self.axes if a in "xyz"]
@@ -53,7 +55,9 @@ class Program:
         dims = [[] for _ in shape]
         for axis in axes:
             if dims and self.rng.random() < 0.7:
-                self.rng.choice(dims).append(axis)
+                dim = self.rng.choice(dims)
+                if not (dim and self.one_axis):
+                    dim.append(axis)
         text = ", ".join("{" + ", ".join(f'"{a}"' for a in d) + "}" for d in dims)
         return f"#dist.sharding<@mesh, [{text}]>"
 
@@ -280,7 +284,7 @@ def run(command):
 
 
 def check(args, seed):
-    program = Program(random.Random(seed))
+    program = Program(random.Random(seed), args.one_axis_per_dimension)
     base = os.path.join(args.work, f"program-{seed}")
     with open(base + ".mlir", "w") as f:
         f.write(program.text())
@@ -305,6 +309,7 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--programs", type=int, default=60)
     parser.add_argument("--passes", default="--dist-partition")
+    parser.add_argument("--one-axis-per-dimension", action="store_true")
     args = parser.parse_args()
     os.makedirs(args.work, exist_ok=True)
     failed = sum(not check(args, args.seed + i) for i in range(args.programs))

@@ -47,10 +47,10 @@ func.func @read_whole(%a: tensor<8xf32>) -> (tensor<4xf32>, tensor<8xf32>) {
 // A sum of sums over devices is reduced once; a sum of maxima is not.
 dist.mesh @mesh <["x"=2]>
 // CHECK-LABEL: @sum_of_sums
+// CHECK-DAG: dist.all_reduce {"x"} max %{{.*}} {reason = "c"}
+// CHECK-DAG: dist.all_reduce {"x"} max %{{.*}} {reason = "d"}
 // CHECK: %[[S:.*]] = nn.add %{{.*}}, %{{.*}}
 // CHECK-NEXT: %[[R:.*]] = dist.all_reduce {"x"} sum %[[S]]
-// CHECK: dist.all_reduce {"x"} max
-// CHECK: dist.all_reduce {"x"} max
 func.func @sum_of_sums(%a: tensor<8xf32>, %b: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
   %0 = dist.all_reduce {"x"} sum %a {reason = "a"} : tensor<8xf32>
   %1 = dist.all_reduce {"x"} sum %b {reason = "b"} : tensor<8xf32>

@@ -66,6 +66,8 @@ private:
       auto sharding = func.getArgAttrOfType<ShardingAttr>(index, DistDialect::kShardingAttr);
       bool isHand = sharding != nullptr;
       if (!isHand)
+        sharding = shardingOfParameter(func, index);
+      if (!sharding)
         sharding = ShardingAttr::getReplicated(symbol, tensor.getRank());
       if (nn::isBatchedInput(func, index)) {
         auto split = splitRows(func, index, sharding, axis, isHand);
@@ -80,6 +82,15 @@ private:
       return func.emitError("data parallelism over ")
              << axis << ": annotations by hand keep every batched input whole";
     return success();
+  }
+
+  /// State lies as the parameter that it belongs to.
+  static ShardingAttr shardingOfParameter(FunctionOpInterface func, unsigned index) {
+    auto state = func.getArgAttrOfType<nn::StateAttr>(index, nn::NNDialect::kStateAttr);
+    auto parameter = state ? nn::findArg(func, state.getOf().getValue()) : std::nullopt;
+    if (!parameter || func.getArgumentTypes()[*parameter] != func.getArgumentTypes()[index])
+      return {};
+    return func.getArgAttrOfType<ShardingAttr>(*parameter, DistDialect::kShardingAttr);
   }
 
   /// The sharding with the axis on dimension 0. A closed one written by hand stays as it is, unless

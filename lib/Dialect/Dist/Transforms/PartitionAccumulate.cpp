@@ -79,7 +79,9 @@ LogicalResult Partitioner::partitionAccumulate(AccumulateOp op) {
     argumentRests.push_back(lies.rest);
   }
 
-  frames.push_back({&body, OpBuilder::atBlockEnd(&local)});
+  OpBuilder inside(op.getContext()); // the region has no op yet to ask for a context
+  inside.setInsertionPointToEnd(&local);
+  frames.push_back({&body, inside});
   if (failed(partitionBlock(body)))
     return failure();
   SmallVector<Value> yields;

@@ -30,7 +30,31 @@ FailureOr<PlanMesh> PlanMesh::get(MeshOp mesh, ArrayRef<std::string> partitioned
       mesh.emitError("axis to partition must be one of the mesh's, got: \"") << name << "\"";
       return failure();
     }
+  if (!llvm::all_of(plan.inRun, [](bool in) { return in; }))
+    mesh->getParentOp()->walk([&](Operation *op) {
+      plan.remaining |= plan.namesRemaining(op->getAttrDictionary());
+    });
   return plan;
+}
+
+bool PlanMesh::namesRemaining(Attribute attributes) const {
+  bool found = false;
+  auto check = [&](ArrayRef<StringAttr> axes) {
+    for (StringAttr axis : axes)
+      found |= attr.getAxisSize(axis) && !isPartitioned(attr.getAxisIndex(axis));
+  };
+  attributes.walk<WalkOrder::PreOrder>([&](Attribute nested) {
+    // Tags tell what earlier runs did.
+    if (isa<GlobalAttr>(nested))
+      return WalkResult::skip();
+    if (auto sharding = dyn_cast<ShardingAttr>(nested)) {
+      check(sharding.getUnreducedAxes());
+      for (DimShardingAttr dim : sharding.getDims())
+        check(dim.getAxes());
+    }
+    return WalkResult::advance();
+  });
+  return found;
 }
 
 FailureOr<PlanMesh::Parts> PlanMesh::split(Operation *op, ShardingAttr sharding,

@@ -19,10 +19,8 @@ public:
   llvm::ArrayRef<int64_t> sizes() const { return axisSizes; }
   mlir::StringAttr name(unsigned axis) const { return attr.getAxes()[axis].getName(); }
   bool isPartitioned(unsigned axis) const { return inRun[axis]; }
-  /// Whether some axes are left to a later run, so that values must stay annotated.
-  bool hasRemaining() const {
-    return !llvm::all_of(inRun, [](bool in) { return in; });
-  }
+  /// Whether some annotation names axes of a later run, so that values must stay annotated.
+  bool hasRemaining() const { return remaining; }
   mlir::MLIRContext *getContext() const { return attr.getContext(); }
 
   /// What a sharding says of this run's axes, and of the others. A dimension may mix both only
@@ -45,10 +43,14 @@ public:
   std::string print(const Layout &layout) const;
 
 private:
+  /// Whether a sharding among an op's attributes names an axis of a later run.
+  bool namesRemaining(mlir::Attribute attributes) const;
+
   mlir::FlatSymbolRefAttr symbol;
   MeshAttr attr;
   llvm::SmallVector<int64_t> axisSizes;
   llvm::SmallVector<bool> inRun;
+  bool remaining = false;
 };
 
 /// `{"x", "y"}`.

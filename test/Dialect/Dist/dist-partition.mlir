@@ -1,0 +1,200 @@
+// One device's program: local shapes, the cheapest collectives, masks where a reduction would see padding.
+// RUN: shoal-opt %s --split-input-file --dist-partition | FileCheck %s
+
+// Rows split over devices need nothing from each other.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @rows
+// CHECK-SAME: %[[A:.*]]: tensor<4x4xf32> {dist.global = #dist.global<0, tensor<8x4xf32>, <@mesh, [{"x"}, {}]>>}
+// CHECK-SAME: -> (tensor<4x2xf32> {dist.global = #dist.global<0, tensor<8x2xf32>, <@mesh, [{"x"}, {}]>>})
+// CHECK-NEXT: %[[C:.*]] = nn.matmul %[[A]], %{{.*}} {dist.globals = [#dist.global<7, tensor<8x2xf32>, <@mesh, [{"x"}, {}]>>]}
+// CHECK-NEXT: return %[[C]]
+func.func @rows(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>},
+                %b: tensor<4x2xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}]>})
+    -> (tensor<8x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) {
+  %0 = nn.matmul %a, %b {dist.id = 7 : i64, dist.shardings = [#dist.sharding<@mesh, [{"x"}, {}]>]} : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  return %0 : tensor<8x2xf32>
+}
+
+// -----
+
+// A sharded contraction leaves partial sums, which are reduced before a non-linear op and say why.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @contraction
+// CHECK: %[[P:.*]] = nn.matmul %{{.*}} : (tensor<8x2xf32>, tensor<2x2xf32>) -> tensor<8x2xf32>
+// CHECK-NEXT: %[[R:.*]] = dist.all_reduce {"x"} {{.*}}sum %[[P]] {reason = "operand 0 of nn.relu in h.3: [{}, {}] sum{\22x\22} -> [{}, {}]"}
+// CHECK-NEXT: nn.relu %[[R]]
+func.func @contraction(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>},
+                       %b: tensor<4x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x2xf32> {
+  %0 = nn.matmul %a, %b {dist.shardings = [#dist.sharding<@mesh, [{}, {}], unreduced=sum{"x"}>]} : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  %1 = nn.relu %0 {nn.layer = "h.3", dist.shardings = [#dist.sharding<@mesh, [{}, {}]>]} : tensor<8x2xf32>
+  return %1 : tensor<8x2xf32>
+}
+
+// -----
+
+// Partial sums that are wanted sharded are reduced and scattered at once.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @scattered
+// CHECK: %[[P:.*]] = nn.matmul
+// CHECK-NEXT: dist.reduce_scatter {"x"} {{.*}}sum dim = 0 %[[P]] {{.*}} : tensor<8x2xf32> -> tensor<4x2xf32>
+func.func @scattered(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>},
+                     %b: tensor<4x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
+    -> (tensor<8x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) {
+  %0 = nn.matmul %a, %b {dist.shardings = [#dist.sharding<@mesh, [{"x"}, {}]>]} : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  return %0 : tensor<8x2xf32>
+}
+
+// -----
+
+// The bias of a row-parallel layer is added once, after the reduction.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @row_parallel_bias
+// CHECK: %[[P:.*]] = nn.matmul
+// CHECK-NEXT: %[[R:.*]] = dist.all_reduce {"x"} {{.*}}sum %[[P]]
+// CHECK-NEXT: nn.add %[[R]], %{{.*}}
+func.func @row_parallel_bias(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>},
+                             %w: tensor<4x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>},
+                             %b: tensor<2xf32> {dist.sharding = #dist.sharding<@mesh, [{}]>}) -> tensor<8x2xf32> {
+  %0 = nn.matmul %a, %w {dist.shardings = [#dist.sharding<@mesh, [{}, {}], unreduced=sum{"x"}>]} : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  %1 = nn.add %0, %b {dist.shardings = [#dist.sharding<@mesh, [{}, {}]>]} : (tensor<8x2xf32>, tensor<2xf32>) -> tensor<8x2xf32>
+  return %1 : tensor<8x2xf32>
+}
+
+// -----
+
+// A sum of two partial sums is reduced once.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @sum_of_partials
+// CHECK: %[[S:.*]] = nn.add
+// CHECK-NEXT: dist.all_reduce {"x"} {{.*}}sum %[[S]] {reason = "result 0: [{}] sum{\22x\22} -> [{}]"}
+// CHECK-NOT: dist.all_reduce
+// CHECK: return
+func.func @sum_of_partials(%a: tensor<4x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>},
+                           %b: tensor<4x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) -> tensor<2xf32> {
+  %0 = nn.reduce sum %a dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"x"}>]} : tensor<4x2xf32> -> tensor<2xf32>
+  %1 = nn.reduce sum %b dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"x"}>]} : tensor<4x2xf32> -> tensor<2xf32>
+  %2 = nn.add %0, %1 {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"x"}>]} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  return %2 : tensor<2xf32>
+}
+
+// -----
+
+// Padding of a contraction is masked in both operands: it may hold NaN, which zero times does not hide.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @padded_contraction
+// CHECK-SAME: %[[A:.*]]: tensor<8x3xf32>{{.*}}, %[[B:.*]]: tensor<3x2xf32>
+// CHECK-DAG: %[[L:.*]] = nn.constant dense<5> : tensor<i64>
+// CHECK-DAG: %[[O:.*]] = dist.axis_index {"x"} * 3
+// CHECK-DAG: %[[MA:.*]] = nn.mask %[[A]] dim = 1 limit = %{{.*}} offset = %{{.*}} fill = 0.000000e+00
+// CHECK-DAG: %[[MB:.*]] = nn.mask %[[B]] dim = 0 limit = %{{.*}} offset = %{{.*}} fill = 0.000000e+00
+// CHECK: nn.matmul %[[MA]], %[[MB]]
+func.func @padded_contraction(%a: tensor<8x5xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>},
+                              %b: tensor<5x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x2xf32> {
+  %0 = nn.matmul %a, %b {dist.shardings = [#dist.sharding<@mesh, [{}, {}], unreduced=sum{"x"}>]} : (tensor<8x5xf32>, tensor<5x2xf32>) -> tensor<8x2xf32>
+  return %0 : tensor<8x2xf32>
+}
+
+// -----
+
+// 3 rows on 8 devices: five of them hold padding only, and no maximum sees it.
+dist.mesh @mesh <["x"=8]>
+// CHECK-LABEL: @fewer_rows_than_devices
+// CHECK-SAME: %[[A:.*]]: tensor<1x2xf32>
+// CHECK: %[[M:.*]] = nn.mask %[[A]] dim = 0 limit = %{{.*}} offset = %{{.*}} fill = 0xFFF0000000000000
+// CHECK-NEXT: %[[P:.*]] = nn.reduce max %[[M]] dims = [0]
+// CHECK-NEXT: dist.all_reduce {"x"} {{.*}}max %[[P]]
+func.func @fewer_rows_than_devices(%a: tensor<3x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) -> tensor<2xf32> {
+  %0 = nn.reduce max %a dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=max{"x"}>]} : tensor<3x2xf32> -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+// A softmax along a sharded dimension becomes ops that can be sharded there; the dimension is never gathered.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @softmax
+// CHECK-NOT: all_gather
+// CHECK: nn.reduce max %{{.*}} dims = [1] {keep_dims} : tensor<8x4xf32>
+// CHECK: dist.all_reduce {"x"} {{.*}}max
+// CHECK: nn.exp
+// CHECK: dist.all_reduce {"x"} {{.*}}sum
+// CHECK: nn.div %{{.*}} {dist.globals = [#dist.global<4, tensor<8x8xf32>, <@mesh, [{}, {"x"}]>>]}
+func.func @softmax(%a: tensor<8x8xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>})
+    -> (tensor<8x8xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>}) {
+  %0 = nn.softmax %a dim = 1 {dist.id = 4 : i64, dist.shardings = [#dist.sharding<@mesh, [{}, {"x"}]>]} : tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+
+// -----
+
+// A value that two ops need whole is gathered once.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @gathered_once
+// CHECK: %[[G:.*]] = dist.all_gather
+// CHECK-NOT: dist.all_gather
+// CHECK: nn.slice %[[G]] dim = 0 start = 0
+// CHECK: nn.slice %[[G]] dim = 0 start = 3
+func.func @gathered_once(%a: tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}]>}) -> (tensor<3xf32>, tensor<1xf32>) {
+  %0 = nn.slice %a dim = 0 start = 0 {dist.shardings = [#dist.sharding<@mesh, [{}]>]} : tensor<4xf32> -> tensor<3xf32>
+  %1 = nn.slice %a dim = 0 start = 3 {dist.shardings = [#dist.sharding<@mesh, [{}]>]} : tensor<4xf32> -> tensor<1xf32>
+  return %0, %1 : tensor<3xf32>, tensor<1xf32>
+}
+
+// -----
+
+// The order of axes in a dimension is layout: shards change places.
+dist.mesh @mesh <["x"=2, "y"=3]>
+// CHECK-LABEL: @axis_order
+// CHECK: dist.collective_permute {"x", "y"} from [0, 1, 2, 3, 4, 5] to [0, 3, 1, 4, 2, 5] %{{.*}} {reason = "dist.reshard: [{\22x\22, \22y\22}] -> [{\22y\22, \22x\22}]"} : tensor<2xf32>
+func.func @axis_order(%a: tensor<12xf32> {dist.sharding = #dist.sharding<@mesh, [{"x", "y"}]>})
+    -> (tensor<12xf32> {dist.sharding = #dist.sharding<@mesh, [{"y", "x"}]>}) {
+  %0 = dist.reshard %a <@mesh, [{"y", "x"}]> : tensor<12xf32>
+  return %0 : tensor<12xf32>
+}
+
+// -----
+
+// Axes of size 1 need no communication.
+dist.mesh @mesh <["x"=1]>
+// CHECK-LABEL: @one_device
+// CHECK-NOT: dist.all
+// CHECK: nn.reduce sum
+// CHECK-NEXT: return
+func.func @one_device(%a: tensor<4x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) -> tensor<2xf32> {
+  %0 = nn.reduce sum %a dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"x"}>]} : tensor<4x2xf32> -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+// A scalar that is partial over two axes is reduced at once.
+dist.mesh @mesh <["x"=2, "y"=3]>
+// CHECK-LABEL: @two_axes
+// CHECK: dist.all_reduce {"x", "y"}
+// CHECK-NOT: dist.all_reduce
+// CHECK: return
+func.func @two_axes(%a: tensor<4x6xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>}) -> tensor<f32> {
+  %0 = nn.reduce sum %a dims = [0, 1] {dist.shardings = [#dist.sharding<@mesh, [], unreduced=sum{"x", "y"}>]} : tensor<4x6xf32> -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// Sums over micro-batches stay partial through the region, and are reduced once, outside. A device computes
+// its part of each micro-batch, so its rows are exchanged first.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @micro_batches
+// CHECK: dist.all_to_all {"x"} split = 1 concat = 0 %{{.*}} {reason = "input 0 of dist.accumulate: a shard of rows -> a shard of every micro-batch"} : tensor<1x4x4xf32> -> tensor<2x2x4xf32>
+// CHECK: %[[A:.*]] = dist.accumulate(%{{.*}}) microbatches = 2
+// CHECK-NEXT: ^bb0(%{{.*}}: tensor<2x4xf32>)
+// CHECK-NOT: dist.all_reduce
+// CHECK: dist.yield
+// CHECK: dist.all_reduce {"x"} {{.*}}sum %[[A]]
+func.func @micro_batches(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) -> tensor<4xf32> {
+  %0 = dist.accumulate(%a) microbatches = 2 attributes {dist.arg_shardings = [#dist.sharding<@mesh, [{"x"}, {}]>], dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"x"}>]} {
+  ^bb0(%m: tensor<4x4xf32>):
+    %1 = nn.reduce sum %m dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"x"}>]} : tensor<4x4xf32> -> tensor<4xf32>
+    dist.yield %1 : tensor<4xf32>
+  } : (tensor<8x4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
