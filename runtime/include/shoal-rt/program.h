@@ -146,6 +146,9 @@ enum class Opcode : uint32_t {
 
 // Row of the step. A row on a stream starts when the rows before it on that
 // stream have ended. `event` is set when it has ended; `Wait` makes another stream wait.
+// Launch, Gemm, AxisIndex and Probe run on stream 0. An event is signalled by one row and
+// waited for by later rows only. Operands of a collective are apart in memory, except that
+// AllReduce and Broadcast may work in place; all sizes fit an int.
 struct Instr {
   Opcode op;
   uint32_t stream;       // 0 = compute, 1.. = communication
