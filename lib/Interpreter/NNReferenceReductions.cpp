@@ -10,6 +10,15 @@ using namespace mlir;
 namespace shoal::interp {
 namespace {
 
+// A matrix of `rows` x `columns`, stored the other way round when `isTransposed`.
+std::vector<double> matrix(const double *data, int64_t rows, int64_t columns, bool isTransposed) {
+  std::vector<double> result(data, data + rows * columns);
+  for (int64_t i = 0; isTransposed && i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      result[i * columns + j] = data[j * rows + i];
+  return result;
+}
+
 Results matmul(nn::MatmulOp op, Operands in) {
   const Tensor &a = *in[0], &b = *in[1];
   Tensor result = resultOf(op);
@@ -22,17 +31,13 @@ Results matmul(nn::MatmulOp op, Operands in) {
   int64_t batches = product(a.shape().drop_back(2));
   bool sharedB = rankB == 2;
   for (int64_t batch = 0; batch < batches; ++batch) {
-    const double *pa = a.f.data() + batch * m * k;
-    const double *pb = b.f.data() + (sharedB ? 0 : batch * k * n);
-    double *pc = result.f.data() + (op.getSumBatch() ? 0 : batch * m * n);
+    auto left = matrix(a.f.data() + batch * m * k, m, k, op.getTransposeA());
+    auto right = matrix(b.f.data() + (sharedB ? 0 : batch * k * n), k, n, op.getTransposeB());
+    double *sum = result.f.data() + (op.getSumBatch() ? 0 : batch * m * n);
     for (int64_t i = 0; i < m; ++i)
-      for (int64_t j = 0; j < n; ++j) {
-        double sum = 0;
-        for (int64_t l = 0; l < k; ++l)
-          sum += (op.getTransposeA() ? pa[l * m + i] : pa[i * k + l]) *
-                 (op.getTransposeB() ? pb[j * k + l] : pb[l * n + j]);
-        pc[i * n + j] += sum;
-      }
+      for (int64_t l = 0; l < k; ++l)
+        for (int64_t j = 0; j < n; ++j)
+          sum[i * n + j] += left[i * k + l] * right[l * n + j];
   }
   return single(std::move(result));
 }

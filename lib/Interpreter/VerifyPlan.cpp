@@ -17,6 +17,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
+#include <limits>
 #include <map>
 
 using namespace mlir;
@@ -37,6 +38,7 @@ struct Reference {
 struct Mismatch {
   int64_t order = 0;
   PlanDifference difference;
+  int64_t rank = 0;
 };
 
 double combine(dist::ReduceKindAttrEnum kind, double a, double b) {
@@ -195,13 +197,15 @@ void PlanVerifier::observeLocal(Operation *op, int64_t position,
     if (tag.getSharding().getLocalType(tag.getType(), mesh) != result->type)
       return refuse(op, "does not have the shard's type that its dist.globals gives it");
 
-    Mismatch where{reference.order, {op, reference.op, ""}};
+    Mismatch where{reference.order, {op, reference.op, ""}, rankOf(position)};
     std::string what;
     llvm::raw_string_ostream(what) << reference.op->getName() << " (dist.id " << tag.getId()
                                    << (reference.values.size() > 1
                                            ? ", result " + std::to_string(which)
-                                           : std::string())
-                                   << ")";
+                                           : std::string());
+    if (op->getName() != reference.op->getName())
+      what += ", here " + op->getName().getStringRef().str();
+    what += ")";
     const Tensor &whole = reference.values[which];
     compared += position == 0;
     if (tag.getSharding().getUnreducedAxes().empty()) {
@@ -305,7 +309,10 @@ void PlanVerifier::comparePartial(const Tensor &whole, ArrayRef<const Tensor *> 
 
 void PlanVerifier::note(Mismatch mismatch, const Twine &what, ArrayRef<int64_t> index,
                         const Twine &rank, double got, double expected, bool isFloat) {
-  if (first && first->order <= mismatch.order)
+  // The first op in the global order; of its pieces that of the lowest rank.
+  bool sameOp = first && first->difference.local == mismatch.difference.local;
+  if (first && (mismatch.order > first->order ||
+                (mismatch.order == first->order && !(sameOp && mismatch.rank < first->rank))))
     return;
   llvm::raw_string_ostream os(mismatch.difference.message);
   os << "the plan differs from one device first at " << what << ": ";
@@ -323,7 +330,7 @@ void PlanVerifier::note(Mismatch mismatch, const Twine &what, ArrayRef<int64_t> 
 
 void PlanVerifier::compareResults(const TensorList &whole, const std::vector<TensorList> &ranks) {
   for (unsigned r = 0; r < whole.size(); ++r) {
-    Mismatch where{int64_t(references.size()) + r, {local, global, ""}};
+    Mismatch where{std::numeric_limits<int64_t>::max() / 2 + r, {local, global, ""}, 0};
     std::string name = describeResult(global, r);
     std::string what = "result " + std::to_string(r) + (name.empty() ? "" : " (" + name + ")") +
                        " of the function";
@@ -342,8 +349,10 @@ void PlanVerifier::compareResults(const TensorList &whole, const std::vector<Ten
       comparePartial(whole[r], pieces, sharding, where, what);
       continue;
     }
-    for (auto [position, piece] : llvm::enumerate(pieces))
+    for (auto [position, piece] : llvm::enumerate(pieces)) {
+      where.rank = rankOf(position);
       comparePiece(whole[r], *piece, sharding, position, where, what);
+    }
   }
 }
 
