@@ -74,9 +74,21 @@ void optimizeForHost(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::ModuleAnalysisManager modules;
   llvm::PipelineTuningOptions tuning;
   llvm::PassBuilder builder(&machine, tuning);
-  // exp, log and pow of glibc's libmvec, vectorized.
+  // exp, log and pow of glibc's libmvec. LLVM would use the AVX2 variants on any processor.
+  using llvm::ElementCount;
+  static const llvm::VecDesc libmvec[] = {
+#define TLI_DEFINE_LIBMVEC_X86_VECFUNCS
+#include "llvm/Analysis/VecFuncs.def"
+  };
   llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
-  library.addVectorizableFunctionsFromVecLib(llvm::TargetLibraryInfoImpl::LIBMVEC_X86, machine.getTargetTriple());
+  if (machine.getTargetTriple().getArch() == llvm::Triple::x86_64) {
+    bool hasAvx2 = machine.getMCSubtargetInfo()->checkFeatures("+avx2");
+    std::vector<llvm::VecDesc> usable;
+    for (const llvm::VecDesc &function : libmvec)
+      if (hasAvx2 || function.getVectorFnName().starts_with("_ZGVb"))
+        usable.push_back(function);
+    library.addVectorizableFunctions(usable);
+  }
   functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(cgscc);

@@ -98,6 +98,13 @@ static FailureOr<std::unique_ptr<Node>> makeNode(linalg::GenericOp op) {
 }
 
 LogicalResult KernelPlan::collectNodes() {
+  // Nothing in a kernel has effects: what nobody reads goes.
+  for (Operation *op = func.getBody().front().getTerminator()->getPrevNode(); op;) {
+    Operation *previous = op->getPrevNode();
+    if (op->use_empty())
+      op->erase();
+    op = previous;
+  }
   llvm::DenseMap<Value, Node *> producers;
   for (Operation &op : func.getBody().front().without_terminator()) {
     if (isa<tensor::EmptyOp, linalg::FillOp, arith::ConstantOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
@@ -105,8 +112,6 @@ LogicalResult KernelPlan::collectNodes() {
     auto generic = dyn_cast<linalg::GenericOp>(op);
     if (!generic)
       return op.emitOpError("cannot be part of a kernel");
-    if (generic->use_empty())
-      continue;
     auto node = makeNode(generic);
     if (failed(node))
       return failure();
@@ -142,7 +147,9 @@ static bool canFlatten(const Node &node) {
     return next == Position(node.depth()) && elements == iterations;
   };
   bool allOfOneKind = llvm::all_equal(node.isReduction);
-  bool reads = llvm::all_of(node.reads, [&](const Access &read) { return inOrder(read.tensor, read.positions); });
+  bool reads = llvm::all_of(node.reads, [&](const Access &read) {
+    return read.tensor == read.root && inOrder(read.tensor, read.positions);
+  });
   bool writes = llvm::all_of(llvm::zip_equal(op.getResults(), node.writes), [&](auto entry) {
     return inOrder(std::get<0>(entry), std::get<1>(entry));
   });
