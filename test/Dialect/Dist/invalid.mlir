@@ -482,3 +482,37 @@ func.func @f(%x: tensor<8xf32>) -> tensor<4xf32> {
   %0 = "dist.unpack"(%x) {begins = array<i64: 0, 1>, ends = array<i64: 4>} : (tensor<8xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+//===-- what no parser writes ---------------------------------------------------------===//
+
+func.func @f(%x: tensor<8xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{microbatches must be at least 1, got: -2}}
+  %0 = dist.accumulate(%x) microbatches = -2 {
+  ^bb0(%m: tensor<4xf32>):
+    dist.yield %m : tensor<4xf32>
+  } : (tensor<8xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{dist.arg_shardings belongs on dist.accumulate}}
+"dist.accumulate"() {microbatches = 1 : i64, dist.arg_shardings = []} : () -> ()
+
+// -----
+
+// Annotations that name a mesh without its attribute say nothing of their own.
+func.func private @f(tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{}]>})
+// expected-error @+1 {{requires attribute 'mesh'}}
+"dist.mesh"() {sym_name = "mesh"} : () -> ()
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{requires attribute 'axes'}}
+  %0 = "dist.all_reduce"(%x) {} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

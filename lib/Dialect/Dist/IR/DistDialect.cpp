@@ -27,7 +27,8 @@ MeshOp lookupMesh(Operation *op) {
   for (; op; op = op->getParentOp())
     if (auto module = dyn_cast<ModuleOp>(op))
       for (Operation &child : *module.getBody())
-        if (auto mesh = dyn_cast<MeshOp>(child))
+        // A mesh that lacks its attributes is for its own verifier, which may run later.
+        if (auto mesh = dyn_cast<MeshOp>(child); mesh && mesh.getMeshAttr() && mesh.getSymNameAttr())
           return mesh;
   return {};
 }
@@ -174,7 +175,8 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     return verifyAnnotations(op, attr, op->getResultTypes());
   if (name == kArgShardingsAttr) {
     auto accumulate = dyn_cast<AccumulateOp>(op);
-    if (!accumulate || accumulate.getBody().empty())
+    // Attributes are verified before regions are counted.
+    if (!accumulate || op->getNumRegions() != 1 || accumulate.getBody().empty())
       return op->emitOpError() << name << " belongs on dist.accumulate";
     return verifyAnnotations(op, attr, accumulate.getBody().getArgumentTypes());
   }

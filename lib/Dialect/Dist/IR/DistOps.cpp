@@ -87,7 +87,7 @@ ParseResult AccumulateOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 
 void AccumulateOp::print(OpAsmPrinter &printer) {
-  printer << '(' << getInputs() << ") microbatches = " << getMicrobatches();
+  printer << '(' << getInputs() << ") microbatches = " << (int64_t)getMicrobatches();
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {getMicrobatchesAttrName()});
   printer << ' ';
   printer.printRegion(getBody());
@@ -96,8 +96,9 @@ void AccumulateOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult AccumulateOp::verify() {
-  if (getMicrobatches() < 1)
-    return emitOpError("microbatches must be at least 1, got: ") << getMicrobatches();
+  int64_t microbatches = getMicrobatches();
+  if (microbatches < 1)
+    return emitOpError("microbatches must be at least 1, got: ") << microbatches;
   TypeRange arguments = getBody().getArgumentTypes();
   if (arguments.size() != getInputs().size())
     return emitOpError("body must have one argument per input: ")
@@ -107,12 +108,12 @@ LogicalResult AccumulateOp::verify() {
     if (tensor.getRank() == 0)
       return emitOpError("input #") << index << " is a scalar and cannot be split; capture it";
     int64_t rows = tensor.getDimSize(0);
-    if (rows % getMicrobatches() != 0)
+    if (rows % microbatches != 0)
       return emitOpError("rows of input #") << index << " must be a multiple of microbatches: "
-                                            << rows << " rows, " << getMicrobatches()
+                                            << rows << " rows, " << microbatches
                                             << " microbatches";
     SmallVector<int64_t> shape(tensor.getShape());
-    shape[0] = rows / getMicrobatches();
+    shape[0] = rows / microbatches;
     auto expected = RankedTensorType::get(shape, tensor.getElementType());
     if (argument != expected)
       return emitOpError("body argument #")

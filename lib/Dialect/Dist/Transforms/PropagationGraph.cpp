@@ -8,7 +8,7 @@ using namespace shoal;
 using namespace shoal::dist;
 
 int64_t Slot::bytes() const {
-  if (!type)
+  if (!type || !type.hasStaticShape())
     return 0;
   int64_t bits = type.getElementType().isIntOrFloat() ? type.getElementTypeBitWidth() : 64;
   return type.getNumElements() * bits / 8;
