@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Runs one training program under several meshes as real processes, against its first mesh.
+
+usage: plans.py MODEL.mlir --rows ROWS --work FOLDER [--shoalc "OPTIONS"] [--steps N] MESH...
+
+MESH replaces the word MESH of the model (`dist.mesh @mesh <MESH>`); the first is one
+device: '["data"=1, "tensor"=1]'. Inputs x (f64, from the model's type) and y (i64 classes,
+some ignored) are made here. Losses and gradient norms, first-step gradients, and
+parameters and optimizer state at the end must agree: in f64 to 1e-10 of each tensor's
+root mean square.
+"""
+
+import argparse
+import math
+import os
+import re
+import shlex
+import sys
+
+import shoal
+from golden import Checker
+from metrics import read_metrics
+from tensor_files import read_safetensors, tensor, write_npy
+
+IGNORED = -100
+
+
+def make_data(text, rows, work):
+    """Writes x.npy and y.npy for `%x: tensor<BxFxf64>` and `%y: tensor<Bxi64>` of the model."""
+    features = int(re.search(r"%x: +tensor<\d+x(\d+)xf64>", text).group(1))
+    classes = int(re.search(r"-> \(tensor<f64> {nn.loss}, tensor<\d+x(\d+)xf64>", text).group(1))
+    x = (math.sin(0.9 * (i + 1)) for i in range(rows * features))
+    y = (IGNORED if r % 4 == 2 else (r * r + r // 3) % classes for r in range(rows))
+    write_npy(f"{work}/x.npy", tensor("f64", (rows, features), x))
+    write_npy(f"{work}/y.npy", tensor("i64", (rows,), y))
+
+
+def ranks_of(mesh):
+    n = 1
+    for size in re.findall(r'"=(\d+)', mesh):
+        n *= int(size)
+    return n
+
+
+def run_plan(args, text, index, mesh):
+    """Compiles and trains under one mesh; returns records, gradients and parameters."""
+    def path(name):
+        return os.path.join(args.work, f"{index}-{name}")
+
+    with open(path("model.mlir"), "w") as f:
+        f.write(text.replace("MESH", mesh))
+    program = shoal.shoalc(path("model.mlir"), path("program"), *shlex.split(args.shoalc))
+    shoal.run(ranks_of(mesh), program, "--data", f"x={args.work}/x.npy", "--data", f"y={args.work}/y.npy",
+              "--steps", str(args.steps), "--seed", "3", "--shuffle", "--metrics", path("metrics.jsonl"),
+              "--dump-params", path("params.safetensors"), "--dump-grads", path("grads.safetensors"))
+    return (read_metrics(path("metrics.jsonl")), read_safetensors(path("grads.safetensors")),
+            read_safetensors(path("params.safetensors")))
+
+
+def compare(got, expected):
+    check = Checker(1e-10)
+    for key in ("loss", "grad_norm"):
+        if key in expected[0][0]:
+            check.series(key, [r[key] for r in got[0]], [r[key] for r in expected[0]])
+    for what, g, e in (("gradient of ", got[1], expected[1]), ("final ", got[2], expected[2])):
+        if g.keys() != e.keys():
+            check.failures.append(f"{what}tensors: got {sorted(g)}, expected {sorted(e)}")
+        for name in e:
+            if name in g and g[name].shape != e[name].shape:
+                check.failures.append(f"{what}{name}: shape {g[name].shape}, expected {e[name].shape}")
+            else:
+                check.tensor(what + name, g.get(name), {"values": e[name].data})
+    return check
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("model")
+    parser.add_argument("meshes", nargs="+", metavar="MESH")
+    parser.add_argument("--rows", type=int, required=True)
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--shoalc", default="")
+    parser.add_argument("--steps", type=int, default=8)
+    args = parser.parse_args()
+    os.makedirs(args.work, exist_ok=True)
+    with open(args.model) as f:
+        text = f.read()
+    make_data(text, args.rows, args.work)
+
+    expected, failed = None, False
+    for index, mesh in enumerate(args.meshes):
+        got = run_plan(args, text, index, mesh)
+        if expected is None:
+            expected = got
+            continue
+        check = compare(got, expected)
+        for line in check.failures[:8]:
+            print(f"mesh {mesh}: {line}")
+        failed |= bool(check.failures)
+        if not check.failures:
+            print(f"mesh {mesh}: ok, largest error {check.worst:.1e}")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
