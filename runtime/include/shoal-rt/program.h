@@ -137,8 +137,10 @@ enum class Opcode : uint32_t {
   Broadcast,  // params[0] = root position; operand 0 in (root), 1 out
   Scatter,    // params[0] = root position; N chunks at the root; operand 0 in, 1 out
   Gather,     // params[0] = root position; zeros elsewhere; operand 0 in, 1 out
-  Permute,    // peers = [send to, receive from] per mesh position, kNone: none (receives zeros)
-  PointToPoint, // a grouped set of sends and receives, see `peers`
+  Permute, // operand 0 in, 1 out; peers = [send of operand 0, receive of operand 1], kNone:
+           // none (receives zeros); a = group whose axes reports name, or kNone
+  PointToPoint, // a grouped set of sends and receives, see `peers`; a as for Permute. Messages
+                // between two positions match in the order in which a stream issues them
   Barrier,    // group a
   Wait,       // the stream waits for event `params[0]`
   Probe,      // the host may read result a here
