@@ -2,6 +2,7 @@
 #include "shoal/Pipelines/Pipelines.h"
 
 #include "shoal/Codegen/Passes.h"
+#include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/NN/Transforms/Passes.h"
@@ -20,7 +21,17 @@ void setAxes(PlanOptions &options, llvm::ArrayRef<std::string> meshAxes, bool ha
     (axis == "data" && hasBatchedInput ? options.dataAxes : options.modelAxes).push_back(axis);
 }
 
-void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
+bool isLocalProgram(ModuleOp module) {
+  return module
+      .walk([](Operation *op) {
+        bool isLocal = isa<dist::SendOp, dist::RecvOp, dist::GroupOp>(op) ||
+                       (isa_and_nonnull<dist::DistDialect>(op->getDialect()) && op->hasAttr("axes"));
+        return isLocal ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+void buildModelPipeline(OpPassManager &pm, const PlanOptions &options) {
   // First what a program is for, so that no later pass works on what falls away.
   nn::SelectResultsPassOptions select;
   select.mode = options.mode;
@@ -32,6 +43,9 @@ void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
   }
   // Before the gradient: counts and masks are differentiated, so gradients need none of their own.
   pm.addPass(nn::createExplicitCountsPass());
+}
+
+void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
   if (options.mode == "train") {
     pm.addPass(nn::createDifferentiatePass());
     nn::OptimizePassOptions optimize;
@@ -90,6 +104,11 @@ void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
   pm.addPass(dist::createVerifyLocalPass());
 }
 
+void buildHandWrittenPipeline(OpPassManager &pm, const PlanOptions &options) {
+  // What a user wrote is what runs: no pass that moves, merges or replaces collectives.
+  pm.addPass(dist::createVerifyLocalPass());
+}
+
 void buildExecPipeline(OpPassManager &pm, const PlanOptions &options) {
   // Layout changes around collectives become nn ops, so that they fuse into kernels.
   pm.addPass(dist::createExpandCollectivesPass());
@@ -111,12 +130,17 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
   ListOption<std::string> dataAxes{*this, "data-axes", llvm::cl::desc("axes that split the batch")};
   ListOption<std::string> modelAxes{*this, "model-axes", llvm::cl::desc("all other mesh axes")};
   Option<std::string> mode{*this, "mode", llvm::cl::desc("train or infer"),
-                           llvm::cl::init("train")};
+                           llvm::cl::init(PlanOptions().mode)};
   Option<std::string> dtype{*this, "dtype", llvm::cl::desc("f32 or f64"), llvm::cl::init("")};
   Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("sgd, adam or adamw"),
-                                llvm::cl::init("sgd")};
-  Option<double> lr{*this, "lr", llvm::cl::desc("learning rate"), llvm::cl::init(0.01)};
+                                llvm::cl::init(PlanOptions().optimizer)};
+  Option<double> lr{*this, "lr", llvm::cl::desc("learning rate"), llvm::cl::init(PlanOptions().lr)};
   Option<double> momentum{*this, "momentum", llvm::cl::desc("of sgd"), llvm::cl::init(0.0)};
+  Option<double> beta1{*this, "beta1", llvm::cl::desc("of adam"), llvm::cl::init(PlanOptions().beta1)};
+  Option<double> beta2{*this, "beta2", llvm::cl::desc("of adam"), llvm::cl::init(PlanOptions().beta2)};
+  Option<double> eps{*this, "eps", llvm::cl::desc("of adam"), llvm::cl::init(PlanOptions().eps)};
+  Option<std::string> decay{*this, "decay", llvm::cl::desc("all or matrices"),
+                            llvm::cl::init(PlanOptions().decay)};
   Option<double> weightDecay{*this, "weight-decay", llvm::cl::desc("L2, or decoupled for adamw"),
                              llvm::cl::init(0.0)};
   Option<double> clipGradNorm{*this, "clip-grad-norm", llvm::cl::desc("0: no clipping"),
@@ -124,7 +148,7 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
   Option<bool> gradNorm{*this, "grad-norm", llvm::cl::desc("report the gradient norm"),
                         llvm::cl::init(false)};
   Option<double> bucketMb{*this, "bucket-mb", llvm::cl::desc("size of a gradient bucket, MiB"),
-                          llvm::cl::init(25.0)};
+                          llvm::cl::init(PlanOptions().bucketMb)};
   Option<bool> overlap{*this, "overlap", llvm::cl::desc("communicate during the backward pass"),
                        llvm::cl::init(true)};
 
@@ -137,6 +161,10 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
     options.optimizer = optimizer;
     options.lr = lr;
     options.momentum = momentum;
+    options.beta1 = beta1;
+    options.beta2 = beta2;
+    options.eps = eps;
+    options.decay = decay;
     options.weightDecay = weightDecay;
     options.clipGradNorm = clipGradNorm;
     options.gradNorm = gradNorm;
@@ -151,7 +179,10 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
 void registerPipelines() {
   PassPipelineRegistration<PipelineOptions>(
       "shoal-global", "model to annotated training step (L1)",
-      [](OpPassManager &pm, const PipelineOptions &o) { buildGlobalPipeline(pm, o.get()); });
+      [](OpPassManager &pm, const PipelineOptions &o) {
+        buildModelPipeline(pm, o.get());
+        buildGlobalPipeline(pm, o.get());
+      });
   PassPipelineRegistration<PipelineOptions>(
       "shoal-local", "annotated step to one device's program (L1 to L2)",
       [](OpPassManager &pm, const PipelineOptions &o) { buildLocalPipeline(pm, o.get()); });

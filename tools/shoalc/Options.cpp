@@ -207,6 +207,20 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
                              "--bucket-mb", "--no-overlap"})
       if (app.count(flag))
         return fail(std::string(flag) + " belongs to --mode train");
+  for (const char *flag : {"--mode", "--dtype", "--optimizer", "--lr", "--momentum", "--betas", "--eps",
+                           "--weight-decay", "--decay", "--clip-grad-norm", "--grad-norm",
+                           "--bucket-mb", "--verify-plan"})
+    if (app.count(flag))
+      options.planFlags.push_back(flag);
+  bool isText = options.emit == Emit::Global || options.emit == Emit::Local || options.emit == Emit::Exec;
+  if (isText && app.count("--cpu"))
+    return fail("--cpu needs --emit llvm or later, got: " + emit);
+  if (options.emit != Emit::Executable && app.count("--runtime"))
+    return fail("--runtime belongs to --emit exe, got: " + emit);
+  if (app.count("--bucket-mb") && !options.mesh.empty() &&
+      std::none_of(options.mesh.begin(), options.mesh.end(),
+                   [](const auto &axis) { return axis.first == "data"; }))
+    return fail("--bucket-mb sizes gradient buckets over mesh axis 'data', which --mesh lacks: " + mesh);
   if (!options.report.empty() &&
       (options.emit == Emit::Global || options.emit == Emit::Local))
     return fail("--report needs --emit exec or later, got: " + emit);

@@ -25,6 +25,7 @@ struct CompilerOptions {
   std::string report;
   std::string runtime; // empty: beside shoalc
   bool verifyPlan = false;
+  std::vector<std::string> planFlags; // given flags that plan a model; a local program takes none
 };
 
 /// Parses the command line. Returns the exit code when the program should stop (after --help,

@@ -93,7 +93,13 @@ LogicalResult setMesh(ModuleOp module, const CompilerOptions &options) {
   for (const auto &[name, size] : axes)
     attrs.push_back(dist::MeshAxisAttr::get(context, StringAttr::get(context, name), size));
   auto mesh = dist::MeshAttr::get(context, attrs, {});
+  if (existing && existing.getMesh().getAxes() == mesh.getAxes())
+    return success(); // with the file's device ids
   if (existing) {
+    if (!existing.getMesh().getDeviceIds().empty())
+      return existing.emitError("the file's mesh places its devices by device_ids, which --mesh of other axes or "
+                                "sizes cannot keep: change the file, got: ")
+             << mesh;
     // Annotations name the file's axes; --mesh may change their sizes, not take one away.
     for (dist::MeshAxisAttr axis : existing.getMesh().getAxes())
       if (!mesh.getAxisSize(axis.getName()))
@@ -174,28 +180,50 @@ bool hasBatchedInput(ModuleOp module) {
   return found;
 }
 
-int compile(ModuleOp module, const CompilerOptions &options, const std::string &runtime) {
-  if (failed(setMesh(module, options)))
+/// From the model to the annotated step: L1.
+int makeGlobal(ModuleOp module, PlanOptions &plan) {
+  // The axes' use depends on the inputs that are left for this mode.
+  if (failed(run(module, plan, buildModelPipeline)))
     return kInputWrong;
-  PlanOptions plan = options.plan;
   std::vector<std::string> axes;
   for (dist::MeshAxisAttr axis : dist::lookupMesh(module).getMesh().getAxes())
     axes.push_back(axis.getName().getValue().str());
   setAxes(plan, axes, hasBatchedInput(module));
   if (failed(run(module, plan, buildGlobalPipeline)) || failed(checkAxesUsed(module)))
     return kInputWrong;
-  if (options.emit == Emit::Global)
-    return write(options.output, print(module));
+  return 0;
+}
 
+/// From the model, or from a local program written by hand, to the local program: L2.
+int makeLocal(ModuleOp module, const CompilerOptions &options, PlanOptions &plan) {
+  if (isLocalProgram(module)) {
+    if (!options.planFlags.empty())
+      return fail(kInputWrong, options.planFlags.front() + " plans a model (L1), but '" + options.input +
+                                   "' is a local program (L2): it has collectives");
+    return failed(run(module, plan, buildHandWrittenPipeline)) ? kInputWrong : 0;
+  }
+  if (int code = makeGlobal(module, plan))
+    return code;
+  if (options.emit == Emit::Global)
+    return 0;
   OwningOpRef<ModuleOp> global = options.verifyPlan ? module.clone() : nullptr;
   if (failed(run(module, plan, buildLocalPipeline)))
     return kInputWrong;
-  if (options.verifyPlan) {
-    if (failed(interp::checkPlan(*global, module, {})))
-      return kWorkFailed;
-    llvm::errs() << "shoalc: the plan equals one device\n";
-  }
-  if (options.emit == Emit::Local)
+  if (!options.verifyPlan)
+    return 0;
+  if (failed(interp::checkPlan(*global, module, {})))
+    return kWorkFailed;
+  llvm::errs() << "shoalc: the plan equals one device\n";
+  return 0;
+}
+
+int compile(ModuleOp module, const CompilerOptions &options, const std::string &runtime) {
+  if (failed(setMesh(module, options)))
+    return kInputWrong;
+  PlanOptions plan = options.plan;
+  if (int code = makeLocal(module, options, plan))
+    return code;
+  if (options.emit == Emit::Global || options.emit == Emit::Local)
     return write(options.output, print(module));
 
   if (failed(run(module, plan, buildExecPipeline)))

@@ -1,12 +1,15 @@
 // The compiler as pipelines: one list of passes serves shoal-opt, shoalc and the tests.
 //
-// `buildGlobalPipeline`  L1 -> annotated L1: gradient, optimizer, shardings.
-// `buildLocalPipeline`   annotated L1 -> L2: one device's program with collectives.
-// `buildExecPipeline`    L2 -> L3: kernels outlined, arena, streams.
-// A verifier pass stands at the end of each.
+// `buildModelPipeline`        what a model is for: its results, its types, what its means divide by.
+// `buildGlobalPipeline`       L1 -> annotated L1: gradient, optimizer, shardings.
+// `buildLocalPipeline`        annotated L1 -> L2: one device's program with collectives.
+// `buildHandWrittenPipeline`  L2 as a user wrote it: checked, nothing moved.
+// `buildExecPipeline`         L2 -> L3: kernels outlined, arena, streams.
+// A verifier pass stands at each border.
 #ifndef SHOAL_PIPELINES_PIPELINES_H
 #define SHOAL_PIPELINES_PIPELINES_H
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -38,8 +41,13 @@ struct PlanOptions {
 /// without, it is an axis like any other that only annotations in the file use.
 void setAxes(PlanOptions &options, llvm::ArrayRef<std::string> meshAxes, bool hasBatchedInput);
 
+/// Whether the module is written at L2: it has collectives or asks for its position.
+bool isLocalProgram(mlir::ModuleOp module);
+
+void buildModelPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildGlobalPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildLocalPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
+void buildHandWrittenPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildExecPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 
 /// Every dialect and external model that the pipelines meet.
