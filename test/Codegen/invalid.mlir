@@ -21,23 +21,6 @@ func.func private @swap(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> a
 
 // -----
 
-// expected-error @below {{operand 0 is overwritten by two results}}
-func.func private @twice(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) attributes {exec.kernel, exec.inplace = array<i64: 0, 0>} {
-  %0 = nn.exp %a : tensor<4xf32>
-  %1 = nn.neg %a : tensor<4xf32>
-  return %0, %1 : tensor<4xf32>, tensor<4xf32>
-}
-
-// -----
-
-// expected-error @below {{result 0 and the operand it overwrites must have equal types}}
-func.func private @types(%a: tensor<4xf32>) -> tensor<4xi64> attributes {exec.kernel, exec.inplace = array<i64: 0>} {
-  %0 = nn.cast %a : tensor<4xf32> -> tensor<4xi64>
-  return %0 : tensor<4xi64>
-}
-
-// -----
-
 // Only projections: the fusion reasons about dimensions, not about sums of loops.
 func.func private @shifted(%a: tensor<5xf32>) -> tensor<4xf32> attributes {exec.kernel} {
   %e = tensor.empty() : tensor<4xf32>

@@ -3,6 +3,7 @@
 #include "shoal/Codegen/Host.h"
 #include "shoal/Codegen/Passes.h"
 #include "shoal/Conversion/NNToLinalg.h"
+#include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Interpreter/Interpreter.h"
 #include "shoal-rt/program.h"
@@ -118,12 +119,11 @@ double defaultTolerance(Type type) {
 
 KernelTester::KernelTester() : context(MLIRContext::Threading::DISABLED) {
   DialectRegistry registry;
-  registry.insert<func::FuncDialect, nn::NNDialect>();
+  registry.insert<func::FuncDialect, nn::NNDialect, exec::ExecDialect>();
   registerLinalgLoweringModels(registry);
   interp::registerReferenceModels(registry);
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();
-  context.allowUnregisteredDialects(); // exec attributes
 }
 
 OwningOpRef<ModuleOp> KernelTester::parse(const std::string &text) {

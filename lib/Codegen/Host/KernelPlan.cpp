@@ -242,25 +242,12 @@ bool KernelPlan::overwriteInPlace(ResultPlan &result) {
 }
 
 LogicalResult KernelPlan::planResults() {
+  // The exec dialect has verified it: one entry per result, -1 or an operand of the same type, each at most once.
   auto inplace = func->getAttrOfType<DenseI64ArrayAttr>("exec.inplace");
-  unsigned numResults = func.getNumResults();
-  if (inplace && inplace.size() != numResults)
-    return func.emitOpError("exec.inplace must have one entry per result, got: ") << inplace.size();
   Operation *terminator = func.getBody().front().getTerminator();
-  llvm::SmallDenseSet<int64_t> overwritten;
-  for (unsigned k = 0; k < numResults; ++k) {
+  for (unsigned k = 0; k < func.getNumResults(); ++k) {
     Value value = terminator->getOperand(k);
     ResultPlan plan{stripViews(value), inplace ? int(inplace[k]) : -1};
-    if (plan.inplace >= 0) {
-      if (plan.inplace >= int(func.getNumArguments()))
-        return func.emitOpError("exec.inplace names operand ") << plan.inplace << " of " << func.getNumArguments();
-      if (func.getArgument(plan.inplace).getType() != value.getType())
-        return func.emitOpError("result ") << k << " and the operand it overwrites must have equal types";
-      if (!overwritten.insert(plan.inplace).second)
-        return func.emitOpError("operand ") << plan.inplace << " is overwritten by two results";
-    } else if (plan.inplace != -1) {
-      return func.emitOpError("exec.inplace must be -1 or an operand, got: ") << plan.inplace;
-    }
     if (auto argument = dyn_cast<BlockArgument>(plan.root)) {
       plan.nothing = int(argument.getArgNumber()) == plan.inplace && plan.root == value;
       if (!plan.nothing && plan.inplace >= 0)

@@ -36,8 +36,10 @@ struct KernelsToLLVM : impl::KernelsToLLVMPassBase<KernelsToLLVM> {
     ModuleOp module = getOperation();
     SmallVector<std::string> kernels;
     for (auto func : module.getOps<func::FuncOp>())
-      if (func->hasAttr("exec.kernel"))
+      if (func->hasAttr("exec.kernel")) {
         kernels.push_back(func.getName().str());
+        func->removeAttr("exec.workspace"); // an argument like any other by now
+      }
     if (failed(expandMath()) || failed(convert()))
       return signalPassFailure();
     for (const std::string &name : kernels)
