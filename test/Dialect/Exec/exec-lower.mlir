@@ -185,3 +185,15 @@ func.func @collectives(%x: tensor<2x4xf32> {nn.input = #nn.input<"x", unbatched>
   %6 = dist.wait %f : !dist.future<tensor<1x8xf32>> -> tensor<1x8xf32>
   return %6 : tensor<1x8xf32>
 }
+
+// -----
+
+// A result says which dimension holds the batch; one that has as many rows by chance does not.
+
+// CHECK: exec.program @outputs infer
+// CHECK: exec.probe output "x" %x batch = 0 : <2x2xf32>
+// CHECK: exec.probe output "w" %w : <2x2xf32>
+func.func @outputs(%x: tensor<2x2xf32> {nn.input = "x"}, %w: tensor<2x2xf32> {nn.param = #nn.param<"w", init = zeros>})
+    -> (tensor<2x2xf32> {nn.output = "x", nn.batch_dim = 0 : i64}, tensor<2x2xf32> {nn.output = "w"}) {
+  return %x, %w : tensor<2x2xf32>, tensor<2x2xf32>
+}

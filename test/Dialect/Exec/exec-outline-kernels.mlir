@@ -182,3 +182,24 @@ func.func @constant(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
   %1 = nn.matmul %x, %0 : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
   return %1 : tensor<2x2xf32>
 }
+
+// -----
+
+// Behind the last collective, the update of what was reduced first comes first, whatever the program's order.
+
+dist.mesh @mesh <["data"=2]>
+// CHECK: func.func @order
+// CHECK: %[[B:.*]] = dist.all_reduce {"data"} sum %arg3
+// CHECK: %[[W:.*]] = dist.all_reduce {"data"} sum %arg2
+// CHECK: exec.call @k_sgd_update_0(%arg1, %[[B]])
+// CHECK: exec.call @k_sgd_update_1(%arg0, %[[W]])
+func.func @order(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}, %b: tensor<2xf32> {nn.param = #nn.param<"b", init = zeros>},
+    %gw: tensor<4xf32> {nn.input = #nn.input<"gw", unbatched>}, %gb: tensor<2xf32> {nn.input = #nn.input<"gb", unbatched>})
+    -> (tensor<4xf32> {nn.updates = "w"}, tensor<2xf32> {nn.updates = "b"}) {
+  %lr = nn.constant dense<0.1> : tensor<f32>
+  %rb = dist.all_reduce {"data"} sum %gb : tensor<2xf32>
+  %rw = dist.all_reduce {"data"} sum %gw : tensor<4xf32>
+  %0 = nn.sgd_update %w, %rw lr = %lr {weight_decay = 0.0} : tensor<4xf32>, tensor<f32>
+  %1 = nn.sgd_update %b, %rb lr = %lr {weight_decay = 0.0} : tensor<2xf32>, tensor<f32>
+  return %0, %1 : tensor<4xf32>, tensor<2xf32>
+}

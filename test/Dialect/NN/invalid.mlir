@@ -248,3 +248,11 @@ func.func @update(%p: tensor<4xf32>, %lr: tensor<f32>) {
 
 // expected-error @+1 {{value must be dense elements}}
 %0 = nn.constant sparse<[0], [1.0]> : tensor<4xf32>
+
+// -----
+
+// The batch is one of the dimensions.
+// expected-error @+1 {{'nn.batch_dim' must be a dimension of 'tensor<2xf32>', got: 1}}
+func.func @batch(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = "y", nn.batch_dim = 1 : i64}) {
+  return %x : tensor<2xf32>
+}

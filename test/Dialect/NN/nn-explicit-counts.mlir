@@ -153,3 +153,14 @@ func.func @one(%x: tensor<1x4xf32> {nn.input = "x"}) -> (tensor<f32> {nn.loss}) 
   %0 = nn.reduce mean %x dims = [0, 1] : tensor<1x4xf32> -> tensor<f32>
   return %0 : tensor<f32>
 }
+
+// Outputs say which dimension holds the batch; one that has as many rows by chance does not.
+// CHECK-LABEL: func.func @outputs
+// CHECK-SAME: -> (tensor<8x4xf32> {nn.batch_dim = 0 : i64, nn.output = "x"}, tensor<4x8xf32> {nn.batch_dim = 1 : i64, nn.output = "t"}, tensor<8x4xf32> {nn.output = "w"})
+func.func @outputs(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<8x4xf32> {nn.param = #nn.param<"w", init = zeros>})
+    -> (tensor<8x4xf32> {nn.output = "x"}, tensor<4x8xf32> {nn.output = "t"}, tensor<8x4xf32> {nn.output = "w"}) {
+  %0 = nn.relu %x : tensor<8x4xf32>
+  %1 = nn.transpose %0 [1, 0] : tensor<8x4xf32> -> tensor<4x8xf32>
+  %2 = nn.relu %w : tensor<8x4xf32>
+  return %0, %1, %2 : tensor<8x4xf32>, tensor<4x8xf32>, tensor<8x4xf32>
+}

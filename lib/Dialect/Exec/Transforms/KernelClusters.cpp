@@ -329,12 +329,40 @@ bool ClusterGraph::addOrder(unsigned before, unsigned after) {
   return true;
 }
 
+static bool communicates(Operation *op) {
+  return isa<dist::DistDialect>(op->getDialect()) && op->hasAttr("axes") &&
+         !isa<dist::AxisIndexOp>(op);
+}
+
+/// Where a node stands in the schedule among those that are ready. Program order; behind the last collective, what
+/// needs an earlier one comes first (the updates of the bucket that was reduced first).
+SmallVector<std::pair<int64_t, int64_t>> ClusterGraph::priorities() const {
+  SmallVector<int64_t> needs(clusters.size(), 0); // the latest collective among the ancestors
+  int64_t last = 0;
+  for (unsigned node : nodeAt) {
+    if (node == kNoNode)
+      continue;
+    for (unsigned predecessor : predecessors(node))
+      needs[node] = std::max(needs[node], needs[predecessor]);
+    Operation *op = clusters[node].ops.front();
+    if (communicates(op))
+      last = std::max(last, needs[node] = position(op));
+  }
+  SmallVector<std::pair<int64_t, int64_t>> result;
+  for (unsigned node = 0; node < clusters.size(); ++node) {
+    int64_t first = clusters[node].alive ? position(clusters[node].ops.front()) : 0;
+    result.push_back({first > last ? needs[node] + 1 : 0, first});
+  }
+  return result;
+}
+
 SmallVector<unsigned> ClusterGraph::schedule() const {
+  SmallVector<std::pair<int64_t, int64_t>> priority = priorities();
   SmallVector<SmallVector<unsigned>> successors(clusters.size());
   SmallVector<unsigned> missing(clusters.size());
-  using Entry = std::pair<int64_t, unsigned>; // earliest position, node
+  using Entry = std::pair<std::pair<int64_t, int64_t>, unsigned>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-  auto enter = [&](unsigned node) { ready.push({position(clusters[node].ops.front()), node}); };
+  auto enter = [&](unsigned node) { ready.push({priority[node], node}); };
   for (unsigned node = 0; node < clusters.size(); ++node) {
     if (!clusters[node].alive)
       continue;

@@ -53,6 +53,7 @@ public:
 private:
   llvm::SmallVector<unsigned> predecessors(unsigned node) const;
   bool moveBehind(unsigned node, unsigned last, bool merging);
+  llvm::SmallVector<std::pair<int64_t, int64_t>> priorities() const;
   bool pays(unsigned producer, unsigned consumer) const;
   bool tryMerge(unsigned producer, unsigned consumer);
   int64_t position(mlir::Operation *op) const { return positions.lookup(op); }

@@ -237,8 +237,6 @@ void Lowering::planProbes() {
 void Lowering::probe(unsigned index) {
   Value value = step.getBody().front().getTerminator()->getOperand(index);
   Logical logical = logicalOf(step.getResultAttr(index, dist::DistDialect::kGlobalAttr));
-  RankedTensorType global =
-      globalType(step.getResultAttr(index, dist::DistDialect::kGlobalAttr), value.getType());
   OpBuilder &builder = build->getBuilder();
   for (auto [role, kind] : {std::pair(nn::NNDialect::kLossAttr, ResultKind::loss),
                             std::pair(nn::NNDialect::kMetricAttr, ResultKind::metric),
@@ -248,11 +246,10 @@ void Lowering::probe(unsigned index) {
     if (!attr)
       continue;
     auto name = dyn_cast<StringAttr>(attr);
-    bool batched = kind == ResultKind::output && rows && global.getRank() &&
-                   global.getDimSize(0) == rows;
+    auto batchDim = step.getResultAttrOfType<IntegerAttr>(index, nn::kBatchDimAttr);
     builder.create<ProbeOp>(value.getLoc(), Type(), kind, name ? name.getValue() : "loss",
                             build->bufferOf(value), logical.type, logical.sharding,
-                            batched ? 0 : -1, 0, StringAttr());
+                            batchDim ? batchDim.getInt() : -1, 0, StringAttr());
   }
 }
 

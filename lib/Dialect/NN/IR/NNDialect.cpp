@@ -147,6 +147,11 @@ LogicalResult NNDialect::verifyRegionResultAttribute(Operation *op, unsigned, un
     auto text = dyn_cast<StringAttr>(value);
     if (!text || text.empty())
       return op->emitOpError() << "'" << name << "' must be a name, got: " << value;
+  } else if (name == kBatchDimAttr) {
+    auto dim = dyn_cast<IntegerAttr>(value);
+    if (!dim || !tensor || dim.getValue().uge(tensor.getRank()))
+      return op->emitOpError() << "'" << name << "' must be a dimension of " << type
+                               << ", got: " << value;
   } else {
     return op->emitOpError() << "unknown result attribute '" << name << "'";
   }

@@ -38,6 +38,7 @@ private:
   void splitMean(ReduceOp op);
   void splitMean(MseLossOp op);
   void splitMean(CrossEntropyOp op);
+  void markOutputs();
   /// Divides the only result of `op` by a count, for all its users.
   void divideResult(Operation *op, Value count);
   /// Product of the sizes of dimensions, real rows for those of the batch, as a scalar of
@@ -360,6 +361,28 @@ LogicalResult CountRewriter::checkResults() {
   return success();
 }
 
+/// Says which outputs have one row, or slice, per row of the batch: files hold the real ones only.
+void CountRewriter::markOutputs() {
+  std::optional<unsigned> first;
+  for (unsigned i = 0; i < model.getNumArguments() && !first; ++i)
+    if (isBatchedInput(model, i))
+      first = i;
+  if (!first)
+    return;
+  int64_t rows = cast<RankedTensorType>(model.getArgument(*first).getType()).getDimSize(0);
+  for (auto [index, value] : llvm::enumerate(getReturn(model).getOperands())) {
+    auto type = cast<RankedTensorType>(value.getType());
+    if (!model.getResultAttr(index, NNDialect::kOutputAttr))
+      continue;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      // Batches of one row are not followed, since they are never short.
+      bool batched = rows > 1 ? batch.getInner(value, dim) == 1 : dim == 0 && type.getDimSize(0) == 1;
+      if (batched && type.getDimSize(dim) == rows)
+        model.setResultAttr(index, kBatchDimAttr, builder.getI64IntegerAttr(dim));
+    }
+  }
+}
+
 LogicalResult CountRewriter::run() {
   // Who has valid rows already counts by himself, or has been through this pass.
   if (findArg(model, ArgRole::ValidRows))
@@ -374,6 +397,7 @@ LogicalResult CountRewriter::run() {
       return failure();
   for (Operation *op : replaced)
     op->erase();
+  markOutputs();
   return checkResults();
 }
 

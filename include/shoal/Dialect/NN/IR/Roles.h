@@ -9,6 +9,10 @@
 
 namespace shoal::nn {
 
+/// On an `nn.output` result: which of its dimensions holds the rows of the batch, so that the rows which a
+/// short batch lacks are not written. Set by `nn-explicit-counts`; absent when it holds none.
+inline constexpr llvm::StringLiteral kBatchDimAttr = "nn.batch_dim";
+
 enum class ArgRole { None, Input, Param, State, Step, ValidRows };
 
 /// The role of a function argument, and the name by which files and `nn.updates` know it
