@@ -35,6 +35,17 @@ func.func @by_hand(%a: tensor<32x64xf32> {nn.input = "a", dist.sharding = #dist.
   return %0 : tensor<32x10xf32>
 }
 
+// Optimizer state lies as its parameter.
+// CHECK-LABEL: func.func @state
+// CHECK-SAME: [{}, {"tensor"}]>, nn.param
+// CHECK-SAME: [{}, {"tensor"}]>, nn.state
+func.func @state(%x: tensor<32x64xf32> {nn.input = "x"},
+                 %w: tensor<64x10xf32> {nn.param = #nn.param<"w", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{}, {"tensor"}]>},
+                 %m: tensor<64x10xf32> {nn.state = #nn.state<"w.m", of = "w", init = 0.0>}) -> tensor<32x10xf32> {
+  %0 = nn.matmul %x, %w : (tensor<32x64xf32>, tensor<64x10xf32>) -> tensor<32x10xf32>
+  return %0 : tensor<32x10xf32>
+}
+
 // A function without batched inputs is no model of this strategy.
 // CHECK-LABEL: func.func @other
 // CHECK-SAME: (%{{[^:]*}}: tensor<8xf32>)

@@ -50,9 +50,8 @@ static void printAxisList(AsmPrinter &printer, ArrayRef<StringAttr> axes) {
 }
 
 static ParseResult parseAxisList(AsmParser &parser, SmallVectorImpl<StringAttr> &axes) {
-  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, [&] {
-    return parseAxisName(parser, axes.emplace_back());
-  });
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces,
+                                        [&] { return parseAxisName(parser, axes.emplace_back()); });
 }
 
 Attribute AxesAttr::parse(AsmParser &parser, Type) {
@@ -86,8 +85,7 @@ Attribute MeshAttr::parse(AsmParser &parser, Type) {
     axes.push_back(llvm::dyn_cast_or_null<MeshAxisAttr>(MeshAxisAttr::parse(parser, {})));
     return success(axes.back() != nullptr);
   };
-  if (parser.parseLess() ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseAxis))
+  if (parser.parseLess() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseAxis))
     return {};
   if (succeeded(parser.parseOptionalComma()) &&
       (parser.parseKeyword("device_ids") || parser.parseEqual() ||
@@ -141,8 +139,7 @@ Attribute DimShardingAttr::parse(AsmParser &parser, Type) {
 
 void DimShardingAttr::print(AsmPrinter &printer) const {
   printer << '{';
-  llvm::interleaveComma(getAxes(), printer,
-                        [&](StringAttr axis) { printAxisName(printer, axis); });
+  llvm::interleaveComma(getAxes(), printer, [&](StringAttr axis) { printAxisName(printer, axis); });
   if (!getIsClosed())
     printer << (getAxes().empty() ? "?" : ", ?");
   printer << '}';
@@ -253,9 +250,9 @@ LogicalResult DimShardingAttr::verify(function_ref<InFlightDiagnostic()> emitErr
   return verifyDistinct(emitError, axes, seen);
 }
 
-LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   FlatSymbolRefAttr, ArrayRef<DimShardingAttr> dims,
-                                   ReduceKindAttrEnum, ArrayRef<StringAttr> unreduced) {
+LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError, FlatSymbolRefAttr,
+                                   ArrayRef<DimShardingAttr> dims, ReduceKindAttrEnum,
+                                   ArrayRef<StringAttr> unreduced) {
   llvm::SmallPtrSet<StringAttr, 4> seen;
   for (DimShardingAttr dim : dims)
     if (failed(verifyDistinct(emitError, dim.getAxes(), seen)))
@@ -343,8 +340,7 @@ ShardingAttr ShardingAttr::withDims(ArrayRef<DimShardingAttr> dims) const {
   return get(getContext(), getMesh(), dims, getUnreducedKind(), getUnreducedAxes());
 }
 
-ShardingAttr ShardingAttr::withUnreduced(ReduceKindAttrEnum kind,
-                                         ArrayRef<StringAttr> axes) const {
+ShardingAttr ShardingAttr::withUnreduced(ReduceKindAttrEnum kind, ArrayRef<StringAttr> axes) const {
   // One spelling of "nothing is unreduced", so that equal layouts are equal attributes.
   return get(getContext(), getMesh(), getDims(), axes.empty() ? ReduceKindAttrEnum::sum : kind,
              axes);
@@ -352,9 +348,8 @@ ShardingAttr ShardingAttr::withUnreduced(ReduceKindAttrEnum kind,
 
 bool ShardingAttr::uses(StringAttr axis) const {
   return llvm::is_contained(getUnreducedAxes(), axis) ||
-         llvm::any_of(getDims(), [&](DimShardingAttr dim) {
-           return llvm::is_contained(dim.getAxes(), axis);
-         });
+         llvm::any_of(getDims(),
+                      [&](DimShardingAttr dim) { return llvm::is_contained(dim.getAxes(), axis); });
 }
 
 RankedTensorType ShardingAttr::getLocalType(RankedTensorType global, MeshAttr mesh) const {

@@ -37,8 +37,8 @@ LogicalResult verifyShapes(Operation *op, RankedTensorType input, RankedTensorTy
     return op->emitOpError("must keep the element type ")
            << input.getElementType() << ", got: " << result.getElementType();
   if (input.getRank() != result.getRank())
-    return op->emitOpError("must keep the rank ") << input.getRank()
-                                                  << ", got: " << result.getRank();
+    return op->emitOpError("must keep the rank ")
+           << input.getRank() << ", got: " << result.getRank();
   for (uint64_t dim : dims)
     if (dim >= (uint64_t)input.getRank())
       return op->emitOpError("dimension must be in [0, ")
@@ -83,8 +83,7 @@ LogicalResult verifyPositions(Operation *op, AxesAttr axes, ArrayRef<int64_t> so
   for (ArrayRef<int64_t> list : {sources, targets})
     for (int64_t position : list)
       if (position < 0 || position >= *size)
-        return op->emitOpError("position must be in [0, ")
-               << *size << "), got: " << position;
+        return op->emitOpError("position must be in [0, ") << *size << "), got: " << position;
   return success();
 }
 
@@ -128,8 +127,8 @@ LogicalResult CollectivePermuteOp::verify() {
 }
 LogicalResult PermuteStartOp::verify() {
   if (getFuture().getType().getTensor() != getInput().getType())
-    return emitOpError("future must hold ") << getInput().getType() << ", got: "
-                                            << getFuture().getType().getTensor();
+    return emitOpError("future must hold ")
+           << getInput().getType() << ", got: " << getFuture().getType().getTensor();
   return verifyPairs(*this, getSources(), getTargets());
 }
 LogicalResult WaitOp::verify() {

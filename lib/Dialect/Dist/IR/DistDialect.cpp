@@ -28,7 +28,8 @@ MeshOp lookupMesh(Operation *op) {
     if (auto module = dyn_cast<ModuleOp>(op))
       for (Operation &child : *module.getBody())
         // A mesh that lacks its attributes is for its own verifier, which may run later.
-        if (auto mesh = dyn_cast<MeshOp>(child); mesh && mesh.getMeshAttr() && mesh.getSymNameAttr())
+        if (auto mesh = dyn_cast<MeshOp>(child);
+            mesh && mesh.getMeshAttr() && mesh.getSymNameAttr())
           return mesh;
   return {};
 }
@@ -65,7 +66,7 @@ static void setInArray(Operation *op, StringRef name, TypeRange types, unsigned 
     shardings.push_back(i == index ? sharding
                         : old      ? old
                                    : ShardingAttr::getReplicated(sharding.getMesh(),
-                                                                 tensor ? tensor.getRank() : 0,
+                                                            tensor ? tensor.getRank() : 0,
                                                                  /*closed=*/false));
   }
   op->setAttr(name, ArrayAttr::get(op->getContext(), shardings));
@@ -79,8 +80,7 @@ ShardingAttr getSharding(Value value) {
   if (!argument.getOwner()->isEntryBlock())
     return {};
   if (auto func = dyn_cast_or_null<FunctionOpInterface>(parent))
-    return func.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(),
-                                               DistDialect::kShardingAttr);
+    return func.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(), DistDialect::kShardingAttr);
   if (auto accumulate = dyn_cast_or_null<AccumulateOp>(parent))
     return getFromArray(accumulate, DistDialect::kArgShardingsAttr, argument.getArgNumber());
   return {};
@@ -185,8 +185,7 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   if (name == kIdAttr) {
     auto id = dyn_cast<IntegerAttr>(attr.getValue());
     if (!id || !id.getType().isInteger(64) || id.getInt() < 0)
-      return op->emitOpError() << name << " must be an i64 of at least 0, got: "
-                               << attr.getValue();
+      return op->emitOpError() << name << " must be an i64 of at least 0, got: " << attr.getValue();
     return success();
   }
   if (name == kShardingAttr)

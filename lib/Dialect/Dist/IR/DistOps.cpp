@@ -109,9 +109,9 @@ LogicalResult AccumulateOp::verify() {
       return emitOpError("input #") << index << " is a scalar and cannot be split; capture it";
     int64_t rows = tensor.getDimSize(0);
     if (rows % microbatches != 0)
-      return emitOpError("rows of input #") << index << " must be a multiple of microbatches: "
-                                            << rows << " rows, " << microbatches
-                                            << " microbatches";
+      return emitOpError("rows of input #")
+             << index << " must be a multiple of microbatches: " << rows << " rows, "
+             << microbatches << " microbatches";
     SmallVector<int64_t> shape(tensor.getShape());
     shape[0] = rows / microbatches;
     auto expected = RankedTensorType::get(shape, tensor.getElementType());
@@ -205,9 +205,9 @@ static LogicalResult verifyRanges(Operation *op, ArrayRef<int64_t> begins, Array
       return op->emitOpError("operands and result must have one element type: ")
              << result.getElementType() << ", got: " << type.getElementType();
     if (begin < 0 || begin > end || end > type.getNumElements())
-      return op->emitOpError("range #") << index << " must lie in the " << type.getNumElements()
-                                        << " elements of its operand, got: [" << begin << ':' << end
-                                        << ']';
+      return op->emitOpError("range #")
+             << index << " must lie in the " << type.getNumElements()
+             << " elements of its operand, got: [" << begin << ':' << end << ']';
     total += end - begin;
   }
   if (total != result.getNumElements())

@@ -45,8 +45,7 @@ ShardingRule reductionRule(Value input, Value result, ArrayRef<uint64_t> whole,
 /// The same op with the same types: nothing of it may be sharded.
 LogicalResult cloneAsIs(Operation *op, OpBuilder &builder, ValueRange operands,
                         SmallVectorImpl<Value> &results) {
-  OperationState state(op->getLoc(), op->getName(), operands, op->getResultTypes(),
-                       op->getAttrs());
+  OperationState state(op->getLoc(), op->getName(), operands, op->getResultTypes(), op->getAttrs());
   state.propertiesAttr = op->getPropertiesAsAttribute();
   llvm::append_range(results, builder.create(state)->getResults());
   return success();
@@ -117,7 +116,7 @@ ShardingRule UnpackOp::getShardingRule() {
 
 // Inputs go to the body's arguments and yields to the results, so no factor joins an input to a
 // result; whoever follows factors visits the region itself. Rows of a micro-batch may be sharded:
-// a device then takes its own rows in as many parts, and a sum over parts is a sum over rows.
+// the partitioner exchanges rows so that each device holds its part of every micro-batch.
 ShardingRule AccumulateOp::getShardingRule() {
   ShardingRule rule;
   auto add = [&](Type type) {

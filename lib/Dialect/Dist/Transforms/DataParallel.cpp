@@ -95,8 +95,8 @@ private:
 
   /// The sharding with the axis on dimension 0. A closed one written by hand stays as it is, unless
   /// it uses the axis elsewhere.
-  FailureOr<ShardingAttr> splitRows(FunctionOpInterface func, unsigned index,
-                                    ShardingAttr sharding, StringAttr axis, bool isHand) {
+  FailureOr<ShardingAttr> splitRows(FunctionOpInterface func, unsigned index, ShardingAttr sharding,
+                                    StringAttr axis, bool isHand) {
     if (sharding.getDims().empty())
       return func.emitError("batched input \"")
              << nn::getArgName(func, index) << "\" must have a sample dimension, got a scalar";
@@ -115,8 +115,7 @@ private:
     SmallVector<DimShardingAttr> dims(sharding.getDims());
     SmallVector<StringAttr> axes(rows.getAxes());
     axes.push_back(axis);
-    dims[0] =
-        DimShardingAttr::get(&getContext(), axes, rows.getIsClosed(), rows.getPriority());
+    dims[0] = DimShardingAttr::get(&getContext(), axes, rows.getIsClosed(), rows.getPriority());
     return sharding.withDims(dims);
   }
 };

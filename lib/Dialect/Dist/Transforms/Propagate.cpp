@@ -20,8 +20,7 @@ namespace {
 class Propagation {
 public:
   explicit Propagation(PropagationGraph &graph)
-      : graph(graph),
-        readReduced(graph.slots.size(), llvm::BitVector(graph.axisSizes.size())) {}
+      : graph(graph), readReduced(graph.slots.size(), llvm::BitVector(graph.axisSizes.size())) {}
 
   LogicalResult run() {
     propagateDims();
@@ -179,9 +178,9 @@ private:
   }
 
   /// Calls `visit` with each slot of the op that lies otherwise than the op wants it.
-  void forEachConflict(const Node &node, const OpSharding &sharding,
-                       function_ref<void(StringRef, unsigned, const Slot &, const Layout &)> visit)
-      const {
+  void forEachConflict(
+      const Node &node, const OpSharding &sharding,
+      function_ref<void(StringRef, unsigned, const Slot &, const Layout &)> visit) const {
     auto visitAll = [&](StringRef what, ArrayRef<unsigned> slots, ArrayRef<Layout> layouts) {
       for (auto [index, slot, layout] : llvm::enumerate(slots, layouts)) {
         // A partial value that is scattered where it is reduced is no conflict either.
@@ -207,15 +206,15 @@ private:
   }
 
   void report(const Node &node, const OpSharding &sharding) const {
-    forEachConflict(node, sharding, [&](StringRef what, unsigned index, const Slot &slot,
-                                        const Layout &layout) {
-      InFlightDiagnostic diag = emitRemark(node.op->getLoc())
-                                << "'" << node.op->getName() << "' " << what << " #" << index
-                                << " as " << graph.toSharding(withoutPartials(layout))
-                                << ": it will be resharded";
-      diag.attachNote(slot.loc) << "the value lies as "
-                                << graph.toSharding(withoutPartials(slot.layout));
-    });
+    forEachConflict(node, sharding,
+                    [&](StringRef what, unsigned index, const Slot &slot, const Layout &layout) {
+                      InFlightDiagnostic diag =
+                          emitRemark(node.op->getLoc())
+                          << "'" << node.op->getName() << "' " << what << " #" << index << " as "
+                          << graph.toSharding(withoutPartials(layout)) << ": it will be resharded";
+                      diag.attachNote(slot.loc)
+                          << "the value lies as " << graph.toSharding(withoutPartials(slot.layout));
+                    });
   }
 
   static Layout withoutPartials(Layout layout) {

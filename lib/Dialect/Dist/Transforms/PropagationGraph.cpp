@@ -154,8 +154,7 @@ void PropagationGraph::addIdentity(Operation *op, unsigned from, unsigned to, bo
 // argument's. Yields of all parts are added, which is linear.
 LogicalResult PropagationGraph::addAccumulate(AccumulateOp op) {
   for (auto [input, argument] : llvm::zip(op.getInputs(), op.getBody().getArguments())) {
-    unsigned to =
-        addSlot(argument, argument.getLoc(), argument.getType(), getSharding(argument));
+    unsigned to = addSlot(argument, argument.getLoc(), argument.getType(), getSharding(argument));
     addIdentity(op, slotOf.lookup(input), to, /*isLinear=*/false);
   }
   if (failed(addBlock(op.getBody().front())))
@@ -173,8 +172,8 @@ LogicalResult PropagationGraph::addAccumulate(AccumulateOp op) {
 
 LogicalResult PropagationGraph::addReturn(Operation &op) {
   if (op.getNumOperands() != func.getNumResults())
-    return op.emitOpError("must return ") << func.getNumResults() << " values to be sharded, got: "
-                                          << op.getNumOperands();
+    return op.emitOpError("must return ")
+           << func.getNumResults() << " values to be sharded, got: " << op.getNumOperands();
   for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
     unsigned from = slotOf.lookup(operand);
     ShardingAttr annotation = getResultSharding(func, index);
@@ -270,8 +269,8 @@ LogicalResult PropagationGraph::verifyOpaque() const {
         continue;
       InFlightDiagnostic diag =
           op->emitOpError("has no sharding rule, and meets an operand sharded as ")
-          << toSharding(slot.layout) << "; implement ShardingRuleOpInterface for '"
-          << op->getName() << "', or put a dist.reshard to a replicated layout before it";
+          << toSharding(slot.layout) << "; implement ShardingRuleOpInterface for '" << op->getName()
+          << "', or put a dist.reshard to a replicated layout before it";
       diag.attachNote(slot.loc) << "the operand is defined here";
       return diag;
     }

@@ -78,8 +78,7 @@ public:
 
 private:
   explicit PropagationGraph(mlir::FunctionOpInterface func) : func(func) {}
-  unsigned addSlot(mlir::Value value, mlir::Location loc, mlir::Type type,
-                   ShardingAttr annotation);
+  unsigned addSlot(mlir::Value value, mlir::Location loc, mlir::Type type, ShardingAttr annotation);
   void annotateSlot(Slot &slot, ShardingAttr annotation);
   llvm::LogicalResult addBlock(mlir::Block &block);
   llvm::LogicalResult addOp(mlir::Operation &op);

@@ -78,13 +78,12 @@ private:
       ShardingAttr ofArgument = getSharding(func.getArgument(*argument));
       ShardingAttr ofResult = getResultSharding(func, index);
       if (!ofResult)
-        return func.emitError("result #")
-               << index << " updates argument " << updates
-               << " and has no sharding; run dist-propagate";
-      if (!ofArgument.sameLayout(ofResult))
         return func.emitError("result #") << index << " updates argument " << updates
-                                          << " and must have its sharding " << ofArgument
-                                          << ", got: " << ofResult;
+                                          << " and has no sharding; run dist-propagate";
+      if (!ofArgument || !ofArgument.sameLayout(ofResult))
+        return func.emitError("result #")
+               << index << " updates argument " << updates << " and must have its sharding "
+               << ofArgument << ", got: " << ofResult;
     }
     return success();
   }
@@ -105,8 +104,7 @@ private:
           for (unsigned operand : node.operands)
             if (!graph.slots[operand].layout.unreduced.empty())
               diag.attachNote(graph.slots[operand].loc)
-                  << "this operand is partial: "
-                  << graph.toSharding(graph.slots[operand].layout);
+                  << "this operand is partial: " << graph.toSharding(graph.slots[operand].layout);
           return diag;
         }
     }
@@ -117,19 +115,17 @@ private:
     const Layout &wanted = graph.slots[node.results[result]].layout;
     SmallVector<Layout> operands = graph.layoutsOf(node.operands);
     for (Layout &layout : operands)
-      llvm::erase_if(layout.unreduced, [&](unsigned other) {
-        return !llvm::is_contained(wanted.unreduced, other);
-      });
-    Layout made = graph.shard(node, operands, graph.layoutsOf(node.results), true, lead)
-                      .results[result];
+      llvm::erase_if(layout.unreduced,
+                     [&](unsigned other) { return !llvm::is_contained(wanted.unreduced, other); });
+    Layout made =
+        graph.shard(node, operands, graph.layoutsOf(node.results), true, lead).results[result];
     return made.kind == wanted.kind && llvm::is_contained(made.unreduced, axis);
   }
 
   static LogicalResult verifyReshard(ReshardOp op) {
     ShardingAttr from = getSharding(op.getInput()), to = op.getSharding();
     if (ShardingAttr annotated = getSharding(op.getResult()); !to.sameLayout(annotated))
-      return op.emitOpError("result is annotated ")
-             << annotated << ", the op reshards to " << to;
+      return op.emitOpError("result is annotated ") << annotated << ", the op reshards to " << to;
     for (StringAttr axis : to.getUnreducedAxes())
       if (!from || !llvm::is_contained(from.getUnreducedAxes(), axis) ||
           from.getUnreducedKind() != to.getUnreducedKind())

@@ -92,19 +92,17 @@ public:
 
   LogicalResult verify(FunctionOpInterface func) {
     for (BlockArgument argument : func.getArguments())
-      known[argument] =
-          fromTag(func.getArgAttrOfType<GlobalAttr>(argument.getArgNumber(),
-                                                    DistDialect::kGlobalAttr));
+      known[argument] = fromTag(
+          func.getArgAttrOfType<GlobalAttr>(argument.getArgNumber(), DistDialect::kGlobalAttr));
     for (Block &block : func.getFunctionBody()) {
       if (failed(verify(block)))
         return failure();
       Operation *end = block.getTerminator();
       for (OpOperand &operand : end->getOpOperands()) {
-        GlobalAttr tag =
-            operand.getOperandNumber() < func.getNumResults()
-                ? func.getResultAttrOfType<GlobalAttr>(operand.getOperandNumber(),
-                                                       DistDialect::kGlobalAttr)
-                : nullptr;
+        GlobalAttr tag = operand.getOperandNumber() < func.getNumResults()
+                             ? func.getResultAttrOfType<GlobalAttr>(operand.getOperandNumber(),
+                                                                    DistDialect::kGlobalAttr)
+                             : nullptr;
         Axes allowed = fromTag(tag).axes;
         for (unsigned axis : known[operand.get()].axes)
           if (!llvm::is_contained(allowed, axis))
@@ -162,9 +160,8 @@ private:
   LogicalResult verifyRuled(Operation &op, const ShardingRule &rule,
                             SmallVectorImpl<Partial> &results) {
     SmallVector<Layout> layouts;
-    bool mayBeMore = llvm::any_of(rule.factors, [](const Factor &factor) {
-      return factor.kind == FactorKind::Reduction;
-    });
+    bool mayBeMore = llvm::any_of(
+        rule.factors, [](const Factor &factor) { return factor.kind == FactorKind::Reduction; });
     for (auto [operand, tensor] : llvm::zip_equal(op.getOperands(), rule.operands)) {
       const Partial &partial = known[operand];
       Layout &layout = layouts.emplace_back();
