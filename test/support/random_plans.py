@@ -2,11 +2,12 @@
 """Random programs under random plans: the local program on all ranks computes what one device does.
 
 usage: random_plans.py --work FOLDER [--opt SHOAL_OPT] [--seed S] [--programs N] [--passes PIPELINE]
-                       [--one-axis-per-dimension]
+                       [--one-axis-per-dimension] [--train]
 
 Each program is a handful of `nn` ops of odd sizes; a random part of its values carries a random
 sharding on a random mesh. Some programs are propagated first, the others have a sharding on every
-value, so that each op reshards. A failure prints the seed, which alone makes the program again.
+value, so that each op reshards. With --train some arguments are parameters, and what is planned is the
+whole training step: gradients, updates, buckets. A failure prints the seed, which alone makes the program again.
 """
 
 import argparse
@@ -36,15 +37,16 @@ def tensor(shape, dtype="f64"):
 class Program:
     """Text of a function, built op by op; `values` are (name, shape) of f64 tensors."""
 
-    def __init__(self, rng, one_axis=False):
+    def __init__(self, rng, one_axis=False, trains=False):
         self.rng = rng
         self.one_axis = one_axis  # per dimension, so that axes can be partitioned in several runs
         self.mesh = rng.choice(MESHES)
         self.axes = [part.split('"')[1] for part in self.mesh.split("=")[:-1] if '"' in part]
         self.axes = [a for a in self.axes if a in "xyz"]
-        self.propagates = rng.random() < 0.5
+        self.trains = trains
+        self.propagates = trains or rng.random() < 0.5
         self.density = rng.choice([0.3, 0.6, 1.0]) if self.propagates else 1.0
-        self.values, self.arguments, self.ops = [], [], []
+        self.values, self.arguments, self.ops, self.parameters = [], [], [], []
 
     def sharding(self, shape, density=None):
         """A random sharding, or nothing."""
@@ -61,9 +63,12 @@ class Program:
         text = ", ".join("{" + ", ".join(f'"{a}"' for a in d) + "}" for d in dims)
         return f"#dist.sharding<@mesh, [{text}]>"
 
-    def argument(self, shape, dtype="f64", role=None):
+    def argument(self, shape, dtype="f64"):
         name = f"%a{len(self.arguments)}"
-        attrs = [role or f'nn.input = #nn.input<"{name[1:]}", unbatched>']
+        attrs = [f'nn.input = #nn.input<"{name[1:]}", unbatched>']
+        if dtype == "f64" and self.trains and (not self.parameters or self.rng.random() < 0.5):
+            attrs = [f'nn.param = #nn.param<"{name[1:]}", init = uniform(-1.0, 1.0)>']
+            self.parameters.append((name, shape))
         sharding = self.sharding(shape)
         if sharding:
             attrs.append(f"dist.sharding = {sharding}")
@@ -241,6 +246,8 @@ class Program:
             labels = self.argument(shape[:-1], "i64")
             types = f"({tensor(shape)}, {tensor(shape[:-1], 'i64')}"
             loss = self.op(f"nn.cross_entropy sum {a}, {labels} {{attrs}}", types + ") -> tensor<f64>", [])
+            if self.trains:
+                return True  # the gradient's op has no gradient itself
             self.op(f"nn.cross_entropy_grad {a}, {labels}, {loss} {{attrs}}",
                     types + f", tensor<f64>) -> {tensor(shape)}", shape)
         return True
@@ -258,6 +265,8 @@ class Program:
             # Keep tensors small: the reference evaluates element by element.
             self.values = [v for v in self.values if self.elements(v[1]) <= 3000]
         results = [v for v in self.values if v[0].startswith("%v")][-3:] or self.values[-1:]
+        if self.trains:
+            return self.training_text(results)
         types = ", ".join(f"{tensor(s)} {{nn.output = \"{n[1:]}\"" + self.result_sharding(s) + "}" for n, s in results)
         names = ", ".join(n for n, _ in results)
         plain = ", ".join(tensor(s) for _, s in results)
@@ -265,6 +274,19 @@ class Program:
         body = "\n".join(self.ops)
         return (f"dist.mesh @mesh {self.mesh}\nfunc.func @program(\n    {arguments})\n    -> ({types}) {{\n{body}\n"
                 f"  return {names} : {plain}\n}}\n")
+
+    def training_text(self, results):
+        """The loss: every result and every parameter, squashed and summed."""
+        total = None
+        for value, shape in results + self.parameters:
+            squashed = self.op(f"nn.tanh {value} {{attrs}}", tensor(shape), shape)
+            dims = list(range(len(shape)))
+            term = self.op(f"nn.reduce sum {squashed} dims = {dims} {{attrs}}", f"{tensor(shape)} -> tensor<f64>", [])
+            total = term if total is None else self.op(
+                f"nn.add {total}, {term} {{attrs}}", "(tensor<f64>, tensor<f64>) -> tensor<f64>", [])
+        arguments, body = ",\n    ".join(self.arguments), "\n".join(self.ops)
+        return (f"dist.mesh @mesh {self.mesh}\nfunc.func @program(\n    {arguments})\n    -> (tensor<f64> {{nn.loss}}) {{\n"
+                f"{body}\n  return {total} : tensor<f64>\n}}\n")
 
     @staticmethod
     def elements(shape):
@@ -284,14 +306,16 @@ def run(command):
 
 
 def check(args, seed):
-    program = Program(random.Random(seed), args.one_axis_per_dimension)
+    """Whether the program of a seed means the same on all ranks."""
+    program = Program(random.Random(seed), args.one_axis_per_dimension, args.train)
     base = os.path.join(args.work, f"program-{seed}")
     with open(base + ".mlir", "w") as f:
         f.write(program.text())
+    train = ["--nn-differentiate", "--nn-optimize=clip-grad-norm=0.5"] if args.train else []
     annotate = ["--dist-propagate"] if program.propagates else []
-    code, error = run([args.opt, base + ".mlir", "--dist-number", *annotate, "-o", base + ".global.mlir"])
+    code, error = run([args.opt, base + ".mlir", *train, "--dist-number", *annotate, "-o", base + ".global.mlir"])
     if code == 0:
-        verify = f"--dist-verify-plan=reference={base}.global.mlir steps=1"
+        verify = f"--dist-verify-plan=reference={base}.global.mlir steps={2 if args.train else 1}"
         code, error = run([args.opt, base + ".global.mlir", *args.passes.split(), verify, "-o", base + ".local.mlir"])
     if code == 0:
         for end in (".mlir", ".global.mlir", ".local.mlir"):
@@ -310,6 +334,7 @@ def main():
     parser.add_argument("--programs", type=int, default=60)
     parser.add_argument("--passes", default="--dist-partition")
     parser.add_argument("--one-axis-per-dimension", action="store_true")
+    parser.add_argument("--train", action="store_true")
     args = parser.parse_args()
     os.makedirs(args.work, exist_ok=True)
     failed = sum(not check(args, args.seed + i) for i in range(args.programs))

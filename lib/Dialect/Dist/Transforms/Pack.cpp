@@ -8,7 +8,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
 
-#include <cmath>
+#include <algorithm>
 
 using namespace mlir;
 
@@ -36,10 +36,8 @@ struct Group {
 struct Cut {
   int64_t total, count, step;
 
-  Cut(int64_t total, int64_t elementBytes, double bucketBytes, int64_t devices) : total(total) {
-    count =
-        static_cast<int64_t>(std::ceil(static_cast<double>(total * elementBytes) / bucketBytes));
-    count = std::max<int64_t>(1, std::min(count, total));
+  Cut(int64_t total, int64_t elementBytes, int64_t bucketBytes, int64_t devices) : total(total) {
+    count = std::min(shardSize(total * elementBytes, bucketBytes), total);
     step = shardSize(total, count);
     int64_t unit = devices * std::max<int64_t>(1, 64 / elementBytes);
     int64_t rounded = shardSize(step, unit) * unit;
@@ -55,7 +53,7 @@ struct Cut {
 
 class Packer {
 public:
-  Packer(func::FuncOp func, MeshOp mesh, ArrayRef<std::string> axes, double bucketBytes)
+  Packer(func::FuncOp func, MeshOp mesh, ArrayRef<std::string> axes, int64_t bucketBytes)
       : func(func), mesh(mesh), axes(axes), bucketBytes(bucketBytes) {}
 
   void run();
@@ -72,7 +70,7 @@ private:
   func::FuncOp func;
   MeshOp mesh;
   ArrayRef<std::string> axes;
-  double bucketBytes;
+  int64_t bucketBytes;
   SmallVector<Group> groups;
   DenseSet<Value> seen;
   DenseSet<Operation *> producers;
@@ -268,12 +266,14 @@ struct PackPass : impl::PackPassBase<PackPass> {
       getOperation().emitError("bucket-mb must be more than 0, got: ") << double(bucketMb);
       return signalPassFailure();
     }
+    // Whole bytes, at least one; more than any tensor has is one bucket.
+    auto bucketBytes = static_cast<int64_t>(std::clamp(bucketMb * (1 << 20), 1.0, 0x1p62));
     SmallVector<std::string> names(axes.begin(), axes.end());
     if (names.empty())
       names.push_back("data");
     for (auto func : getOperation().getOps<func::FuncOp>())
       if (!func.isExternal())
-        Packer(func, mesh, names, bucketMb * (1 << 20)).run();
+        Packer(func, mesh, names, bucketBytes).run();
   }
 };
 

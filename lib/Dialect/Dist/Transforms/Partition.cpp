@@ -64,11 +64,8 @@ FailureOr<Value> Partitioner::getOperand(Operation *op, Value value, const Layou
 
 GlobalAttr Partitioner::tagOf(Operation *op, unsigned result, const Layout &layout) {
   auto type = dyn_cast<RankedTensorType>(op->getResult(result).getType());
-  if (auto globals = op->getAttrOfType<ArrayAttr>(DistDialect::kGlobalsAttr)) {
-    auto tag = cast<GlobalAttr>(globals[result]);
-    return GlobalAttr::get(op->getContext(), tag.getId(), tag.getType(),
-                           mesh.extend(tag.getSharding(), layout));
-  }
+  if (auto globals = op->getAttrOfType<ArrayAttr>(DistDialect::kGlobalsAttr))
+    return mesh.extend(cast<GlobalAttr>(globals[result]), layout);
   auto id = op->getAttrOfType<IntegerAttr>(DistDialect::kIdAttr);
   if (!id || !type)
     return {};
@@ -136,8 +133,8 @@ LogicalResult Partitioner::partitionBlock(Block &block) {
   return success();
 }
 
-void Partitioner::setBoundary(bool isArgument, unsigned index, RankedTensorType type,
-                              const Layout &layout, const Layout &rest) {
+LogicalResult Partitioner::setBoundary(bool isArgument, unsigned index, RankedTensorType type,
+                                       const Layout &layout, const Layout &rest) {
   MLIRContext *context = func.getContext();
   auto set = [&](StringRef name, Attribute attr) {
     isArgument ? func.setArgAttr(index, name, attr) : func.setResultAttr(index, name, attr);
@@ -147,14 +144,19 @@ void Partitioner::setBoundary(bool isArgument, unsigned index, RankedTensorType 
                         : func.getResultAttrOfType<GlobalAttr>(index, global);
   if (!tag)
     tag = GlobalAttr::get(context, index, type, mesh.toSharding(mesh.whole(type.getRank())));
-  set(global,
-      GlobalAttr::get(context, index, tag.getType(), mesh.extend(tag.getSharding(), layout)));
+  GlobalAttr extended = mesh.extend(tag, layout);
+  if (!extended)
+    return func.emitOpError(isArgument ? "argument " : "result ")
+           << index << " lies as " << tag << " and then as " << mesh.print(layout)
+           << ", which does not divide it: partition these axes in one run";
+  set(global, extended);
   if (mesh.hasRemaining())
     set(sharding, mesh.toSharding(rest));
   else if (isArgument)
     func.removeArgAttr(index, StringAttr::get(context, sharding));
   else
     func.removeResultAttr(index, StringAttr::get(context, sharding));
+  return success();
 }
 
 LogicalResult Partitioner::partitionReturn(func::ReturnOp op) {
@@ -184,8 +186,8 @@ LogicalResult Partitioner::partitionReturn(func::ReturnOp op) {
     if (failed(local))
       return failure();
     results.push_back(*local);
-    if (type)
-      setBoundary(/*isArgument=*/false, i, type, layout, rest);
+    if (type && failed(setBoundary(/*isArgument=*/false, i, type, layout, rest)))
+      return failure();
   }
   builder().create<func::ReturnOp>(op.getLoc(), results);
   return success();
@@ -225,7 +227,8 @@ LogicalResult Partitioner::run() {
 
   for (auto [i, argument] : llvm::enumerate(old.getArguments()))
     if (auto type = dyn_cast<RankedTensorType>(argument.getType()))
-      setBoundary(/*isArgument=*/true, i, type, arguments[i].layout, arguments[i].rest);
+      if (failed(setBoundary(/*isArgument=*/true, i, type, arguments[i].layout, arguments[i].rest)))
+        return failure();
   func.setFunctionType(FunctionType::get(func.getContext(), local->getArgumentTypes(),
                                          local->getTerminator()->getOperandTypes()));
   // A layout that was annotated and that no one reads costs nothing.

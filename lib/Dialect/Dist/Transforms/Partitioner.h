@@ -58,16 +58,18 @@ private:
   llvm::LogicalResult defineResult(mlir::Operation *op, unsigned result, mlir::Value local,
                                    const Layout &made, const Layout &rest,
                                    const std::optional<PlanMesh::Parts> &wanted);
-  void setBoundary(bool isArgument, unsigned index, mlir::RankedTensorType type,
-                   const Layout &layout, const Layout &rest);
+  llvm::LogicalResult setBoundary(bool isArgument, unsigned index, mlir::RankedTensorType type,
+                                  const Layout &layout, const Layout &rest);
 
   mlir::OpBuilder &builder() { return frames.back().second; }
 
   const PlanMesh &mesh;
   mlir::func::FuncOp func;
   LocalValues values;
-  /// Masked forms of local values, by dimension and fill: operands of several reductions share them.
-  llvm::DenseMap<mlir::Value, llvm::SmallVector<std::tuple<unsigned, double, mlir::Value>, 1>> masks;
+  /// Masked forms of local values, by dimension and fill: operands of several reductions share
+  /// them.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<std::tuple<unsigned, double, mlir::Value>, 1>>
+      masks;
   /// Blocks being rebuilt, outermost first, with where their local ops go.
   llvm::SmallVector<std::pair<mlir::Block *, mlir::OpBuilder>, 2> frames;
 

@@ -31,9 +31,8 @@ FailureOr<PlanMesh> PlanMesh::get(MeshOp mesh, ArrayRef<std::string> partitioned
       return failure();
     }
   if (!llvm::all_of(plan.inRun, [](bool in) { return in; }))
-    mesh->getParentOp()->walk([&](Operation *op) {
-      plan.remaining |= plan.namesRemaining(op->getAttrDictionary());
-    });
+    mesh->getParentOp()->walk(
+        [&](Operation *op) { plan.remaining |= plan.namesRemaining(op->getAttrDictionary()); });
   return plan;
 }
 
@@ -127,6 +126,15 @@ ShardingAttr PlanMesh::extend(ShardingAttr base, const Layout &layout) const {
   ReduceKindAttrEnum kind =
       layout.unreduced.empty() ? base.getUnreducedKind() : toAttrEnum(layout.kind);
   return ShardingAttr::get(getContext(), base.getMesh(), dims, kind, unreduced);
+}
+
+GlobalAttr PlanMesh::extend(GlobalAttr tag, const Layout &layout) const {
+  for (auto [size, dim, added] :
+       llvm::zip_equal(tag.getType().getShape(), tag.getSharding().getDims(), layout.dims))
+    if (!shardsNest(size, attr.getSize(dim.getAxes()), groupSize(added, axisSizes)))
+      return {};
+  return GlobalAttr::get(getContext(), tag.getId(), tag.getType(),
+                         extend(tag.getSharding(), layout));
 }
 
 AxesAttr PlanMesh::toAxes(ArrayRef<unsigned> axes) const {

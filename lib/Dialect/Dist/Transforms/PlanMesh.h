@@ -36,6 +36,9 @@ public:
   ShardingAttr toSharding(const Layout &layout) const;
   /// `base` with the axes of `layout` put at the minor end of each dimension.
   ShardingAttr extend(ShardingAttr base, const Layout &layout) const;
+  /// The tag of a value that this run lays further as `layout`. Null where shards of shards are not
+  /// the shards over both axes, because sizes do not divide: no sharding tells how the value lies.
+  GlobalAttr extend(GlobalAttr tag, const Layout &layout) const;
   AxesAttr toAxes(llvm::ArrayRef<unsigned> axes) const;
   mlir::RankedTensorType localType(mlir::RankedTensorType type, const Layout &layout) const;
 
