@@ -22,6 +22,25 @@ const Layout &LocalValues::layoutOf(Value global) const {
 }
 const Layout &LocalValues::restOf(Value global) const { return entries.find(global)->second.rest; }
 
+const std::optional<ReshardPlan> &LocalValues::plan(RankedTensorType type, const Layout &from,
+                                                    const Layout &to) const {
+  int64_t bytes = elementBytes(type.getElementType());
+  std::vector<int64_t> key(type.getShape());
+  key.push_back(bytes);
+  for (const Layout *layout : {&from, &to}) {
+    for (const Axes &axes : layout->dims) {
+      key.insert(key.end(), axes.begin(), axes.end());
+      key.push_back(-1);
+    }
+    key.insert(key.end(), layout->unreduced.begin(), layout->unreduced.end());
+    key.push_back(-1 - static_cast<int64_t>(layout->kind));
+  }
+  auto [found, isNew] = plans.try_emplace(std::move(key));
+  if (isNew)
+    found->second = planReshard(type.getShape(), bytes, mesh.sizes(), from, to);
+  return found->second;
+}
+
 std::optional<std::pair<ReshardPlan, Value>> LocalValues::plan(const Entry &entry,
                                                                const Layout &to) const {
   for (auto &[layout, local] : entry.variants)
@@ -31,15 +50,14 @@ std::optional<std::pair<ReshardPlan, Value>> LocalValues::plan(const Entry &entr
     return std::nullopt;
   std::optional<std::pair<ReshardPlan, Value>> best;
   for (auto &[layout, local] : entry.variants) {
-    auto found = planReshard(entry.type.getShape(), elementBytes(entry.type.getElementType()),
-                             mesh.sizes(), layout, to);
+    const std::optional<ReshardPlan> &found = plan(entry.type, layout, to);
     if (!found)
       continue;
     auto rank = [](const ReshardPlan &plan) {
       return std::make_pair(plan.sentBytes, plan.steps.size());
     };
     if (!best || rank(*found) < rank(best->first))
-      best = {std::move(*found), local};
+      best = {*found, local};
   }
   return best;
 }

@@ -7,6 +7,8 @@
 
 #include "mlir/IR/Builders.h"
 
+#include <map>
+
 namespace shoal::dist {
 
 class LocalValues {
@@ -26,6 +28,10 @@ public:
 
   /// Bytes that one rank sends to have the value in a layout; nothing when it cannot be had.
   std::optional<int64_t> cost(mlir::Value global, const Layout &to) const;
+
+  /// The cheapest way between two layouts; equal questions are answered once.
+  const std::optional<ReshardPlan> &plan(mlir::RankedTensorType type, const Layout &from,
+                                         const Layout &to) const;
 
   /// The value in a layout, by collectives built at `builder` where no one needed it so before.
   /// Diagnoses at `user` a layout that cannot be had.
@@ -50,6 +56,8 @@ private:
 
   const PlanMesh &mesh;
   llvm::DenseMap<mlir::Value, Entry> entries;
+  /// Plans by shape, size of an element and both layouts.
+  mutable std::map<std::vector<int64_t>, std::optional<ReshardPlan>> plans;
 };
 
 /// Bytes of an element in memory (i1 takes one).

@@ -125,8 +125,7 @@ FailureOr<OpSharding> Partitioner::choose(ShardingRuleOpInterface op, const Shar
       for (auto [result, made, want] : llvm::zip_equal(op->getResults(), candidate.results, wanted))
         if (want && made != *want) {
           auto type = cast<RankedTensorType>(result.getType());
-          auto plan = planReshard(type.getShape(), elementBytes(type.getElementType()),
-                                  mesh.sizes(), made, *want);
+          const std::optional<ReshardPlan> &plan = values.plan(type, made, *want);
           add(plan ? std::optional(plan->sentBytes) : std::nullopt);
         }
       if (!sent)
