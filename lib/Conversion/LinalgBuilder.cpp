@@ -10,7 +10,9 @@
 
 namespace shoal::lowering {
 
-Type computeType(Type element) { return element.isBF16() ? Float32Type::get(element.getContext()) : element; }
+Type computeType(Type element) {
+  return element.isBF16() ? Float32Type::get(element.getContext()) : element;
+}
 
 //===-- scalars ---------------------------------------------------------------===//
 
@@ -22,8 +24,9 @@ Value Scalars::constant(Type type, double value) {
   // The identity of max is the smallest integer.
   if (std::isinf(value))
     return b.create<arith::ConstantOp>(
-        loc, b.getIntegerAttr(type, value < 0 ? APInt::getSignedMinValue(type.getIntOrFloatBitWidth())
-                                              : APInt::getSignedMaxValue(type.getIntOrFloatBitWidth())));
+        loc,
+        b.getIntegerAttr(type, value < 0 ? APInt::getSignedMinValue(type.getIntOrFloatBitWidth())
+                                         : APInt::getSignedMaxValue(type.getIntOrFloatBitWidth())));
   return integer(type, int64_t(value));
 }
 Value Scalars::integer(Type type, int64_t value) {
@@ -31,20 +34,24 @@ Value Scalars::integer(Type type, int64_t value) {
 }
 
 Value Scalars::add(Value x, Value y) {
-  return isFloat(x) ? Value(b.create<arith::AddFOp>(loc, x, y)) : b.create<arith::AddIOp>(loc, x, y);
+  return isFloat(x) ? Value(b.create<arith::AddFOp>(loc, x, y))
+                    : b.create<arith::AddIOp>(loc, x, y);
 }
 Value Scalars::sub(Value x, Value y) {
-  return isFloat(x) ? Value(b.create<arith::SubFOp>(loc, x, y)) : b.create<arith::SubIOp>(loc, x, y);
+  return isFloat(x) ? Value(b.create<arith::SubFOp>(loc, x, y))
+                    : b.create<arith::SubIOp>(loc, x, y);
 }
 Value Scalars::mul(Value x, Value y) {
-  return isFloat(x) ? Value(b.create<arith::MulFOp>(loc, x, y)) : b.create<arith::MulIOp>(loc, x, y);
+  return isFloat(x) ? Value(b.create<arith::MulFOp>(loc, x, y))
+                    : b.create<arith::MulIOp>(loc, x, y);
 }
 
 Value Scalars::div(Value x, Value y) {
   if (isFloat(x))
     return b.create<arith::DivFOp>(loc, x, y);
   // x / -1 is written as a negation, because the quotient of the smallest integer would trap too.
-  Value zero = constant(x.getType(), 0), one = constant(x.getType(), 1), minusOne = constant(x.getType(), -1);
+  Value zero = constant(x.getType(), 0), one = constant(x.getType(), 1),
+        minusOne = constant(x.getType(), -1);
   Value byZero = equal(y, zero), byMinusOne = equal(y, minusOne);
   Value divisor = select(b.create<arith::OrIOp>(loc, byZero, byMinusOne), one, y);
   Value quotient = b.create<arith::DivSIOp>(loc, x, divisor);
@@ -52,15 +59,19 @@ Value Scalars::div(Value x, Value y) {
 }
 
 Value Scalars::max(Value x, Value y) {
-  return isFloat(x) ? Value(b.create<arith::MaximumFOp>(loc, x, y)) : b.create<arith::MaxSIOp>(loc, x, y);
+  return isFloat(x) ? Value(b.create<arith::MaximumFOp>(loc, x, y))
+                    : b.create<arith::MaxSIOp>(loc, x, y);
 }
 Value Scalars::min(Value x, Value y) {
-  return isFloat(x) ? Value(b.create<arith::MinimumFOp>(loc, x, y)) : b.create<arith::MinSIOp>(loc, x, y);
+  return isFloat(x) ? Value(b.create<arith::MinimumFOp>(loc, x, y))
+                    : b.create<arith::MinSIOp>(loc, x, y);
 }
 Value Scalars::exp(Value x) { return b.create<math::ExpOp>(loc, x); }
 Value Scalars::log(Value x) { return b.create<math::LogOp>(loc, x); }
 Value Scalars::sqrt(Value x) { return b.create<math::SqrtOp>(loc, x); }
-Value Scalars::select(Value condition, Value x, Value y) { return b.create<arith::SelectOp>(loc, condition, x, y); }
+Value Scalars::select(Value condition, Value x, Value y) {
+  return b.create<arith::SelectOp>(loc, condition, x, y);
+}
 
 Value Scalars::cast(Value x, Type type) {
   Type from = x.getType();
@@ -72,18 +83,22 @@ Value Scalars::cast(Value x, Type type) {
     // bf16 and f64 meet in f32: only that step has an expansion for processors without bf16.
     if ((fromBits == 16 && toBits == 64) || (fromBits == 64 && toBits == 16))
       return cast(cast(x, b.getF32Type()), type);
-    return fromBits < toBits ? Value(b.create<arith::ExtFOp>(loc, type, x)) : b.create<arith::TruncFOp>(loc, type, x);
+    return fromBits < toBits ? Value(b.create<arith::ExtFOp>(loc, type, x))
+                             : b.create<arith::TruncFOp>(loc, type, x);
   }
   if (toFloat) {
     if (toBits == 16)
       return cast(cast(x, b.getF32Type()), type);
-    return fromBits == 1 ? Value(b.create<arith::UIToFPOp>(loc, type, x)) : b.create<arith::SIToFPOp>(loc, type, x);
+    return fromBits == 1 ? Value(b.create<arith::UIToFPOp>(loc, type, x))
+                         : b.create<arith::SIToFPOp>(loc, type, x);
   }
   if (fromFloat)
-    return fromBits == 16 ? cast(cast(x, b.getF32Type()), type) : b.create<arith::FPToSIOp>(loc, type, x);
+    return fromBits == 16 ? cast(cast(x, b.getF32Type()), type)
+                          : b.create<arith::FPToSIOp>(loc, type, x);
   if (fromBits > toBits)
     return b.create<arith::TruncIOp>(loc, type, x);
-  return fromBits == 1 ? Value(b.create<arith::ExtUIOp>(loc, type, x)) : b.create<arith::ExtSIOp>(loc, type, x);
+  return fromBits == 1 ? Value(b.create<arith::ExtUIOp>(loc, type, x))
+                       : b.create<arith::ExtSIOp>(loc, type, x);
 }
 
 Value Scalars::position(int64_t dim) {
@@ -93,7 +108,9 @@ Value Scalars::toIndex(Value x) { return b.create<arith::IndexCastOp>(loc, b.get
 Value Scalars::inRange(Value x, int64_t limit) {
   return b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, x, integer(x.getType(), limit));
 }
-Value Scalars::equal(Value x, Value y) { return b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, x, y); }
+Value Scalars::equal(Value x, Value y) {
+  return b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, x, y);
+}
 Value Scalars::extract(Value tensor, ValueRange indices) {
   Value element = b.create<tensor::ExtractOp>(loc, tensor, indices);
   return cast(element, computeType(element.getType()));
@@ -101,7 +118,9 @@ Value Scalars::extract(Value tensor, ValueRange indices) {
 
 //===-- operands --------------------------------------------------------------===//
 
-Input LinalgBuilder::same(Value tensor) { return {tensor, b.getMultiDimIdentityMap(tensorType(tensor).getRank())}; }
+Input LinalgBuilder::same(Value tensor) {
+  return {tensor, b.getMultiDimIdentityMap(tensorType(tensor).getRank())};
+}
 
 Input LinalgBuilder::broadcast(Value tensor, ArrayRef<int64_t> shape) {
   ArrayRef<int64_t> from = shapeOf(tensor);
@@ -113,7 +132,9 @@ Input LinalgBuilder::broadcast(Value tensor, ArrayRef<int64_t> shape) {
   return {tensor, AffineMap::get(shape.size(), 0, exprs, b.getContext())};
 }
 
-Input LinalgBuilder::scalar(Value tensor, int64_t rank) { return {tensor, AffineMap::get(rank, 0, {}, b.getContext())}; }
+Input LinalgBuilder::scalar(Value tensor, int64_t rank) {
+  return {tensor, AffineMap::get(rank, 0, {}, b.getContext())};
+}
 
 Input LinalgBuilder::without(Value tensor, int64_t dim, int64_t rank) {
   return {tensor, b.getMultiDimIdentityMap(rank).dropResult(dim)};
@@ -121,8 +142,8 @@ Input LinalgBuilder::without(Value tensor, int64_t dim, int64_t rank) {
 
 //===-- structured ops --------------------------------------------------------===//
 
-SmallVector<Value> LinalgBuilder::generic(ArrayRef<int64_t> shape, ArrayRef<Type> elements, ArrayRef<Input> inputs,
-                                          bool widen, Body body) {
+SmallVector<Value> LinalgBuilder::generic(ArrayRef<int64_t> shape, ArrayRef<Type> elements,
+                                          ArrayRef<Input> inputs, bool widen, Body body) {
   SmallVector<Value> operands, destinations;
   SmallVector<AffineMap> maps;
   for (const Input &input : inputs) {
@@ -137,7 +158,8 @@ SmallVector<Value> LinalgBuilder::generic(ArrayRef<int64_t> shape, ArrayRef<Type
   }
   SmallVector<utils::IteratorType> iterators(shape.size(), utils::IteratorType::parallel);
   auto op = b.create<linalg::GenericOp>(
-      loc, types, operands, destinations, maps, iterators, [&](OpBuilder &inner, Location loc, ValueRange args) {
+      loc, types, operands, destinations, maps, iterators,
+      [&](OpBuilder &inner, Location loc, ValueRange args) {
         Scalars s{inner, loc};
         SmallVector<Value> values;
         for (Value arg : args.take_front(inputs.size()))
@@ -150,25 +172,25 @@ SmallVector<Value> LinalgBuilder::generic(ArrayRef<int64_t> shape, ArrayRef<Type
   return SmallVector<Value>(op.getResults());
 }
 
-SmallVector<Value> LinalgBuilder::elementwise(ArrayRef<int64_t> shape, ArrayRef<Type> elements, ArrayRef<Input> inputs,
-                                              Body body) {
+SmallVector<Value> LinalgBuilder::elementwise(ArrayRef<int64_t> shape, ArrayRef<Type> elements,
+                                              ArrayRef<Input> inputs, Body body) {
   return generic(shape, elements, inputs, /*widen=*/true, body);
 }
 
-Value LinalgBuilder::elementwise(ArrayRef<int64_t> shape, Type element, ArrayRef<Input> inputs, Body1 body) {
-  return generic(shape, element, inputs, /*widen=*/true, [&](Scalars &s, ValueRange args) {
-    return SmallVector<Value>{body(s, args)};
-  })[0];
+Value LinalgBuilder::elementwise(ArrayRef<int64_t> shape, Type element, ArrayRef<Input> inputs,
+                                 Body1 body) {
+  return generic(shape, element, inputs, /*widen=*/true,
+                 [&](Scalars &s, ValueRange args) { return SmallVector<Value>{body(s, args)}; })[0];
 }
 
-Value LinalgBuilder::move(ArrayRef<int64_t> shape, Type element, ArrayRef<Input> inputs, Body1 body) {
-  return generic(shape, element, inputs, /*widen=*/false, [&](Scalars &s, ValueRange args) {
-    return SmallVector<Value>{body(s, args)};
-  })[0];
+Value LinalgBuilder::move(ArrayRef<int64_t> shape, Type element, ArrayRef<Input> inputs,
+                          Body1 body) {
+  return generic(shape, element, inputs, /*widen=*/false,
+                 [&](Scalars &s, ValueRange args) { return SmallVector<Value>{body(s, args)}; })[0];
 }
 
-Value LinalgBuilder::reduce(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims, Type element, double identity,
-                            ArrayRef<Input> inputs, Body1 body, bool keepDims) {
+Value LinalgBuilder::reduce(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims, Type element,
+                            double identity, ArrayRef<Input> inputs, Body1 body, bool keepDims) {
   Type type = computeType(element);
   SmallVector<utils::IteratorType> iterators(shape.size(), utils::IteratorType::parallel);
   for (int64_t dim : dims)
@@ -194,14 +216,15 @@ Value LinalgBuilder::reduce(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims, Typ
     maps.push_back(input.map);
   }
   maps.push_back(AffineMap::get(shape.size(), 0, resultExprs, b.getContext()));
-  auto op = b.create<linalg::GenericOp>(loc, destination.getType(), operands, destination, maps, iterators,
-                                        [&](OpBuilder &inner, Location loc, ValueRange args) {
-                                          Scalars s{inner, loc};
-                                          SmallVector<Value> values;
-                                          for (Value arg : args)
-                                            values.push_back(s.cast(arg, computeType(arg.getType())));
-                                          inner.create<linalg::YieldOp>(loc, body(s, values));
-                                        });
+  auto op =
+      b.create<linalg::GenericOp>(loc, destination.getType(), operands, destination, maps,
+                                  iterators, [&](OpBuilder &inner, Location loc, ValueRange args) {
+                                    Scalars s{inner, loc};
+                                    SmallVector<Value> values;
+                                    for (Value arg : args)
+                                      values.push_back(s.cast(arg, computeType(arg.getType())));
+                                    inner.create<linalg::YieldOp>(loc, body(s, values));
+                                  });
   return op.getResult(0);
 }
 

@@ -1,6 +1,6 @@
-// Shorthand for building `linalg.generic` on tensors of static shape: the loops are a shape, operands
-// are read through maps, and bodies see compute types only (bf16 is storage: it is widened to f32
-// on the way in and rounded on the way out).
+// Shorthand for building `linalg.generic` on tensors of static shape: the loops are a shape,
+// operands are read through maps, and bodies see compute types only (bf16 is storage: it is widened
+// to f32 on the way in and rounded on the way out).
 #ifndef SHOAL_LIB_CONVERSION_LINALGBUILDER_H
 #define SHOAL_LIB_CONVERSION_LINALGBUILDER_H
 
@@ -74,21 +74,24 @@ struct LinalgBuilder {
   Input without(Value tensor, int64_t dim, int64_t rank);
 
   /// Computes one tensor of `shape` per element type.
-  SmallVector<Value> elementwise(ArrayRef<int64_t> shape, ArrayRef<Type> elements, ArrayRef<Input> inputs, Body body);
+  SmallVector<Value> elementwise(ArrayRef<int64_t> shape, ArrayRef<Type> elements,
+                                 ArrayRef<Input> inputs, Body body);
   Value elementwise(ArrayRef<int64_t> shape, Type element, ArrayRef<Input> inputs, Body1 body);
   /// The same without widening, for ops that only move data.
   Value move(ArrayRef<int64_t> shape, Type element, ArrayRef<Input> inputs, Body1 body);
   /// Reduces `dims` of the loops `shape`; the body's last argument is the accumulator, which starts
-  /// as `identity`. The result has a compute type; with `keepDims` reduced dimensions stay, of size 1.
-  Value reduce(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims, Type element, double identity, ArrayRef<Input> inputs,
-               Body1 body, bool keepDims = false);
+  /// as `identity`. The result has a compute type; with `keepDims` reduced dimensions stay, of
+  /// size 1.
+  Value reduce(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims, Type element, double identity,
+               ArrayRef<Input> inputs, Body1 body, bool keepDims = false);
   /// The same elements in another shape, as a view.
   Value reshape(Value tensor, RankedTensorType type);
   /// `tensor` with its elements in `element`.
   Value cast(Value tensor, Type element);
 
 private:
-  SmallVector<Value> generic(ArrayRef<int64_t> shape, ArrayRef<Type> elements, ArrayRef<Input> inputs, bool widen, Body body);
+  SmallVector<Value> generic(ArrayRef<int64_t> shape, ArrayRef<Type> elements,
+                             ArrayRef<Input> inputs, bool widen, Body body);
 };
 
 /// Attach the interface once `nn` is loaded.
@@ -101,7 +104,8 @@ void attachUpdateModels(MLIRContext &context);
 /// The interface of `Op` by a plain function.
 template <typename Op, SmallVector<Value> (*lower)(Op, ValueRange, LinalgBuilder &)>
 struct LinalgModel : LinalgLowerableOpInterface::ExternalModel<LinalgModel<Op, lower>, Op> {
-  FailureOr<SmallVector<Value>> lowerToLinalg(Operation *op, OpBuilder &builder, ValueRange operands) const {
+  FailureOr<SmallVector<Value>> lowerToLinalg(Operation *op, OpBuilder &builder,
+                                              ValueRange operands) const {
     LinalgBuilder linalg{builder, op->getLoc()};
     return lower(cast<Op>(op), operands, linalg);
   }

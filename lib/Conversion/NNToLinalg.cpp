@@ -36,7 +36,8 @@ LogicalResult convertKernelToLinalg(func::FuncOp kernel) {
       if (isLibraryCall(&op))
         return op.emitOpError("is a library call and cannot be part of a kernel");
       if (isa<nn::NNDialect>(op.getDialect()))
-        return op.emitOpError("has no lowering to linalg: attach a LinalgLowerableOpInterface model");
+        return op.emitOpError(
+            "has no lowering to linalg: attach a LinalgLowerableOpInterface model");
       continue; // already linalg, or rejected by what follows
     }
     OpBuilder builder(&op);

@@ -12,7 +12,8 @@ template <typename Op, Value (Scalars::*compute)(Value, Value)>
 SmallVector<Value> binary(Op op, ValueRange operands, LinalgBuilder &linalg) {
   auto type = cast<RankedTensorType>(op.getType());
   return {linalg.elementwise(type.getShape(), type.getElementType(),
-                             {linalg.broadcast(operands[0], type.getShape()), linalg.broadcast(operands[1], type.getShape())},
+                             {linalg.broadcast(operands[0], type.getShape()),
+                              linalg.broadcast(operands[1], type.getShape())},
                              [](Scalars &s, ValueRange x) { return (s.*compute)(x[0], x[1]); })};
 }
 
@@ -31,42 +32,62 @@ Value rsqrt(Scalars &s, Value x) { return s.div(s.constant(x.getType(), 1), s.sq
 Value tanh(Scalars &s, Value x) { return s.b.create<math::TanhOp>(s.loc, x); }
 Value relu(Scalars &s, Value x) { return s.max(x, s.constant(x.getType(), 0)); }
 
+arith::CmpFPredicate floatPredicate(nn::Predicate predicate) {
+  switch (predicate) {
+  case nn::Predicate::eq:
+    return arith::CmpFPredicate::OEQ;
+  case nn::Predicate::ne:
+    return arith::CmpFPredicate::UNE;
+  case nn::Predicate::lt:
+    return arith::CmpFPredicate::OLT;
+  case nn::Predicate::le:
+    return arith::CmpFPredicate::OLE;
+  case nn::Predicate::gt:
+    return arith::CmpFPredicate::OGT;
+  case nn::Predicate::ge:
+    return arith::CmpFPredicate::OGE;
+  }
+  llvm_unreachable("all predicates are listed");
+}
+
+arith::CmpIPredicate integerPredicate(nn::Predicate predicate) {
+  switch (predicate) {
+  case nn::Predicate::eq:
+    return arith::CmpIPredicate::eq;
+  case nn::Predicate::ne:
+    return arith::CmpIPredicate::ne;
+  case nn::Predicate::lt:
+    return arith::CmpIPredicate::slt;
+  case nn::Predicate::le:
+    return arith::CmpIPredicate::sle;
+  case nn::Predicate::gt:
+    return arith::CmpIPredicate::sgt;
+  case nn::Predicate::ge:
+    return arith::CmpIPredicate::sge;
+  }
+  llvm_unreachable("all predicates are listed");
+}
+
 SmallVector<Value> compare(nn::CompareOp op, ValueRange operands, LinalgBuilder &linalg) {
   auto type = cast<RankedTensorType>(op.getType());
-  auto body = [&](Scalars &s, ValueRange x) -> Value {
-    if (isa<FloatType>(x[0].getType())) {
-      arith::CmpFPredicate predicate;
-      switch (op.getPredicate()) {
-      case nn::Predicate::eq: predicate = arith::CmpFPredicate::OEQ; break;
-      case nn::Predicate::ne: predicate = arith::CmpFPredicate::UNE; break;
-      case nn::Predicate::lt: predicate = arith::CmpFPredicate::OLT; break;
-      case nn::Predicate::le: predicate = arith::CmpFPredicate::OLE; break;
-      case nn::Predicate::gt: predicate = arith::CmpFPredicate::OGT; break;
-      case nn::Predicate::ge: predicate = arith::CmpFPredicate::OGE; break;
-      }
-      return s.b.create<arith::CmpFOp>(s.loc, predicate, x[0], x[1]);
-    }
-    arith::CmpIPredicate predicate;
-    switch (op.getPredicate()) {
-    case nn::Predicate::eq: predicate = arith::CmpIPredicate::eq; break;
-    case nn::Predicate::ne: predicate = arith::CmpIPredicate::ne; break;
-    case nn::Predicate::lt: predicate = arith::CmpIPredicate::slt; break;
-    case nn::Predicate::le: predicate = arith::CmpIPredicate::sle; break;
-    case nn::Predicate::gt: predicate = arith::CmpIPredicate::sgt; break;
-    case nn::Predicate::ge: predicate = arith::CmpIPredicate::sge; break;
-    }
-    return s.b.create<arith::CmpIOp>(s.loc, predicate, x[0], x[1]);
-  };
-  return {linalg.elementwise(type.getShape(), type.getElementType(),
-                             {linalg.broadcast(operands[0], type.getShape()), linalg.broadcast(operands[1], type.getShape())},
-                             body)};
+  ArrayRef<int64_t> shape = type.getShape();
+  nn::Predicate predicate = op.getPredicate();
+  return {linalg.elementwise(
+      shape, type.getElementType(),
+      {linalg.broadcast(operands[0], shape), linalg.broadcast(operands[1], shape)},
+      [&](Scalars &s, ValueRange x) -> Value {
+        if (isa<FloatType>(x[0].getType()))
+          return s.b.create<arith::CmpFOp>(s.loc, floatPredicate(predicate), x[0], x[1]);
+        return s.b.create<arith::CmpIOp>(s.loc, integerPredicate(predicate), x[0], x[1]);
+      })};
 }
 
 SmallVector<Value> select(nn::SelectOp op, ValueRange operands, LinalgBuilder &linalg) {
   auto type = cast<RankedTensorType>(op.getType());
   ArrayRef<int64_t> shape = type.getShape();
   return {linalg.elementwise(shape, type.getElementType(),
-                             {linalg.broadcast(operands[0], shape), linalg.broadcast(operands[1], shape),
+                             {linalg.broadcast(operands[0], shape),
+                              linalg.broadcast(operands[1], shape),
                               linalg.broadcast(operands[2], shape)},
                              [](Scalars &s, ValueRange x) { return s.select(x[0], x[1], x[2]); })};
 }
@@ -81,13 +102,14 @@ SmallVector<Value> mask(nn::MaskOp op, ValueRange operands, LinalgBuilder &linal
   if (op.getOffset())
     inputs.push_back(linalg.scalar(operands[2], type.getRank()));
   double fill = op.getFill().convertToDouble();
-  return {linalg.elementwise(type.getShape(), type.getElementType(), inputs, [&](Scalars &s, ValueRange x) -> Value {
-    Value position = s.position(op.getDim());
-    if (op.getOffset())
-      position = s.add(x[2], position);
-    Value keep = s.b.create<arith::CmpIOp>(s.loc, arith::CmpIPredicate::slt, position, x[1]);
-    return s.select(keep, x[0], s.constant(x[0].getType(), fill));
-  })};
+  return {linalg.elementwise(
+      type.getShape(), type.getElementType(), inputs, [&](Scalars &s, ValueRange x) -> Value {
+        Value position = s.position(op.getDim());
+        if (op.getOffset())
+          position = s.add(x[2], position);
+        Value keep = s.b.create<arith::CmpIOp>(s.loc, arith::CmpIPredicate::slt, position, x[1]);
+        return s.select(keep, x[0], s.constant(x[0].getType(), fill));
+      })};
 }
 
 SmallVector<Value> constant(nn::ConstantOp op, ValueRange, LinalgBuilder &linalg) {

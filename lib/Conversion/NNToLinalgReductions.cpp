@@ -1,5 +1,5 @@
-// Reductions, softmax and the losses. Statistics of rows (maximum, sum of exponentials) are values of
-// their own over the rows, so that the loop fusion of the target can keep a row in cache.
+// Reductions, softmax and the losses. Statistics of rows (maximum, sum of exponentials) are values
+// of their own over the rows, so that the loop fusion of the target can keep a row in cache.
 #include "LinalgBuilder.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 
@@ -19,15 +19,18 @@ SmallVector<Value> reduce(nn::ReduceOp op, ValueRange operands, LinalgBuilder &l
   ArrayRef<int64_t> shape = shapeOf(operands[0]);
   bool isMax = op.getKind() == nn::Reduce::max;
   Value result = linalg.reduce(
-      shape, op.getDims(), type.getElementType(), isMax ? -kInfinity : 0.0, linalg.same(operands[0]),
-      [&](Scalars &s, ValueRange x) { return isMax ? s.max(x[1], x[0]) : s.add(x[1], x[0]); }, op.getKeepDims());
+      shape, op.getDims(), type.getElementType(), isMax ? -kInfinity : 0.0,
+      linalg.same(operands[0]),
+      [&](Scalars &s, ValueRange x) { return isMax ? s.max(x[1], x[0]) : s.add(x[1], x[0]); },
+      op.getKeepDims());
   if (op.getKind() == nn::Reduce::mean) {
     int64_t count = 1;
     for (int64_t dim : op.getDims())
       count *= shape[dim];
-    result = linalg.elementwise(type.getShape(), type.getElementType(), linalg.same(result), [&](Scalars &s, ValueRange x) {
-      return s.div(x[0], s.constant(x[0].getType(), double(count)));
-    });
+    result = linalg.elementwise(type.getShape(), type.getElementType(), linalg.same(result),
+                                [&](Scalars &s, ValueRange x) {
+                                  return s.div(x[0], s.constant(x[0].getType(), double(count)));
+                                });
   }
   return {linalg.cast(result, type.getElementType())};
 }
@@ -41,8 +44,9 @@ RowStatistics rowStatistics(LinalgBuilder &linalg, Value x, int64_t dim) {
   int64_t rank = tensorType(x).getRank();
   Value max = linalg.reduce(shapeOf(x), dim, elementType(x), -kInfinity, linalg.same(x),
                             [](Scalars &s, ValueRange x) { return s.max(x[1], x[0]); });
-  Value sum = linalg.reduce(shapeOf(x), dim, elementType(x), 0, {linalg.same(x), linalg.without(max, dim, rank)},
-                            [](Scalars &s, ValueRange x) { return s.add(x[2], s.exp(s.sub(x[0], x[1]))); });
+  Value sum = linalg.reduce(
+      shapeOf(x), dim, elementType(x), 0, {linalg.same(x), linalg.without(max, dim, rank)},
+      [](Scalars &s, ValueRange x) { return s.add(x[2], s.exp(s.sub(x[0], x[1]))); });
   return {max, sum};
 }
 
@@ -62,7 +66,8 @@ SmallVector<Value> softmax(nn::SoftmaxOp op, ValueRange operands, LinalgBuilder 
   Value exp = linalg.elementwise(shape, compute, {linalg.same(x), linalg.without(max, dim, rank)},
                                  [](Scalars &s, ValueRange x) { return s.exp(s.sub(x[0], x[1])); });
   Value sum = linalg.reduce(shape, dim, compute, 0, linalg.same(exp), addToLast);
-  return {linalg.elementwise(shape, elementType(x), {linalg.same(exp), linalg.without(sum, dim, rank)},
+  return {linalg.elementwise(shape, elementType(x),
+                             {linalg.same(exp), linalg.without(sum, dim, rank)},
                              [](Scalars &s, ValueRange x) { return s.div(x[0], x[1]); })};
 }
 
@@ -81,14 +86,16 @@ SmallVector<Value> mseLoss(nn::MseLossOp op, ValueRange operands, LinalgBuilder 
   RankedTensorType type = tensorType(operands[0]);
   auto all = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
   Value loss = linalg.reduce(type.getShape(), all, type.getElementType(), 0,
-                             {linalg.same(operands[0]), linalg.same(operands[1])}, [](Scalars &s, ValueRange x) {
+                             {linalg.same(operands[0]), linalg.same(operands[1])},
+                             [](Scalars &s, ValueRange x) {
                                Value difference = s.sub(x[0], x[1]);
                                return s.add(x[2], s.mul(difference, difference));
                              });
   if (op.getReduction() == nn::LossReduction::mean)
-    loss = linalg.elementwise({}, elementType(loss), linalg.same(loss), [&](Scalars &s, ValueRange x) {
-      return s.div(x[0], s.constant(x[0].getType(), double(type.getNumElements())));
-    });
+    loss =
+        linalg.elementwise({}, elementType(loss), linalg.same(loss), [&](Scalars &s, ValueRange x) {
+          return s.div(x[0], s.constant(x[0].getType(), double(type.getNumElements())));
+        });
   return {linalg.cast(loss, elementType(op.getLoss()))};
 }
 
@@ -99,7 +106,8 @@ Value rowLosses(nn::CrossEntropyOp op, Value logits, Value targets, LinalgBuilde
   Type compute = computeType(elementType(logits));
   RowStatistics rows = rowStatistics(linalg, logits, last);
   Value logSum = logOf(linalg, rows.sum);
-  SmallVector<Input> statistics{linalg.same(logits), linalg.without(rows.max, last, rank), linalg.without(logSum, last, rank)};
+  SmallVector<Input> statistics{linalg.same(logits), linalg.without(rows.max, last, rank),
+                                linalg.without(logSum, last, rank)};
   if (isa<FloatType>(elementType(targets))) {
     statistics.push_back(linalg.same(targets));
     return linalg.reduce(shape, last, compute, 0, statistics, [&](Scalars &s, ValueRange x) {
@@ -117,9 +125,11 @@ Value rowLosses(nn::CrossEntropyOp op, Value logits, Value targets, LinalgBuilde
   return linalg.elementwise(shape.drop_back(), compute, {linalg.same(picked), linalg.same(targets)},
                             [&](Scalars &s, ValueRange x) {
                               Value target = s.cast(x[1], s.b.getI64Type());
-                              Value nan = s.constant(compute, std::numeric_limits<double>::quiet_NaN());
+                              Value nan =
+                                  s.constant(compute, std::numeric_limits<double>::quiet_NaN());
                               Value loss = s.select(s.inRange(target, classes), x[0], nan);
-                              Value ignored = s.equal(target, s.integer(target.getType(), op.getIgnoreIndex()));
+                              Value ignored =
+                                  s.equal(target, s.integer(target.getType(), op.getIgnoreIndex()));
                               return s.select(ignored, s.constant(compute, 0), loss);
                             });
 }
@@ -139,32 +149,38 @@ SmallVector<Value> crossEntropy(nn::CrossEntropyOp op, ValueRange operands, Lina
       });
     } else {
       Type i64 = linalg.b.getI64Type();
-      Value count = linalg.reduce(rows, all, i64, 0, linalg.same(targets), [&](Scalars &s, ValueRange x) {
-        Value ignored = s.equal(s.cast(x[0], i64), s.integer(i64, op.getIgnoreIndex()));
-        return s.add(x[1], s.select(ignored, s.constant(i64, 0), s.constant(i64, 1)));
-      });
-      loss = linalg.elementwise({}, compute, {linalg.same(loss), linalg.same(count)}, [&](Scalars &s, ValueRange x) {
-        return s.div(x[0], s.cast(s.max(x[1], s.constant(i64, 1)), compute));
-      });
+      Value count =
+          linalg.reduce(rows, all, i64, 0, linalg.same(targets), [&](Scalars &s, ValueRange x) {
+            Value ignored = s.equal(s.cast(x[0], i64), s.integer(i64, op.getIgnoreIndex()));
+            return s.add(x[1], s.select(ignored, s.constant(i64, 0), s.constant(i64, 1)));
+          });
+      loss = linalg.elementwise(
+          {}, compute, {linalg.same(loss), linalg.same(count)}, [&](Scalars &s, ValueRange x) {
+            return s.div(x[0], s.cast(s.max(x[1], s.constant(i64, 1)), compute));
+          });
     }
   }
   return {linalg.cast(loss, elementType(op.getLoss()))};
 }
 
-SmallVector<Value> crossEntropyGrad(nn::CrossEntropyGradOp op, ValueRange operands, LinalgBuilder &linalg) {
+SmallVector<Value> crossEntropyGrad(nn::CrossEntropyGradOp op, ValueRange operands,
+                                    LinalgBuilder &linalg) {
   Value logits = operands[0], targets = operands[1], scale = operands[2];
   ArrayRef<int64_t> shape = shapeOf(logits);
   int64_t last = shape.size() - 1, rank = shape.size(), classes = shape[last];
   Type element = elementType(logits), compute = computeType(element);
   Value max = linalg.reduce(shape, last, compute, -kInfinity, linalg.same(logits),
                             [](Scalars &s, ValueRange x) { return s.max(x[1], x[0]); });
-  Value exp = linalg.elementwise(shape, compute, {linalg.same(logits), linalg.without(max, last, rank)},
-                                 [](Scalars &s, ValueRange x) { return s.exp(s.sub(x[0], x[1])); });
+  Value exp =
+      linalg.elementwise(shape, compute, {linalg.same(logits), linalg.without(max, last, rank)},
+                         [](Scalars &s, ValueRange x) { return s.exp(s.sub(x[0], x[1])); });
   Value sum = linalg.reduce(shape, last, compute, 0, linalg.same(exp), addToLast);
-  SmallVector<Input> inputs{linalg.same(exp), linalg.without(sum, last, rank), linalg.scalar(scale, rank)};
+  SmallVector<Input> inputs{linalg.same(exp), linalg.without(sum, last, rank),
+                            linalg.scalar(scale, rank)};
   if (isa<FloatType>(elementType(targets))) {
-    Value mass = linalg.reduce(shape, last, compute, 0, linalg.same(targets),
-                               [&](Scalars &s, ValueRange x) { return s.add(x[1], s.cast(x[0], compute)); });
+    Value mass =
+        linalg.reduce(shape, last, compute, 0, linalg.same(targets),
+                      [&](Scalars &s, ValueRange x) { return s.add(x[1], s.cast(x[0], compute)); });
     inputs.append({linalg.same(targets), linalg.without(mass, last, rank)});
     return {linalg.elementwise(shape, element, inputs, [&](Scalars &s, ValueRange x) {
       Value softmax = s.div(x[0], x[1]);

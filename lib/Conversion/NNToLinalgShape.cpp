@@ -35,42 +35,48 @@ SmallVector<Value> transpose(nn::TransposeOp op, ValueRange operands, LinalgBuil
 
 SmallVector<Value> broadcast(nn::BroadcastOp op, ValueRange operands, LinalgBuilder &linalg) {
   RankedTensorType type = tensorType(op.getResult());
-  return {linalg.move(type.getShape(), type.getElementType(), linalg.broadcast(operands[0], type.getShape()), copyElement)};
+  return {linalg.move(type.getShape(), type.getElementType(),
+                      linalg.broadcast(operands[0], type.getShape()), copyElement)};
 }
 
 SmallVector<Value> slice(nn::SliceOp op, ValueRange operands, LinalgBuilder &linalg) {
   RankedTensorType type = tensorType(op.getResult());
-  return {linalg.move(type.getShape(), type.getElementType(), {}, [&](Scalars &s, ValueRange) -> Value {
-    Value position = s.add(s.position(op.getDim()), s.integer(s.b.getI64Type(), op.getStart()));
-    return s.b.create<tensor::ExtractOp>(s.loc, operands[0], indicesWith(s, type.getRank(), op.getDim(), position));
-  })};
+  return {
+      linalg.move(type.getShape(), type.getElementType(), {}, [&](Scalars &s, ValueRange) -> Value {
+        Value position = s.add(s.position(op.getDim()), s.integer(s.b.getI64Type(), op.getStart()));
+        return s.b.create<tensor::ExtractOp>(s.loc, operands[0],
+                                             indicesWith(s, type.getRank(), op.getDim(), position));
+      })};
 }
 
 SmallVector<Value> dynamicSlice(nn::DynamicSliceOp op, ValueRange operands, LinalgBuilder &linalg) {
   RankedTensorType type = tensorType(op.getResult());
   int64_t dim = op.getDim(), last = shapeOf(operands[0])[dim] - type.getDimSize(dim);
-  return {linalg.move(type.getShape(), type.getElementType(), linalg.scalar(operands[1], type.getRank()),
+  return {linalg.move(type.getShape(), type.getElementType(),
+                      linalg.scalar(operands[1], type.getRank()),
                       [&](Scalars &s, ValueRange x) -> Value {
                         Type i64 = s.b.getI64Type();
                         Value start = s.min(s.max(x[0], s.integer(i64, 0)), s.integer(i64, last));
                         Value position = s.add(start, s.position(dim));
-                        return s.b.create<tensor::ExtractOp>(s.loc, operands[0],
-                                                             indicesWith(s, type.getRank(), dim, position));
+                        return s.b.create<tensor::ExtractOp>(
+                            s.loc, operands[0], indicesWith(s, type.getRank(), dim, position));
                       })};
 }
 
 SmallVector<Value> pad(nn::PadOp op, ValueRange operands, LinalgBuilder &linalg) {
   RankedTensorType type = tensorType(op.getResult());
   int64_t dim = op.getDim(), size = shapeOf(operands[0])[dim];
-  return {linalg.move(type.getShape(), type.getElementType(), {}, [&](Scalars &s, ValueRange) -> Value {
-    Type i64 = s.b.getI64Type();
-    Value position = s.sub(s.position(dim), s.integer(i64, op.getLow()));
-    Value inside = s.inRange(position, size);
-    // Outside, some element is read and thrown away, so that the loop has no branch.
-    Value clamped = s.min(s.max(position, s.integer(i64, 0)), s.integer(i64, size - 1));
-    Value element = s.b.create<tensor::ExtractOp>(s.loc, operands[0], indicesWith(s, type.getRank(), dim, clamped));
-    return s.select(inside, element, s.constant(element.getType(), 0));
-  })};
+  return {
+      linalg.move(type.getShape(), type.getElementType(), {}, [&](Scalars &s, ValueRange) -> Value {
+        Type i64 = s.b.getI64Type();
+        Value position = s.sub(s.position(dim), s.integer(i64, op.getLow()));
+        Value inside = s.inRange(position, size);
+        // Outside, some element is read and thrown away, so that the loop has no branch.
+        Value clamped = s.min(s.max(position, s.integer(i64, 0)), s.integer(i64, size - 1));
+        Value element = s.b.create<tensor::ExtractOp>(s.loc, operands[0],
+                                                      indicesWith(s, type.getRank(), dim, clamped));
+        return s.select(inside, element, s.constant(element.getType(), 0));
+      })};
 }
 
 } // namespace

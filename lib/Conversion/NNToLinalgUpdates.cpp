@@ -13,30 +13,33 @@ SmallVector<Value> sgd(nn::SgdUpdateOp op, ValueRange operands, LinalgBuilder &l
   RankedTensorType type = tensorType(operands[0]);
   Type compute = computeType(type.getElementType());
   double decay = op.getWeightDecay().convertToDouble();
-  return {linalg.elementwise(
-      type.getShape(), type.getElementType(),
-      {linalg.same(operands[0]), linalg.same(operands[1]), linalg.scalar(operands[2], type.getRank())},
-      [&](Scalars &s, ValueRange x) {
-        Value gradient = x[1];
-        if (decay != 0)
-          gradient = s.add(gradient, s.mul(s.constant(compute, decay), x[0]));
-        return s.sub(x[0], s.mul(s.cast(x[2], compute), gradient));
-      })};
+  return {linalg.elementwise(type.getShape(), type.getElementType(),
+                             {linalg.same(operands[0]), linalg.same(operands[1]),
+                              linalg.scalar(operands[2], type.getRank())},
+                             [&](Scalars &s, ValueRange x) {
+                               Value gradient = x[1];
+                               if (decay != 0)
+                                 gradient =
+                                     s.add(gradient, s.mul(s.constant(compute, decay), x[0]));
+                               return s.sub(x[0], s.mul(s.cast(x[2], compute), gradient));
+                             })};
 }
 
 SmallVector<Value> momentum(nn::MomentumUpdateOp op, ValueRange operands, LinalgBuilder &linalg) {
   RankedTensorType type = tensorType(operands[0]);
   Type compute = computeType(type.getElementType());
-  double decay = op.getWeightDecay().convertToDouble(), momentum = op.getMomentum().convertToDouble();
-  SmallVector<Input> inputs{linalg.same(operands[0]), linalg.same(operands[1]), linalg.same(operands[2]),
-                            linalg.scalar(operands[3], type.getRank())};
-  return linalg.elementwise(type.getShape(), {type.getElementType(), type.getElementType()}, inputs,
-                            [&](Scalars &s, ValueRange x) -> SmallVector<Value> {
-                              Value velocity = s.add(s.mul(s.constant(compute, momentum), x[2]), x[1]);
-                              if (decay != 0)
-                                velocity = s.add(velocity, s.mul(s.constant(compute, decay), x[0]));
-                              return {s.sub(x[0], s.mul(s.cast(x[3], compute), velocity)), velocity};
-                            });
+  double decay = op.getWeightDecay().convertToDouble(),
+         momentum = op.getMomentum().convertToDouble();
+  SmallVector<Input> inputs{linalg.same(operands[0]), linalg.same(operands[1]),
+                            linalg.same(operands[2]), linalg.scalar(operands[3], type.getRank())};
+  return linalg.elementwise(
+      type.getShape(), {type.getElementType(), type.getElementType()}, inputs,
+      [&](Scalars &s, ValueRange x) -> SmallVector<Value> {
+        Value velocity = s.add(s.mul(s.constant(compute, momentum), x[2]), x[1]);
+        if (decay != 0)
+          velocity = s.add(velocity, s.mul(s.constant(compute, decay), x[0]));
+        return {s.sub(x[0], s.mul(s.cast(x[3], compute), velocity)), velocity};
+      });
 }
 
 /// 1 / (1 - beta^step), in double.
@@ -63,7 +66,8 @@ SmallVector<Value> adam(nn::AdamUpdateOp op, ValueRange operands, LinalgBuilder 
   for (Value scalar : {operands[4], correction1, correction2})
     inputs.push_back(linalg.scalar(scalar, rank));
   return linalg.elementwise(
-      type.getShape(), {element, element, element}, inputs, [&](Scalars &s, ValueRange x) -> SmallVector<Value> {
+      type.getShape(), {element, element, element}, inputs,
+      [&](Scalars &s, ValueRange x) -> SmallVector<Value> {
         auto c = [&](double value) { return s.constant(compute, value); };
         Value p = x[0], gradient = x[1], lr = s.cast(x[4], compute);
         if (decay != 0 && !op.getDecoupled())

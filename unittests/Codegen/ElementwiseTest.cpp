@@ -15,15 +15,17 @@ std::string with(std::string text, const std::string &type) {
   return text;
 }
 
-std::string binary(const std::string &op, const std::string &a, const std::string &b, const std::string &r) {
+std::string binary(const std::string &op, const std::string &a, const std::string &b,
+                   const std::string &r) {
   return "func.func private @k(%a: tensor<" + a + ">, %b: tensor<" + b + ">) -> tensor<" + r +
-         "> attributes {exec.kernel} {\n  %0 = nn." + op + " %a, %b : (tensor<" + a + ">, tensor<" + b + ">) -> tensor<" + r +
-         ">\n  return %0 : tensor<" + r + ">\n}\n";
+         "> attributes {exec.kernel} {\n  %0 = nn." + op + " %a, %b : (tensor<" + a + ">, tensor<" +
+         b + ">) -> tensor<" + r + ">\n  return %0 : tensor<" + r + ">\n}\n";
 }
 
 std::string unary(const std::string &op, const std::string &type) {
-  return "func.func private @k(%a: tensor<" + type + ">) -> tensor<" + type + "> attributes {exec.kernel} {\n  %0 = nn." + op +
-         " %a : tensor<" + type + ">\n  return %0 : tensor<" + type + ">\n}\n";
+  return "func.func private @k(%a: tensor<" + type + ">) -> tensor<" + type +
+         "> attributes {exec.kernel} {\n  %0 = nn." + op + " %a : tensor<" + type +
+         ">\n  return %0 : tensor<" + type + ">\n}\n";
 }
 
 TEST(Elementwise, BinaryOpsOfEveryType) {
@@ -34,7 +36,8 @@ TEST(Elementwise, BinaryOpsOfEveryType) {
   for (std::string type : {"f32", "f64", "bf16"})
     tester.check(binary("div", "5x7x" + type, "5x7x" + type, "5x7x" + type), {.low = 0.5});
   for (std::string type : {"i32", "i64"})
-    tester.check(binary("div", "5x7x" + type, "5x7x" + type, "5x7x" + type), {.intLow = 1, .intHigh = 9});
+    tester.check(binary("div", "5x7x" + type, "5x7x" + type, "5x7x" + type),
+                 {.intLow = 1, .intHigh = 9});
 }
 
 TEST(Elementwise, Broadcasting) {
@@ -61,11 +64,13 @@ TEST(Elementwise, CompareAndSelect) {
   KernelTester tester;
   for (std::string predicate : {"eq", "ne", "lt", "le", "gt", "ge"})
     for (std::string type : {"f32", "f64", "i64", "i32", "bf16"})
-      tester.check(with("func.func private @k(%a: tensor<6x9xTYPE>, %b: tensor<9xTYPE>) -> (tensor<6x9xTYPE>, tensor<6x9xi1>) "
+      tester.check(with("func.func private @k(%a: tensor<6x9xTYPE>, %b: tensor<9xTYPE>) -> "
+                        "(tensor<6x9xTYPE>, tensor<6x9xi1>) "
                         "attributes {exec.kernel} {\n  %c = nn.compare " +
                             predicate +
                             " %a, %b : (tensor<6x9xTYPE>, tensor<9xTYPE>) -> tensor<6x9xi1>\n"
-                            "  %0 = nn.select %c, %a, %b : (tensor<6x9xi1>, tensor<6x9xTYPE>, tensor<9xTYPE>) -> tensor<6x9xTYPE>\n"
+                            "  %0 = nn.select %c, %a, %b : (tensor<6x9xi1>, tensor<6x9xTYPE>, "
+                            "tensor<9xTYPE>) -> tensor<6x9xTYPE>\n"
                             "  return %0, %c : tensor<6x9xTYPE>, tensor<6x9xi1>\n}\n",
                         type));
 }
@@ -76,8 +81,8 @@ TEST(Elementwise, Casts) {
     for (std::string to : {"f32", "f64", "bf16", "i32", "i64"})
       if (from != to)
         tester.check("func.func private @k(%a: tensor<21x" + from + ">) -> tensor<21x" + to +
-                         "> attributes {exec.kernel} {\n  %0 = nn.cast %a : tensor<21x" + from + "> -> tensor<21x" + to +
-                         ">\n  return %0 : tensor<21x" + to + ">\n}\n",
+                         "> attributes {exec.kernel} {\n  %0 = nn.cast %a : tensor<21x" + from +
+                         "> -> tensor<21x" + to + ">\n  return %0 : tensor<21x" + to + ">\n}\n",
                      {.low = -40, .high = 40, .intLow = -40, .intHigh = 40});
 }
 

@@ -8,10 +8,11 @@ using shoal::test::KernelTester;
 
 namespace {
 
-std::string reduceOf(const std::string &kind, const std::string &from, const std::string &dims, const std::string &to,
-                     bool keep = false) {
-  return "func.func private @k(%a: tensor<" + from + ">) -> tensor<" + to + "> attributes {exec.kernel} {\n  %0 = nn.reduce " +
-         kind + " %a dims = [" + dims + "]" + (keep ? " {keep_dims}" : "") + " : tensor<" + from + "> -> tensor<" + to +
+std::string reduceOf(const std::string &kind, const std::string &from, const std::string &dims,
+                     const std::string &to, bool keep = false) {
+  return "func.func private @k(%a: tensor<" + from + ">) -> tensor<" + to +
+         "> attributes {exec.kernel} {\n  %0 = nn.reduce " + kind + " %a dims = [" + dims + "]" +
+         (keep ? " {keep_dims}" : "") + " : tensor<" + from + "> -> tensor<" + to +
          ">\n  return %0 : tensor<" + to + ">\n}\n";
 }
 
@@ -42,8 +43,9 @@ TEST(Softmax, EveryDimension) {
   for (std::string op : {"softmax", "log_softmax"})
     for (std::string type : {"f32", "f64", "bf16"})
       for (std::string dim : {"0", "1", "2"})
-        tester.check("func.func private @k(%a: tensor<4x5x33x" + type + ">) -> tensor<4x5x33x" + type +
-                         "> attributes {exec.kernel} {\n  %0 = nn." + op + " %a dim = " + dim + " : tensor<4x5x33x" + type +
+        tester.check("func.func private @k(%a: tensor<4x5x33x" + type + ">) -> tensor<4x5x33x" +
+                         type + "> attributes {exec.kernel} {\n  %0 = nn." + op +
+                         " %a dim = " + dim + " : tensor<4x5x33x" + type +
                          ">\n  return %0 : tensor<4x5x33x" + type + ">\n}\n",
                      {.low = -20, .high = 20});
 }
@@ -52,25 +54,33 @@ TEST(Loss, MeanSquaredError) {
   KernelTester tester;
   for (std::string type : {"f32", "f64", "bf16"})
     for (std::string kind : {"mean", "sum"})
-      tester.check("func.func private @k(%a: tensor<6x5x" + type + ">, %b: tensor<6x5x" + type + ">) -> tensor<" + type +
-                   "> attributes {exec.kernel} {\n  %0 = nn.mse_loss " + kind + " %a, %b : (tensor<6x5x" + type +
-                   ">, tensor<6x5x" + type + ">) -> tensor<" + type + ">\n  return %0 : tensor<" + type + ">\n}\n");
+      tester.check("func.func private @k(%a: tensor<6x5x" + type + ">, %b: tensor<6x5x" + type +
+                   ">) -> tensor<" + type + "> attributes {exec.kernel} {\n  %0 = nn.mse_loss " +
+                   kind + " %a, %b : (tensor<6x5x" + type + ">, tensor<6x5x" + type +
+                   ">) -> tensor<" + type + ">\n  return %0 : tensor<" + type + ">\n}\n");
 }
 
-std::string crossEntropy(const std::string &kind, const std::string &type, const std::string &targets) {
-  std::string logits = "tensor<9x6x" + type + ">", labels = "tensor<" + targets + ">", scalar = "tensor<" + type + ">";
+std::string crossEntropy(const std::string &kind, const std::string &type,
+                         const std::string &targets) {
+  std::string logits = "tensor<9x6x" + type + ">", labels = "tensor<" + targets + ">",
+              scalar = "tensor<" + type + ">";
   return "func.func private @loss(%a: " + logits + ", %b: " + labels + ") -> " + scalar +
-         " attributes {exec.kernel} {\n  %0 = nn.cross_entropy " + kind + " %a, %b ignore_index = 1 : (" + logits + ", " + labels +
-         ") -> " + scalar + "\n  return %0 : " + scalar + "\n}\n" + "func.func private @grad(%a: " + logits + ", %b: " + labels +
-         ", %s: " + scalar + ") -> " + logits + " attributes {exec.kernel} {\n  %0 = nn.cross_entropy_grad %a, %b, %s ignore_index = 1 : (" +
-         logits + ", " + labels + ", " + scalar + ") -> " + logits + "\n  return %0 : " + logits + "\n}\n";
+         " attributes {exec.kernel} {\n  %0 = nn.cross_entropy " + kind +
+         " %a, %b ignore_index = 1 : (" + logits + ", " + labels + ") -> " + scalar +
+         "\n  return %0 : " + scalar + "\n}\n" + "func.func private @grad(%a: " + logits +
+         ", %b: " + labels + ", %s: " + scalar + ") -> " + logits +
+         " attributes {exec.kernel} {\n  %0 = nn.cross_entropy_grad %a, %b, %s ignore_index = 1 : "
+         "(" +
+         logits + ", " + labels + ", " + scalar + ") -> " + logits + "\n  return %0 : " + logits +
+         "\n}\n";
 }
 
 TEST(Loss, CrossEntropy) {
   KernelTester tester;
   for (std::string kind : {"mean", "sum"})
     for (std::string type : {"f32", "f64", "bf16"}) {
-      tester.check(crossEntropy(kind, type, "9xi64"), {.low = -8, .high = 8, .intLow = 0, .intHigh = 5});
+      tester.check(crossEntropy(kind, type, "9xi64"),
+                   {.low = -8, .high = 8, .intLow = 0, .intHigh = 5});
       tester.check(crossEntropy(kind, type, "9xi32"), {.intLow = 0, .intHigh = 5});
       tester.check(crossEntropy(kind, type, "9x6x" + type), {.low = 0, .high = 1});
     }
@@ -88,19 +98,27 @@ std::string updates(const std::string &shape, const std::string &type) {
   std::string p = "tensor<" + shape + type + ">", s = "tensor<" + type + ">";
   return "func.func private @sgd(%p: " + p + ", %g: " + p + ", %lr: " + s + ") -> " + p +
          " attributes {exec.kernel, exec.inplace = array<i64: 0>} {\n"
-         "  %0 = nn.sgd_update %p, %g lr = %lr {weight_decay = 0.01} : " + p + ", " + s + "\n  return %0 : " + p + "\n}\n" +
-         "func.func private @momentum(%p: " + p + ", %g: " + p + ", %v: " + p + ", %lr: " + s + ") -> (" + p + ", " + p +
+         "  %0 = nn.sgd_update %p, %g lr = %lr {weight_decay = 0.01} : " +
+         p + ", " + s + "\n  return %0 : " + p + "\n}\n" + "func.func private @momentum(%p: " + p +
+         ", %g: " + p + ", %v: " + p + ", %lr: " + s + ") -> (" + p + ", " + p +
          ") attributes {exec.kernel, exec.inplace = array<i64: 0, 2>} {\n"
-         "  %0, %1 = nn.momentum_update %p, %g, %v lr = %lr {momentum = 0.9, weight_decay = 0.01} : " + p + ", " + s +
-         "\n  return %0, %1 : " + p + ", " + p + "\n}\n" +
-         "func.func private @adam(%p: " + p + ", %g: " + p + ", %m: " + p + ", %v: " + p + ", %lr: " + s +
-         ", %t: tensor<i64>) -> (" + p + ", " + p + ", " + p + ") attributes {exec.kernel, exec.inplace = array<i64: 0, 2, 3>} {\n"
-         "  %0, %1, %2 = nn.adam_update %p, %g, %m, %v lr = %lr step = %t {beta1 = 0.9, beta2 = 0.999, eps = 1.0e-8, "
-         "weight_decay = 0.01} : " + p + ", " + s + "\n  return %0, %1, %2 : " + p + ", " + p + ", " + p + "\n}\n" +
-         "func.func private @adamw(%p: " + p + ", %g: " + p + ", %m: " + p + ", %v: " + p + ", %lr: " + s +
-         ", %t: tensor<i64>) -> (" + p + ", " + p + ", " + p + ") attributes {exec.kernel, exec.inplace = array<i64: -1, 2, -1>} {\n"
-         "  %0, %1, %2 = nn.adam_update %p, %g, %m, %v lr = %lr step = %t {beta1 = 0.9, beta2 = 0.999, eps = 1.0e-8, "
-         "weight_decay = 0.01, decoupled} : " + p + ", " + s + "\n  return %0, %1, %2 : " + p + ", " + p + ", " + p + "\n}\n";
+         "  %0, %1 = nn.momentum_update %p, %g, %v lr = %lr {momentum = 0.9, weight_decay = 0.01} "
+         ": " +
+         p + ", " + s + "\n  return %0, %1 : " + p + ", " + p + "\n}\n" +
+         "func.func private @adam(%p: " + p + ", %g: " + p + ", %m: " + p + ", %v: " + p +
+         ", %lr: " + s + ", %t: tensor<i64>) -> (" + p + ", " + p + ", " + p +
+         ") attributes {exec.kernel, exec.inplace = array<i64: 0, 2, 3>} {\n"
+         "  %0, %1, %2 = nn.adam_update %p, %g, %m, %v lr = %lr step = %t {beta1 = 0.9, beta2 = "
+         "0.999, eps = 1.0e-8, "
+         "weight_decay = 0.01} : " +
+         p + ", " + s + "\n  return %0, %1, %2 : " + p + ", " + p + ", " + p + "\n}\n" +
+         "func.func private @adamw(%p: " + p + ", %g: " + p + ", %m: " + p + ", %v: " + p +
+         ", %lr: " + s + ", %t: tensor<i64>) -> (" + p + ", " + p + ", " + p +
+         ") attributes {exec.kernel, exec.inplace = array<i64: -1, 2, -1>} {\n"
+         "  %0, %1, %2 = nn.adam_update %p, %g, %m, %v lr = %lr step = %t {beta1 = 0.9, beta2 = "
+         "0.999, eps = 1.0e-8, "
+         "weight_decay = 0.01, decoupled} : " +
+         p + ", " + s + "\n  return %0, %1, %2 : " + p + ", " + p + ", " + p + "\n}\n";
 }
 
 TEST(Update, InPlace) {
@@ -214,7 +232,8 @@ TEST(Fusion, OldValueReadByOthers) {
     })");
 }
 
-// Column statistics in the middle: values between two passes over the rows, more than the stack holds.
+// Column statistics in the middle: values between two passes over the rows, more than the stack
+// holds.
 TEST(Fusion, WorkspaceHoldsWhatTheStackDoesNot) {
   KernelTester tester;
   tester.check(R"(

@@ -1,12 +1,12 @@
 #include "KernelTester.h"
 
+#include "shoal-rt/program.h"
 #include "shoal/Codegen/Host.h"
 #include "shoal/Codegen/Passes.h"
 #include "shoal/Conversion/NNToLinalg.h"
 #include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Interpreter/Interpreter.h"
-#include "shoal-rt/program.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
@@ -36,7 +36,8 @@ class Buffer {
 public:
   explicit Buffer(int64_t bytes) : size(bytes) {
     size_t rounded = (size_t(bytes) + 63) / 64 * 64;
-    memory.reset(static_cast<unsigned char *>(std::aligned_alloc(64, rounded + 2 * kGuard)), std::free);
+    memory.reset(static_cast<unsigned char *>(std::aligned_alloc(64, rounded + 2 * kGuard)),
+                 std::free);
     std::memset(memory.get(), kGuardByte, rounded + 2 * kGuard);
   }
   unsigned char *data() const { return memory.get() + kGuard; }
@@ -54,7 +55,9 @@ private:
 
 int64_t elementBytes(Type type) { return (type.getIntOrFloatBitWidth() + 7) / 8; }
 
-template <typename T> void put(unsigned char *to, T value) { std::memcpy(to, &value, sizeof value); }
+template <typename T> void put(unsigned char *to, T value) {
+  std::memcpy(to, &value, sizeof value);
+}
 template <typename T> T get(const unsigned char *from) {
   T value;
   std::memcpy(&value, from, sizeof value);
@@ -140,7 +143,8 @@ void KernelTester::check(const std::string &text, const Inputs &inputs, double t
   auto code = codegen::compileKernels(*module);
   ASSERT_TRUE(succeeded(code));
   const unsigned char blob[] = {1, 2, 3};
-  auto payload = codegen::linkPayload(*code, code->kernels, blob, [&] { return module->emitError(); });
+  auto payload =
+      codegen::linkPayload(*code, code->kernels, blob, [&] { return module->emitError(); });
   ASSERT_TRUE(succeeded(payload));
 
   int descriptor;
@@ -198,9 +202,11 @@ void KernelTester::check(const std::string &text, const Inputs &inputs, double t
       for (int64_t e = 0; e < tensor.size() && wrong < 5; ++e) {
         double want = tensor.at(e), got = fromBuffer(buffers[where[k]], type, e);
         bool equal = std::isnan(want) ? std::isnan(got)
-                                      : want == got || std::abs(got - want) <= allowed * std::max(1.0, std::abs(want));
+                                      : want == got || std::abs(got - want) <=
+                                                           allowed * std::max(1.0, std::abs(want));
         if (!equal)
-          ++wrong, ADD_FAILURE() << "result " << k << " element " << e << ": expected " << want << ", got " << got;
+          ++wrong, ADD_FAILURE() << "result " << k << " element " << e << ": expected " << want
+                                 << ", got " << got;
       }
     }
     // Operands that are not overwritten keep their bytes; nothing is written outside.

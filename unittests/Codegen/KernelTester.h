@@ -1,5 +1,5 @@
-// Compiles kernels the way shoalc does (LLVM, lld, dlopen), runs them on random tensors and compares every
-// result with the reference interpreter.
+// Compiles kernels the way shoalc does (LLVM, lld, dlopen), runs them on random tensors and
+// compares every result with the reference interpreter.
 #ifndef SHOAL_UNITTESTS_CODEGEN_KERNELTESTER_H
 #define SHOAL_UNITTESTS_CODEGEN_KERNELTESTER_H
 
@@ -14,7 +14,7 @@ namespace shoal::test {
 
 struct Inputs {
   unsigned seed = 1;
-  double low = -2, high = 2;       // floats
+  double low = -2, high = 2;        // floats
   int64_t intLow = -3, intHigh = 5; // integers, inclusive
 };
 
@@ -22,8 +22,8 @@ class KernelTester {
 public:
   KernelTester();
 
-  /// Checks every function marked exec.kernel in `text`; `tolerance` is relative to max(1, |expected|), 0: the
-  /// default of each result's type.
+  /// Checks every function marked exec.kernel in `text`; `tolerance` is relative to max(1,
+  /// |expected|), 0: the default of each result's type.
   void check(const std::string &text, const Inputs &inputs = {}, double tolerance = 0);
 
   mlir::OwningOpRef<mlir::ModuleOp> parse(const std::string &text);

@@ -1,8 +1,8 @@
 // Objects, payloads and executables: choice of processor, determinism, and what is refused.
 #include "KernelTester.h"
 
-#include "shoal/Codegen/Host.h"
 #include "shoal-rt/payload.h"
+#include "shoal/Codegen/Host.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/FileSystem.h"
@@ -84,7 +84,8 @@ TEST_F(Payload, TableMustNameCompiledKernels) {
   ASSERT_TRUE(succeeded(code));
   const unsigned char blob[] = {1};
   EXPECT_TRUE(failed(codegen::linkPayload(*code, {"relu", "gone"}, blob, emitError())));
-  EXPECT_NE(messages.find("names a kernel that was not compiled: 'gone'"), std::string::npos) << messages;
+  EXPECT_NE(messages.find("names a kernel that was not compiled: 'gone'"), std::string::npos)
+      << messages;
 }
 
 TEST_F(Payload, ExecutableIsRuntimePayloadAndFooter) {
@@ -97,8 +98,10 @@ TEST_F(Payload, ExecutableIsRuntimePayloadAndFooter) {
     out << "RUNTIME";
   }
   ASSERT_TRUE(succeeded(codegen::writeExecutable(runtime, "PAYLOAD!", output, emitError())));
-  ASSERT_TRUE(succeeded(codegen::writeExecutable(runtime, "PAYLOAD", output, emitError()))); // over the old one
-  auto file = llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  ASSERT_TRUE(succeeded(
+      codegen::writeExecutable(runtime, "PAYLOAD", output, emitError()))); // over the old one
+  auto file =
+      llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   ASSERT_TRUE(bool(file));
   StringRef bytes = (*file)->getBuffer();
   ASSERT_EQ(bytes.size(), 7 + 7 + sizeof(rt::PayloadFooter));
@@ -111,12 +114,15 @@ TEST_F(Payload, ExecutableIsRuntimePayloadAndFooter) {
   // Nothing else is left behind.
   std::error_code error;
   int files = 0;
-  for (llvm::sys::fs::directory_iterator it(directory, error), end; it != end && !error; it.increment(error))
+  for (llvm::sys::fs::directory_iterator it(directory, error), end; it != end && !error;
+       it.increment(error))
     ++files;
   EXPECT_EQ(files, 2);
 
-  EXPECT_TRUE(failed(codegen::writeExecutable(directory.str().str() + "/none", "PAYLOAD", output, emitError())));
-  EXPECT_TRUE(failed(codegen::writeExecutable(runtime, "PAYLOAD", directory.str().str() + "/no/out", emitError())));
+  EXPECT_TRUE(failed(
+      codegen::writeExecutable(directory.str().str() + "/none", "PAYLOAD", output, emitError())));
+  EXPECT_TRUE(failed(codegen::writeExecutable(runtime, "PAYLOAD", directory.str().str() + "/no/out",
+                                              emitError())));
   EXPECT_NE(messages.find("cannot read the runtime"), std::string::npos) << messages;
   EXPECT_NE(messages.find("cannot write '"), std::string::npos) << messages;
   llvm::sys::fs::remove_directories(directory);

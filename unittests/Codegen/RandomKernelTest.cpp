@@ -1,5 +1,6 @@
-// Random kernels against the reference: fused chains of broadcasts, reductions, softmax, transposes, views and
-// masks over square, thin and single-row spaces, with random results and random in-place operands.
+// Random kernels against the reference: fused chains of broadcasts, reductions, softmax,
+// transposes, views and masks over square, thin and single-row spaces, with random results and
+// random in-place operands.
 #include "KernelTester.h"
 
 #include "gtest/gtest.h"
@@ -29,7 +30,8 @@ public:
     values.clear();
     body.str("");
     next = 0;
-    static const std::vector<Shape> spaces = {{7, 7}, {5, 9}, {1, 6}, {6, 1}, {3, 4, 5}, {4, 4, 4}, {2, 1, 7}, {11}, {130, 70}};
+    static const std::vector<Shape> spaces = {{7, 7},    {5, 9},    {1, 6}, {6, 1},   {3, 4, 5},
+                                              {4, 4, 4}, {2, 1, 7}, {11},   {130, 70}};
     space = spaces[pick(spaces.size())];
     unsigned numArguments = 2 + pick(3);
     std::string arguments;
@@ -52,7 +54,9 @@ private:
     bool isOperand = false; // or a view of one
   };
 
-  unsigned pick(size_t count) { return std::uniform_int_distribution<unsigned>(0, unsigned(count) - 1)(random); }
+  unsigned pick(size_t count) {
+    return std::uniform_int_distribution<unsigned>(0, unsigned(count) - 1)(random);
+  }
   const Entry &any() { return values[pick(values.size())]; }
 
   /// A shape that broadcasts to the space.
@@ -69,7 +73,8 @@ private:
   static bool broadcast(const Shape &a, const Shape &b, Shape &result) {
     result.assign(std::max(a.size(), b.size()), 1);
     for (size_t k = 0; k < result.size(); ++k) {
-      int64_t x = k < a.size() ? a[a.size() - 1 - k] : 1, y = k < b.size() ? b[b.size() - 1 - k] : 1;
+      int64_t x = k < a.size() ? a[a.size() - 1 - k] : 1,
+              y = k < b.size() ? b[b.size() - 1 - k] : 1;
       if (x != y && x != 1 && y != 1)
         return false;
       result[result.size() - 1 - k] = std::max(x, y);
@@ -104,8 +109,8 @@ private:
       if (!broadcast(x.shape, y.shape, shape))
         return;
       define(shape);
-      body << "nn." << binaryOps[pick(5)] << " " << x.name << ", " << y.name << " : (" << typeOf(x.shape) << ", "
-           << typeOf(y.shape) << ") -> " << typeOf(shape) << "\n";
+      body << "nn." << binaryOps[pick(5)] << " " << x.name << ", " << y.name << " : ("
+           << typeOf(x.shape) << ", " << typeOf(y.shape) << ") -> " << typeOf(shape) << "\n";
       return unary("tanh", values.back()); // keeps numbers small
     case 4:
     case 5:
@@ -114,8 +119,8 @@ private:
       if (rank == 0)
         return;
       define(x.shape);
-      body << (pick(2) ? "nn.softmax " : "nn.log_softmax ") << x.name << " dim = " << pick(rank) << " : " << typeOf(x.shape)
-           << "\n";
+      body << (pick(2) ? "nn.softmax " : "nn.log_softmax ") << x.name << " dim = " << pick(rank)
+           << " : " << typeOf(x.shape) << "\n";
       return;
     case 7: {
       if (rank < 2)
@@ -130,7 +135,8 @@ private:
         list += (list.empty() ? "" : ", ") + std::to_string(k);
       }
       define(shape);
-      body << "nn.transpose " << x.name << " [" << list << "] : " << typeOf(x.shape) << " -> " << typeOf(shape) << "\n";
+      body << "nn.transpose " << x.name << " [" << list << "] : " << typeOf(x.shape) << " -> "
+           << typeOf(shape) << "\n";
       return;
     }
     case 8: {
@@ -144,7 +150,8 @@ private:
         return;
       define(shape);
       values.back().isOperand = x.isOperand;
-      body << "nn.reshape " << x.name << " : " << typeOf(x.shape) << " -> " << typeOf(shape) << "\n";
+      body << "nn.reshape " << x.name << " : " << typeOf(x.shape) << " -> " << typeOf(shape)
+           << "\n";
       return;
     }
     case 9: {
@@ -164,7 +171,8 @@ private:
       if (rank == 0)
         return;
       define(x.shape);
-      body << "nn.mask " << x.name << " dim = " << pick(rank) << " limit = %limit fill = 0.25 : " << typeOf(x.shape) << "\n";
+      body << "nn.mask " << x.name << " dim = " << pick(rank)
+           << " limit = %limit fill = 0.25 : " << typeOf(x.shape) << "\n";
     }
   }
 
@@ -185,8 +193,9 @@ private:
       }
     }
     define(shape);
-    body << "nn.reduce " << kinds[pick(3)] << " " << x.name << " dims = [" << dims << "]" << (keep ? " {keep_dims}" : "")
-         << " : " << typeOf(x.shape) << " -> " << typeOf(shape) << "\n";
+    body << "nn.reduce " << kinds[pick(3)] << " " << x.name << " dims = [" << dims << "]"
+         << (keep ? " {keep_dims}" : "") << " : " << typeOf(x.shape) << " -> " << typeOf(shape)
+         << "\n";
   }
 
   std::string finish(const std::string &name, const std::string &arguments, unsigned numArguments) {
@@ -209,8 +218,8 @@ private:
       names += (names.empty() ? "" : ", ") + result.name;
     }
     return "func.func private @" + name + "(" + arguments + ") -> (" + types +
-           ") attributes {exec.kernel, exec.inplace = array<i64: " + inplace + ">} {\n" + body.str() + "  return " + names + " : " +
-           types + "\n}\n";
+           ") attributes {exec.kernel, exec.inplace = array<i64: " + inplace + ">} {\n" +
+           body.str() + "  return " + names + " : " + types + "\n}\n";
   }
 
   std::mt19937 random;

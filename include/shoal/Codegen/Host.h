@@ -15,8 +15,8 @@ class OpPassManager;
 
 namespace shoal::codegen {
 
-/// The processor to generate code for. An empty `cpu` or "native" is the machine the compiler runs on, with
-/// the features it really has; else an LLVM name such as "x86-64-v3" or "znver4".
+/// The processor to generate code for. An empty `cpu` or "native" is the machine the compiler runs
+/// on, with the features it really has; else an LLVM name such as "x86-64-v3" or "znver4".
 struct HostTarget {
   std::string cpu;
   std::string features; // LLVM's "+avx2,-avx512f", added to those of the cpu
@@ -38,16 +38,18 @@ mlir::FailureOr<KernelObjects> compileKernels(mlir::ModuleOp module, const HostT
 /// The optimized LLVM IR of the same kernels, as text (`--emit llvm`).
 mlir::FailureOr<std::string> emitKernelsLLVM(mlir::ModuleOp module, const HostTarget &target = {});
 
-/// Links objects and blob into a shared object that exports `shoal_program` (the blob) and `shoal_kernels`:
-/// a table of the entry points named in `table`, whose order is the blob's.
+/// Links objects and blob into a shared object that exports `shoal_program` (the blob) and
+/// `shoal_kernels`: a table of the entry points named in `table`, whose order is the blob's.
 /// Undefined symbols (libm, libmvec, memset) are those of the runtime executable.
-mlir::FailureOr<std::string> linkPayload(const KernelObjects &code, mlir::ArrayRef<std::string> table,
+mlir::FailureOr<std::string> linkPayload(const KernelObjects &code,
+                                         mlir::ArrayRef<std::string> table,
                                          mlir::ArrayRef<unsigned char> blob,
                                          mlir::function_ref<mlir::InFlightDiagnostic()> emitError);
 
-/// Writes a copy of the runtime executable with the payload and its footer at the end (shoal-rt/payload.h), by
-/// rename, so that no half-written file is ever seen under `outputPath`.
-mlir::LogicalResult writeExecutable(llvm::StringRef runtimePath, llvm::StringRef payload, llvm::StringRef outputPath,
+/// Writes a copy of the runtime executable with the payload and its footer at the end
+/// (shoal-rt/payload.h), by rename, so that no half-written file is ever seen under `outputPath`.
+mlir::LogicalResult writeExecutable(llvm::StringRef runtimePath, llvm::StringRef payload,
+                                    llvm::StringRef outputPath,
                                     mlir::function_ref<mlir::InFlightDiagnostic()> emitError);
 
 } // namespace shoal::codegen

@@ -1,5 +1,5 @@
-// Kernels to machine code with LLVM's -O3 pipeline, for a given processor. Kernels are dealt out to a few
-// threads, each with an LLVM context of its own; every share becomes one object file.
+// Kernels to machine code with LLVM's -O3 pipeline, for a given processor. Kernels are dealt out to
+// a few threads, each with an LLVM context of its own; every share becomes one object file.
 #include "shoal/Codegen/Host.h"
 #include "shoal/Codegen/Passes.h"
 
@@ -26,8 +26,8 @@
 
 namespace shoal::codegen {
 
-FailureOr<std::unique_ptr<llvm::TargetMachine>> createHostMachine(const HostTarget &target,
-                                                                  function_ref<InFlightDiagnostic()> emitError) {
+FailureOr<std::unique_ptr<llvm::TargetMachine>>
+createHostMachine(const HostTarget &target, function_ref<InFlightDiagnostic()> emitError) {
   static const bool initialized = [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
@@ -51,12 +51,14 @@ FailureOr<std::unique_ptr<llvm::TargetMachine>> createHostMachine(const HostTarg
   } else {
     std::unique_ptr<llvm::MCSubtargetInfo> info(native->createMCSubtargetInfo(triple, "", ""));
     if (!info->isCPUStringValid(cpu))
-      return emitError() << "--cpu must name a processor that LLVM knows for " << triple << ", got: '" << cpu << "'",
+      return emitError() << "--cpu must name a processor that LLVM knows for " << triple
+                         << ", got: '" << cpu << "'",
              failure();
   }
   llvm::TargetOptions options;
-  return std::unique_ptr<llvm::TargetMachine>(native->createTargetMachine(
-      triple, cpu, features, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(
+      native->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_, std::nullopt,
+                                  llvm::CodeGenOptLevel::Aggressive));
 }
 
 void optimizeForHost(llvm::Module &module, llvm::TargetMachine &machine) {
@@ -156,7 +158,8 @@ FailureOr<KernelObjects> compileKernels(ModuleOp module, const HostTarget &targe
   if (failed(kernels))
     return failure();
   // Starting a thread is worth it for a handful of kernels.
-  unsigned parts = std::min<unsigned>(std::max(1u, std::thread::hardware_concurrency()), (code.kernels.size() + 3) / 4);
+  unsigned parts = std::min<unsigned>(std::max(1u, std::thread::hardware_concurrency()),
+                                      (code.kernels.size() + 3) / 4);
   parts = std::clamp(parts, 1u, 8u);
   struct Share {
     llvm::LLVMContext context;

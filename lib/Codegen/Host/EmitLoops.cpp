@@ -1,199 +1,22 @@
-// Writes the planned loops: buffers first (destinations, stack, workspace, constants), then the tree
-// of loops, with accumulators as loop-carried values and everything else as loads and stores.
+// Writes the planned tree of loops, with accumulators as loop-carried values and everything else as
+// loads and stores.
 #include "EmitLoops.h"
-
-#include "shoal/Dialect/Exec/IR/Exec.h"
+#include "LoopEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/BitVector.h"
-#include "llvm/Support/MathExtras.h"
 
 namespace shoal::codegen {
-namespace {
 
-/// Sums longer than this are sums of partial sums, so that rounding errors do not grow with the size.
-constexpr int64_t kSumBlock = 4096;
-
-int64_t bytesOf(MemRefType type) {
-  // i1 is stored as a byte.
-  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-}
-
-MemRefType memrefOf(Type tensor) {
-  auto type = cast<RankedTensorType>(tensor);
-  return MemRefType::get(type.getShape(), type.getElementType());
-}
-
-class LoopEmitter {
-public:
-  explicit LoopEmitter(KernelPlan &plan) : plan(plan), old(plan.func), loc(old.getLoc()), b(old) {}
-
-  LogicalResult run();
-
-private:
-  using Accumulators = llvm::DenseMap<Value, Value>; // result of a node -> its value so far
-
-  void createFunction();
-  LogicalResult createTemporaries();
-  MemRefType storageType(Value tensor);
-  Value view(Value buffer, MemRefType type);
-
-  void emitItems(ArrayRef<Item> items, unsigned depth, Accumulators &accumulators);
-  void emitLoop(const Item &loop, unsigned depth, Accumulators &accumulators);
-  void emitCountedLoop(const Item &loop, unsigned depth, Value lower, int64_t size, ArrayRef<Value> carried,
-                       Accumulators &accumulators);
-  void emitStatement(Node &node, Accumulators &accumulators);
-  void emitFill(Node &node, unsigned depth);
-  void emitCopy(Value fromTensor, Value toBuffer);
-  void emitNest(ArrayRef<int64_t> sizes, function_ref<void(ValueRange)> body);
-
-  Value index(int64_t value);
-  Value constant(TypedAttr value);
-  Value initial(Node &node, unsigned result);
-  SmallVector<Value> indices(Value root, ArrayRef<Position> positions);
-  Value read(Node &node, const Access &access, ValueRange computed = {});
-  void store(Value root, ArrayRef<Position> positions, Value value);
-
-  KernelPlan &plan;
-  func::FuncOp old, func;
-  Location loc;
-  OpBuilder b;
-  llvm::DenseMap<Value, Value> buffers;                          // tensor -> memref
-  llvm::DenseMap<Value, llvm::SmallBitVector> dropped;           // dimensions a temporary does not store
-  SmallVector<std::pair<Value, Value>> registers;                // innermost last
-  SmallVector<Value> ivs;
-  int constants = 0;
-};
+/// Sums longer than this are sums of partial sums, so that rounding errors do not grow with the
+/// size.
+static constexpr int64_t kSumBlock = 4096;
 
 Value LoopEmitter::index(int64_t value) { return b.create<arith::ConstantIndexOp>(loc, value); }
 Value LoopEmitter::constant(TypedAttr value) { return b.create<arith::ConstantOp>(loc, value); }
-
-//===-- buffers ---------------------------------------------------------------===//
-
-/// The shape in which nodes index a tensor.
-MemRefType LoopEmitter::storageType(Value tensor) {
-  MemRefType type = memrefOf(tensor.getType());
-  if (!plan.flat)
-    return type;
-  SmallVector<int64_t> shape;
-  if (type.getNumElements() != 1)
-    shape.push_back(type.getNumElements());
-  return MemRefType::get(shape, type.getElementType());
-}
-
-/// A view of a whole contiguous buffer under another shape.
-Value LoopEmitter::view(Value buffer, MemRefType type) {
-  if (buffer.getType() == type)
-    return buffer;
-  SmallVector<int64_t> strides(type.getRank(), 1);
-  for (int64_t k = type.getRank() - 2; k >= 0; --k)
-    strides[k] = strides[k + 1] * type.getDimSize(k + 1);
-  return b.create<memref::ReinterpretCastOp>(loc, type, buffer, /*offset=*/0, type.getShape(), strides);
-}
-
-void LoopEmitter::createFunction() {
-  SmallVector<Type> types;
-  for (Type type : old.getArgumentTypes())
-    types.push_back(memrefOf(type));
-  for (auto [k, result] : llvm::enumerate(plan.results))
-    if (result.inplace < 0)
-      types.push_back(memrefOf(old.getResultTypes()[k]));
-  func = b.create<func::FuncOp>(loc, old.getName(), b.getFunctionType(types, {}));
-  func.setVisibility(old.getVisibility());
-  func->setAttr("exec.kernel", b.getUnitAttr());
-  Block *entry = func.addEntryBlock();
-  b.setInsertionPointToStart(entry);
-  for (auto [from, to] : llvm::zip(old.getArguments(), entry->getArguments()))
-    buffers[from] = view(to, storageType(from));
-}
-
-LogicalResult LoopEmitter::createTemporaries() {
-  // Results that their node writes itself: the temporary is the destination.
-  unsigned nextDestination = old.getNumArguments();
-  for (auto [k, result] : llvm::enumerate(plan.results)) {
-    Value destination = func.getArgument(result.inplace < 0 ? nextDestination++ : result.inplace);
-    if (result.direct)
-      buffers[result.root] = view(destination, storageType(result.root));
-  }
-  struct Temporary {
-    Value root;
-    MemRefType type;
-    size_t number;
-  };
-  SmallVector<Temporary> temporaries;
-  for (auto &node : plan.nodes)
-    for (auto [number, value] : llvm::enumerate(node->op.getResults())) {
-      const Storage &where = plan.storage[value];
-      if (!where.needed || where.result >= 0)
-        continue;
-      MemRefType whole = storageType(value);
-      // A value that is returned is alive to the end, as a whole.
-      bool isReturned = llvm::any_of(plan.results, [&](const ResultPlan &result) { return result.root == value; });
-      llvm::SmallBitVector drop(whole.getRank());
-      SmallVector<int64_t> shape;
-      for (auto [k, position] : llvm::enumerate(node->writes[number])) {
-        drop[k] = !isReturned && position >= 0 && position < int(where.privateTo);
-        if (!drop[k])
-          shape.push_back(whole.getDimSize(k));
-      }
-      dropped[value] = drop;
-      temporaries.push_back({value, MemRefType::get(shape, whole.getElementType()), temporaries.size()});
-    }
-  // Small ones first: the most of them find place on the stack.
-  llvm::sort(temporaries, [](const Temporary &x, const Temporary &y) {
-    return std::pair(bytesOf(x.type), x.number) < std::pair(bytesOf(y.type), y.number);
-  });
-  int64_t stack = 0, workspace = 0;
-  Value workspaceBuffer;
-  SmallVector<std::pair<Temporary, int64_t>> inWorkspace;
-  for (const Temporary &temporary : temporaries) {
-    int64_t bytes = llvm::alignTo(bytesOf(temporary.type), 64);
-    if (stack + bytes <= kMaxStackBytes) {
-      stack += bytes;
-      buffers[temporary.root] = b.create<memref::AllocaOp>(loc, temporary.type, b.getI64IntegerAttr(64));
-    } else {
-      inWorkspace.push_back({temporary, workspace});
-      workspace += bytes;
-    }
-  }
-  if (workspace > 0) {
-    func.insertArgument(func.getNumArguments(), MemRefType::get({workspace}, b.getI8Type()), {}, loc);
-    func->setAttr("exec.workspace", b.getI64IntegerAttr(workspace));
-    workspaceBuffer = func.getArguments().back();
-    for (auto &[temporary, offset] : inWorkspace)
-      buffers[temporary.root] =
-          b.create<memref::ViewOp>(loc, temporary.type, workspaceBuffer, index(offset), ValueRange{});
-  }
-  // Constants that are not one number become data of the module.
-  for (Operation &op : old.getBody().front().without_terminator()) {
-    auto value = dyn_cast<arith::ConstantOp>(op);
-    if (!value || !isa<RankedTensorType>(value.getType()))
-      continue;
-    auto elements = dyn_cast<DenseElementsAttr>(value.getValue());
-    if (!elements)
-      return value.emitOpError("constants in kernels must be dense");
-    if (elements.isSplat())
-      continue;
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(func);
-    std::string name = (old.getName() + ".constant" + Twine(constants++)).str();
-    auto global = b.create<memref::GlobalOp>(loc, name, b.getStringAttr("private"), memrefOf(value.getType()), elements,
-                                             /*constant=*/true, b.getI64IntegerAttr(64));
-    b.setInsertionPointToStart(&func.getBody().front());
-    buffers[value] = view(b.create<memref::GetGlobalOp>(loc, global.getType(), global.getName()), storageType(value));
-  }
-  // Reshapes are views, and constants are not: an op that reads a splat through one reads the number.
-  for (Operation &op : old.getBody().front().without_terminator())
-    if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
-      if (Value buffer = buffers.lookup(stripViews(op.getResult(0))))
-        buffers[op.getResult(0)] = view(buffer, memrefOf(op.getResult(0).getType()));
-  return success();
-}
 
 //===-- reading and writing ---------------------------------------------------===//
 
@@ -211,7 +34,8 @@ SmallVector<Value> LoopEmitter::indices(Value root, ArrayRef<Position> positions
 /// The element of a tensor at this iteration; `computed` holds all indices of a tensor.extract.
 Value LoopEmitter::read(Node &node, const Access &access, ValueRange computed) {
   if (access.fromRegister) {
-    auto found = llvm::find_if(llvm::reverse(registers), [&](auto &entry) { return entry.first == access.root; });
+    auto found = llvm::find_if(llvm::reverse(registers),
+                               [&](auto &entry) { return entry.first == access.root; });
     return found->second;
   }
   if (auto splat = access.root.getDefiningOp<arith::ConstantOp>())
@@ -301,7 +125,8 @@ void LoopEmitter::emitStatement(Node &node, Accumulators &accumulators) {
     if (inRegisters)
       mapping.map(argument, accumulators.lookup(result));
     else if (node.hasReduction())
-      mapping.map(argument, Value(b.create<memref::LoadOp>(loc, buffers[result], indices(result, node.writes[k]))));
+      mapping.map(argument, Value(b.create<memref::LoadOp>(loc, buffers[result],
+                                                           indices(result, node.writes[k]))));
     else if (auto fill = op.getDpsInits()[k].getDefiningOp<linalg::FillOp>())
       mapping.map(argument, initial(node, k));
     else
@@ -346,8 +171,8 @@ void LoopEmitter::emitStatement(Node &node, Accumulators &accumulators) {
 }
 
 /// One scf.for over [lower, lower + size); `carried` are updated in `accumulators`.
-void LoopEmitter::emitCountedLoop(const Item &loop, unsigned depth, Value lower, int64_t size, ArrayRef<Value> carried,
-                                  Accumulators &accumulators) {
+void LoopEmitter::emitCountedLoop(const Item &loop, unsigned depth, Value lower, int64_t size,
+                                  ArrayRef<Value> carried, Accumulators &accumulators) {
   SmallVector<Value> start;
   for (Value result : carried)
     start.push_back(accumulators.lookup(result));
@@ -379,9 +204,11 @@ static Operation *combiner(Node &node, unsigned result) {
   Operation *op = body->getTerminator()->getOperand(result).getDefiningOp();
   Value accumulator = body->getArgument(node.op.getNumDpsInputs() + result);
   if (!op || op->getNumOperands() != 2 || op->getOperand(0) == op->getOperand(1) ||
-      !isa<arith::AddFOp, arith::AddIOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxSIOp, arith::MinSIOp>(op))
+      !isa<arith::AddFOp, arith::AddIOp, arith::MaximumFOp, arith::MinimumFOp, arith::MaxSIOp,
+           arith::MinSIOp>(op))
     return nullptr;
-  return llvm::is_contained(op->getOperands(), accumulator) && accumulator.hasOneUse() ? op : nullptr;
+  return llvm::is_contained(op->getOperands(), accumulator) && accumulator.hasOneUse() ? op
+                                                                                       : nullptr;
 }
 
 void LoopEmitter::emitLoop(const Item &loop, unsigned depth, Accumulators &accumulators) {
@@ -398,13 +225,16 @@ void LoopEmitter::emitLoop(const Item &loop, unsigned depth, Accumulators &accum
       if (node->accumulateFrom != depth)
         continue;
       accumulators[result] = node->accumulatesInBuffer()
-                                 ? Value(b.create<memref::LoadOp>(loc, buffers[result], indices(result, node->writes[k])))
+                                 ? Value(b.create<memref::LoadOp>(loc, buffers[result],
+                                                                  indices(result, node->writes[k])))
                                  : initial(*node, k);
     }
   }
-  // Long sums are sums of partial sums: each loop of a reduction, and each block of a long loop, starts
-  // anew and is added to what was there.
-  bool canRestart = !carried.empty() && llvm::all_of(owners, [](auto &owner) { return combiner(*owner.first, owner.second); });
+  // Long sums are sums of partial sums: each loop of a reduction, and each block of a long loop,
+  // starts anew and is added to what was there.
+  bool canRestart = !carried.empty() && llvm::all_of(owners, [](auto &owner) {
+    return combiner(*owner.first, owner.second);
+  });
   auto current = [&] {
     return llvm::map_to_vector(carried, [&](Value result) { return accumulators.lookup(result); });
   };
@@ -422,13 +252,16 @@ void LoopEmitter::emitLoop(const Item &loop, unsigned depth, Accumulators &accum
   bool isFirst = llvm::all_of(owners, [&](auto &owner) {
     return owner.first->accumulateFrom == depth && !owner.first->accumulatesInBuffer();
   });
-  int64_t blocks = canRestart && isInnermost && loop.size > 2 * kSumBlock ? loop.size / kSumBlock : 0;
+  int64_t blocks =
+      canRestart && isInnermost && loop.size > 2 * kSumBlock ? loop.size / kSumBlock : 0;
   if (blocks > 0) {
-    auto outer = b.create<scf::ForOp>(loc, index(0), index(blocks * kSumBlock), index(kSumBlock), current());
+    auto outer =
+        b.create<scf::ForOp>(loc, index(0), index(blocks * kSumBlock), index(kSumBlock), current());
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(outer.getBody());
-      restarted(llvm::to_vector_of<Value>(outer.getRegionIterArgs()), outer.getInductionVar(), kSumBlock);
+      restarted(llvm::to_vector_of<Value>(outer.getRegionIterArgs()), outer.getInductionVar(),
+                kSumBlock);
       b.create<scf::YieldOp>(loc, current());
     }
     for (auto [result, value] : llvm::zip_equal(carried, outer.getResults()))
@@ -487,7 +320,8 @@ LogicalResult LoopEmitter::run() {
   for (const ResultPlan &result : plan.results)
     destinations.push_back(func.getArgument(result.inplace < 0 ? next++ : result.inplace));
   Operation *terminator = old.getBody().front().getTerminator();
-  // Operands that are returned are copied before anything overwrites them, the rest when it is there.
+  // Operands that are returned are copied before anything overwrites them, the rest when it is
+  // there.
   for (auto [k, result] : llvm::enumerate(plan.results))
     if (isa<BlockArgument>(result.root) && !result.nothing)
       emitCopy(terminator->getOperand(k), destinations[k]);
@@ -497,26 +331,10 @@ LogicalResult LoopEmitter::run() {
     if (!isa<BlockArgument>(result.root) && !result.direct)
       emitCopy(terminator->getOperand(k), destinations[k]);
   b.create<func::ReturnOp>(loc);
-  // Buffers are 64-byte aligned, but for those that lie inside a bucket: at a multiple of their element.
-  llvm::BitVector unaligned(func.getNumArguments());
-  for (unsigned k = 0; k < old.getNumArguments(); ++k)
-    unaligned[k] = bool(old.getArgAttr(k, exec::ExecDialect::kUnalignedAttr));
-  next = old.getNumArguments();
-  for (auto [k, result] : llvm::enumerate(plan.results))
-    if (unsigned at = result.inplace < 0 ? next++ : result.inplace;
-        old.getResultAttr(k, exec::ExecDialect::kUnalignedAttr))
-      unaligned.set(at);
-  for (unsigned k = 0; k < func.getNumArguments(); ++k) {
-    auto type = cast<MemRefType>(func.getArgumentTypes()[k]);
-    int64_t align = unaligned[k] ? llvm::divideCeil(type.getElementTypeBitWidth(), 8) : 64;
-    func.setArgAttr(k, LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
-    func.setArgAttr(k, LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(align));
-  }
+  describeArguments();
   old.erase();
   return success();
 }
-
-} // namespace
 
 LogicalResult emitLoops(KernelPlan &plan) { return LoopEmitter(plan).run(); }
 

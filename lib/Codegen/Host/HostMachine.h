@@ -4,7 +4,6 @@
 
 #include "shoal/Codegen/Host.h"
 
-
 #include <memory>
 
 namespace llvm {
@@ -16,8 +15,8 @@ namespace shoal::codegen {
 
 using namespace mlir;
 
-FailureOr<std::unique_ptr<llvm::TargetMachine>> createHostMachine(const HostTarget &target,
-                                                                  function_ref<InFlightDiagnostic()> emitError);
+FailureOr<std::unique_ptr<llvm::TargetMachine>>
+createHostMachine(const HostTarget &target, function_ref<InFlightDiagnostic()> emitError);
 void optimizeForHost(llvm::Module &module, llvm::TargetMachine &machine);
 std::string emitHostObject(llvm::Module &module, llvm::TargetMachine &machine);
 

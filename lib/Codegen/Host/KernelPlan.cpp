@@ -36,7 +36,9 @@ static FailureOr<SmallVector<Position>> positionsOf(const Node &node, AffineMap 
     }
     auto constant = dyn_cast<AffineConstantExpr>(expr);
     if (!constant || constant.getValue() != 0)
-      return node.op->emitOpError("indexing maps in kernels must be projections, got: ") << AffineMapAttr::get(map), failure();
+      return node.op->emitOpError("indexing maps in kernels must be projections, got: ")
+                 << AffineMapAttr::get(map),
+             failure();
     positions.push_back(kZero);
   }
   return positions;
@@ -78,7 +80,9 @@ static FailureOr<std::unique_ptr<Node>> makeNode(linalg::GenericOp op) {
     auto fill = dyn_cast_or_null<linalg::FillOp>(source);
     if (!isa_and_nonnull<tensor::EmptyOp>(source) &&
         !(fill && fill.getInputs()[0].getDefiningOp<arith::ConstantOp>()))
-      return op.emitOpError("destinations of ops in kernels must be empty or filled with a constant"), failure();
+      return op.emitOpError(
+                 "destinations of ops in kernels must be empty or filled with a constant"),
+             failure();
     if (node->hasReduction() && !fill)
       return op.emitOpError("reductions in kernels must start from a fill"), failure();
   }
@@ -107,7 +111,8 @@ LogicalResult KernelPlan::collectNodes() {
   }
   llvm::DenseMap<Value, Node *> producers;
   for (Operation &op : func.getBody().front().without_terminator()) {
-    if (isa<tensor::EmptyOp, linalg::FillOp, arith::ConstantOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
+    if (isa<tensor::EmptyOp, linalg::FillOp, arith::ConstantOp, tensor::CollapseShapeOp,
+            tensor::ExpandShapeOp>(op))
       continue;
     auto generic = dyn_cast<linalg::GenericOp>(op);
     if (!generic)
@@ -121,7 +126,8 @@ LogicalResult KernelPlan::collectNodes() {
     for (const Access &read : (*node)->reads)
       if (Node *producer = producers.lookup(read.root)) {
         unsigned number = cast<OpResult>(read.root).getResultNumber();
-        dependences.push_back({producer->index, (*node)->index, producer->writes[number], read.positions});
+        dependences.push_back(
+            {producer->index, (*node)->index, producer->writes[number], read.positions});
       }
     nodes.push_back(std::move(*node));
   }
@@ -129,7 +135,8 @@ LogicalResult KernelPlan::collectNodes() {
 }
 
 static int64_t iterationsOf(const Node &node) {
-  return std::accumulate(node.sizes.begin(), node.sizes.end(), int64_t(1), std::multiplies<int64_t>());
+  return std::accumulate(node.sizes.begin(), node.sizes.end(), int64_t(1),
+                         std::multiplies<int64_t>());
 }
 
 /// Whether all tensors of the node are read and written in the order of memory.
@@ -220,7 +227,8 @@ bool KernelPlan::order() {
 /// before, or reads at the same position.
 bool KernelPlan::overwriteInPlace(ResultPlan &result) {
   auto opResult = cast<OpResult>(result.root);
-  Node *writer = llvm::find_if(nodes, [&](auto &node) { return node->op == opResult.getOwner(); })->get();
+  Node *writer =
+      llvm::find_if(nodes, [&](auto &node) { return node->op == opResult.getOwner(); })->get();
   Value operand = func.getArgument(result.inplace);
   ArrayRef<Position> writes = writer->writes[opResult.getResultNumber()];
   size_t before = dependences.size();
@@ -229,7 +237,8 @@ bool KernelPlan::overwriteInPlace(ResultPlan &result) {
       if (read.root != operand)
         continue;
       if (node.get() != writer)
-        dependences.push_back({node->index, writer->index, read.positions, SmallVector<Position>(writes)});
+        dependences.push_back(
+            {node->index, writer->index, read.positions, SmallVector<Position>(writes)});
       else if (writer->hasReduction() || ArrayRef<Position>(read.positions) != writes) {
         dependences.resize(before);
         return false;
@@ -242,7 +251,8 @@ bool KernelPlan::overwriteInPlace(ResultPlan &result) {
 }
 
 LogicalResult KernelPlan::planResults() {
-  // The exec dialect has verified it: one entry per result, -1 or an operand of the same type, each at most once.
+  // The exec dialect has verified it: one entry per result, -1 or an operand of the same type, each
+  // at most once.
   auto inplace = func->getAttrOfType<DenseI64ArrayAttr>("exec.inplace");
   Operation *terminator = func.getBody().front().getTerminator();
   for (unsigned k = 0; k < func.getNumResults(); ++k) {
@@ -358,8 +368,8 @@ void KernelPlan::placeValues() {
           unsigned shared = 0;
           while (shared < a.size() && shared < b.size() && a[shared] == b[shared])
             ++shared;
-          read.fromRegister = !producer->accumulatesInBuffer() && complete <= shared && read.tensor == value &&
-                              ArrayRef<Position>(read.positions) == writes;
+          read.fromRegister = !producer->accumulatesInBuffer() && complete <= shared &&
+                              read.tensor == value && ArrayRef<Position>(read.positions) == writes;
           if (read.fromRegister)
             continue;
           where.needed = true;

@@ -1,6 +1,6 @@
 // Which loops the ops of a kernel share. A kernel is a straight line of `linalg.generic` ops; the
-// plan is a tree of loops with the ops as leaves, and for every value whether its readers find it in a
-// register (they stand in the same iteration) or in a buffer.
+// plan is a tree of loops with the ops as leaves, and for every value whether its readers find it
+// in a register (they stand in the same iteration) or in a buffer.
 #ifndef SHOAL_LIB_CODEGEN_HOST_KERNELPLAN_H
 #define SHOAL_LIB_CODEGEN_HOST_KERNELPLAN_H
 
@@ -14,7 +14,8 @@ namespace shoal::codegen {
 
 using namespace mlir;
 
-/// How one dimension of a tensor is indexed: by a loop of the node (>= 0), by 0, or by something computed.
+/// How one dimension of a tensor is indexed: by a loop of the node (>= 0), by 0, or by something
+/// computed.
 using Position = int;
 inline constexpr Position kZero = -1;
 inline constexpr Position kComputed = -2;

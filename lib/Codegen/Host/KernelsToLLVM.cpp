@@ -67,13 +67,14 @@ struct KernelsToLLVM : impl::KernelsToLLVMPassBase<KernelsToLLVM> {
       op.replaceAllUsesWith(call.getResult(0));
       op.erase();
     });
-    // Reassociation and contraction let loops vectorize; NaN and infinity keep their meaning, so that a
-    // loss that diverges is seen.
+    // Reassociation and contraction let loops vectorize; NaN and infinity keep their meaning, so
+    // that a loss that diverges is seen.
     using arith::FastMathFlags;
-    auto flags = arith::FastMathFlagsAttr::get(&getContext(), FastMathFlags::reassoc | FastMathFlags::nsz |
-                                                                  FastMathFlags::contract | FastMathFlags::arcp |
-                                                                  FastMathFlags::afn);
-    module.walk([&](arith::ArithFastMathInterface op) { op->setAttr(op.getFastMathAttrName(), flags); });
+    auto flags = arith::FastMathFlagsAttr::get(
+        &getContext(), FastMathFlags::reassoc | FastMathFlags::nsz | FastMathFlags::contract |
+                           FastMathFlags::arcp | FastMathFlags::afn);
+    module.walk(
+        [&](arith::ArithFastMathInterface op) { op->setAttr(op.getFastMathAttrName(), flags); });
     return success();
   }
 
@@ -117,7 +118,8 @@ struct KernelsToLLVM : impl::KernelsToLLVMPassBase<KernelsToLLVM> {
     b.setInsertionPointToStart(block);
     SmallVector<Value> buffers;
     for (unsigned k = 0; k < body.getNumArguments(); ++k) {
-      Value slot = b.create<LLVM::GEPOp>(loc, pointer, pointer, block->getArgument(0), LLVM::GEPArg(int32_t(k)));
+      Value slot = b.create<LLVM::GEPOp>(loc, pointer, pointer, block->getArgument(0),
+                                         LLVM::GEPArg(int32_t(k)));
       buffers.push_back(b.create<LLVM::LoadOp>(loc, pointer, slot));
     }
     b.create<LLVM::CallOp>(loc, body, buffers);

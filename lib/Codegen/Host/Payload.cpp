@@ -24,7 +24,8 @@ namespace {
 using EmitError = function_ref<InFlightDiagnostic()>;
 
 /// An object that defines `shoal_program` and `shoal_kernels`.
-FailureOr<std::string> emitTables(ArrayRef<std::string> table, ArrayRef<unsigned char> blob, EmitError emitError) {
+FailureOr<std::string> emitTables(ArrayRef<std::string> table, ArrayRef<unsigned char> blob,
+                                  EmitError emitError) {
   auto machine = createHostMachine({}, emitError);
   if (failed(machine))
     return failure();
@@ -34,8 +35,9 @@ FailureOr<std::string> emitTables(ArrayRef<std::string> table, ArrayRef<unsigned
   module.setDataLayout((*machine)->createDataLayout());
   StringRef bytes(reinterpret_cast<const char *>(blob.data()), blob.size());
   llvm::Constant *data = llvm::ConstantDataArray::getString(context, bytes, /*AddNull=*/false);
-  auto *program = new llvm::GlobalVariable(module, data->getType(), /*isConstant=*/true, llvm::GlobalValue::ExternalLinkage,
-                                           data, rt::kProgramSymbol);
+  auto *program =
+      new llvm::GlobalVariable(module, data->getType(), /*isConstant=*/true,
+                               llvm::GlobalValue::ExternalLinkage, data, rt::kProgramSymbol);
   program->setAlignment(llvm::Align(rt::kAlignment));
   auto *pointer = llvm::PointerType::get(context, 0);
   auto *function = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer}, false);
@@ -70,11 +72,13 @@ LogicalResult writeFile(StringRef path, StringRef bytes, EmitError emitError) {
 
 } // namespace
 
-FailureOr<std::string> linkPayload(const KernelObjects &code, ArrayRef<std::string> table, ArrayRef<unsigned char> blob,
-                                   EmitError emitError) {
+FailureOr<std::string> linkPayload(const KernelObjects &code, ArrayRef<std::string> table,
+                                   ArrayRef<unsigned char> blob, EmitError emitError) {
   for (const std::string &name : table)
     if (!llvm::is_contained(code.kernels, name))
-      return emitError() << "the program's table names a kernel that was not compiled: '" << name << "'", failure();
+      return emitError() << "the program's table names a kernel that was not compiled: '" << name
+                         << "'",
+             failure();
   auto tables = emitTables(table, blob, emitError);
   if (failed(tables))
     return failure();
@@ -94,33 +98,42 @@ FailureOr<std::string> linkPayload(const KernelObjects &code, ArrayRef<std::stri
   if (failed(add(*tables)))
     return failure();
   std::string output = (directory + "/payload.so").str();
-  std::vector<const char *> arguments{"ld.lld", "-shared", "--hash-style=gnu", "--build-id=none", "--gc-sections",
-                                      "-z",     "noexecstack", "-o", output.c_str()};
+  std::vector<const char *> arguments{
+      "ld.lld",      "-shared", "--hash-style=gnu", "--build-id=none", "--gc-sections", "-z",
+      "noexecstack", "-o",      output.c_str()};
   for (const std::string &path : paths)
     arguments.push_back(path.c_str());
   std::string messages;
   llvm::raw_string_ostream stream(messages);
   lld::Result result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0)
-    return emitError() << "lld cannot link the payload: " << StringRef(messages).split('\n').first, failure();
-  auto linked = llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+    return emitError() << "lld cannot link the payload: " << StringRef(messages).split('\n').first,
+           failure();
+  auto linked =
+      llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!linked)
-    return emitError() << "cannot read '" << output << "': " << linked.getError().message(), failure();
+    return emitError() << "cannot read '" << output << "': " << linked.getError().message(),
+           failure();
   return (*linked)->getBuffer().str();
 }
 
-LogicalResult writeExecutable(StringRef runtimePath, StringRef payload, StringRef outputPath, EmitError emitError) {
-  auto runtime = llvm::MemoryBuffer::getFile(runtimePath, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+LogicalResult writeExecutable(StringRef runtimePath, StringRef payload, StringRef outputPath,
+                              EmitError emitError) {
+  auto runtime =
+      llvm::MemoryBuffer::getFile(runtimePath, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!runtime)
-    return emitError() << "cannot read the runtime '" << runtimePath << "': " << runtime.getError().message();
+    return emitError() << "cannot read the runtime '" << runtimePath
+                       << "': " << runtime.getError().message();
   int descriptor;
   llvm::SmallString<128> temporary;
-  if (std::error_code error = llvm::sys::fs::createUniqueFile(outputPath + ".%%%%%%.tmp", descriptor, temporary))
+  if (std::error_code error =
+          llvm::sys::fs::createUniqueFile(outputPath + ".%%%%%%.tmp", descriptor, temporary))
     return emitError() << "cannot write '" << outputPath << "': " << error.message();
   auto cleanup = llvm::make_scope_exit([&] { llvm::sys::fs::remove(temporary); });
   llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
   rt::PayloadFooter footer = rt::payloadFooter(payload.size());
-  out << (*runtime)->getBuffer() << payload << StringRef(reinterpret_cast<const char *>(&footer), sizeof footer);
+  out << (*runtime)->getBuffer() << payload
+      << StringRef(reinterpret_cast<const char *>(&footer), sizeof footer);
   out.close();
   std::error_code error = out.error();
   out.clear_error();
