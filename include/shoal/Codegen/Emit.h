@@ -1,5 +1,5 @@
-// A rank program as the runtime reads it, and what it promises: the blob of shoal-rt/program.h and the report of
-// shoal-rt/report.h.
+// A rank program as the runtime reads it, and what it promises: the blob of shoal-rt/program.h and
+// the report of shoal-rt/report.h.
 #ifndef SHOAL_CODEGEN_EMIT_H
 #define SHOAL_CODEGEN_EMIT_H
 
@@ -14,8 +14,8 @@ class ModuleOp;
 
 namespace shoal::codegen {
 
-/// A rank program for the runtime: the bytes of `shoal_program`, and the symbols of the kernels in the order by
-/// which the blob numbers them (the payload's table).
+/// A rank program for the runtime: the bytes of `shoal_program`, and the symbols of the kernels in
+/// the order by which the blob numbers them (the payload's table).
 struct Program {
   std::vector<std::string> kernels;
   std::vector<unsigned char> blob;

@@ -1,5 +1,5 @@
-// The compiler's promise of a step: bytes held and sent by every rank, from the program's types and the formulas of
-// shoal-rt/traffic.h.
+// The compiler's promise of a step: bytes held and sent by every rank, from the program's types and
+// the formulas of shoal-rt/traffic.h.
 #include "shoal/Codegen/Emit.h"
 
 #include "Rows.h"
@@ -37,7 +37,8 @@ static void addTraffic(Operation &op, dist::MeshAttr mesh, int64_t position, rt:
       if (peer < 0)
         continue;
       ++count;
-      bytes += rt::sentBytes(opcode, peer == position ? 1 : 2, 0, 0, elementsOf(buffer), bytesOf(buffer));
+      bytes += rt::sentBytes(opcode, peer == position ? 1 : 2, 0, 0, elementsOf(buffer),
+                             bytesOf(buffer));
     }
     if (count)
       rank.addCollective(kind, {}, count, bytes);
@@ -81,12 +82,11 @@ FailureOr<std::string> emitReport(ModuleOp module) {
     rt::RankReport &rank = report.ranks[device];
     rank.rank = device;
     if (mesh)
-      for (auto [axis, coordinate] :
-           llvm::zip_equal(mesh.getAxes(), mesh.getCoordinates(position)))
+      for (auto [axis, coordinate] : llvm::zip_equal(mesh.getAxes(), mesh.getCoordinates(position)))
         rank.coords.push_back({axis.getName().str(), uint64_t(coordinate)});
-    rank.bytes = {uint64_t(bytes.getParams()),      uint64_t(bytes.getGrads()),
-                  uint64_t(bytes.getOptimizer()),   uint64_t(bytes.getActivations()),
-                  uint64_t(bytes.getWorkspace()),   uint64_t(program.getArena())};
+    rank.bytes = {uint64_t(bytes.getParams()),    uint64_t(bytes.getGrads()),
+                  uint64_t(bytes.getOptimizer()), uint64_t(bytes.getActivations()),
+                  uint64_t(bytes.getWorkspace()), uint64_t(program.getArena())};
     for (Operation &op : program.getBody().front())
       if (isa<exec::RowOpInterface>(op))
         addTraffic(op, mesh, position, rank);

@@ -1,4 +1,5 @@
-// Buffers with random lives, on one stream and on several: those that are in use at once never share bytes.
+// Buffers with random lives, on one stream and on several: those that are in use at once never
+// share bytes.
 #include "Arena.h"
 
 #include "gtest/gtest.h"
@@ -11,8 +12,8 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-// A random straight-line program: `streams` streams in lockstep every `sync` rows, so that clocks are those a
-// real program could have.
+// A random straight-line program: `streams` streams in lockstep every `sync` rows, so that clocks
+// are those a real program could have.
 std::vector<ArenaBuffer> randomBuffers(std::mt19937 &random, unsigned count, unsigned streams,
                                        unsigned rows, unsigned sync) {
   auto pick = [&](unsigned low, unsigned high) {
@@ -95,7 +96,8 @@ TEST(Arena, RandomLivesOnSeveralStreams) {
   std::mt19937 random(2);
   for (unsigned round = 0; round < 200; ++round) {
     unsigned streams = 2 + round % 3;
-    std::vector<ArenaBuffer> buffers = randomBuffers(random, 1 + round % 60, streams, 80, 1 + round % 7);
+    std::vector<ArenaBuffer> buffers =
+        randomBuffers(random, 1 + round % 60, streams, 80, 1 + round % 7);
     int64_t end = assignArena(buffers, 0, kAlignment);
     expectApart(buffers, 0, end);
   }

@@ -53,8 +53,8 @@ static LogicalResult verifyOffset(Operation *op, int64_t offset) {
 }
 
 // Batch dimension and global type of an argument or result.
-static LogicalResult verifyLogicalTensor(Operation *op, BufferType type,
-                                         std::optional<Type> global, int64_t batchDim) {
+static LogicalResult verifyLogicalTensor(Operation *op, BufferType type, std::optional<Type> global,
+                                         int64_t batchDim) {
   int64_t rank = type.getShape().size();
   if (global) {
     auto tensor = cast<RankedTensorType>(*global);
@@ -154,8 +154,7 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
       TypeRange(getOutputs().getTypes()) != TypeRange(outputs))
     return emitOpError() << "buffers must be those of kernel " << getKernelAttr() << ", "
                          << kernel.getFunctionType();
-  int64_t workspace =
-      getWorkspace() ? cast<BufferType>(getWorkspace().getType()).getNumBytes() : 0;
+  int64_t workspace = getWorkspace() ? cast<BufferType>(getWorkspace().getType()).getNumBytes() : 0;
   if (workspace < getWorkspaceBytes(kernel) ||
       bool(getWorkspace()) != (getWorkspaceBytes(kernel) > 0))
     return emitOpError() << "kernel " << getKernelAttr() << " needs " << getWorkspaceBytes(kernel)
@@ -163,7 +162,9 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
-void LaunchOp::getReads(SmallVectorImpl<Value> &buffers) { llvm::append_range(buffers, getInputs()); }
+void LaunchOp::getReads(SmallVectorImpl<Value> &buffers) {
+  llvm::append_range(buffers, getInputs());
+}
 
 void LaunchOp::getWrites(SmallVectorImpl<Value> &buffers) {
   if (std::optional<ArrayRef<int64_t>> inplace = getInplace())
@@ -358,7 +359,8 @@ LogicalResult PointToPointOp::verifySymbolUses(SymbolTableCollection &) {
     for (Attribute attr : peers) {
       auto list = dyn_cast<DenseI64ArrayAttr>(attr);
       if (!list || list.size() != devices)
-        return emitOpError() << "needs one peer per mesh position (" << devices << "), got: " << attr;
+        return emitOpError() << "needs one peer per mesh position (" << devices
+                             << "), got: " << attr;
       for (int64_t peer : list.asArrayRef())
         if (peer < -1 || peer >= devices)
           return emitOpError() << "peer must be a mesh position or -1, got: " << peer;
@@ -383,8 +385,8 @@ LogicalResult ProbeOp::verify() {
   BufferType type = getInput().getType();
   if ((getKind() == ResultKind::loss || getKind() == ResultKind::metric) &&
       !type.getShape().empty())
-    return emitOpError() << "a " << stringifyResultKind(getKind()) << " must be a scalar, got: "
-                         << type;
+    return emitOpError() << "a " << stringifyResultKind(getKind())
+                         << " must be a scalar, got: " << type;
   return verifyLogicalTensor(*this, type, getGlobal(), getBatchDim());
 }
 void ProbeOp::getReads(SmallVectorImpl<Value> &buffers) { buffers.push_back(getInput()); }
@@ -395,8 +397,7 @@ void ProbeOp::getWrites(SmallVectorImpl<Value> &) {}
 namespace shoal::exec {
 
 /// An enum attribute as a bare keyword.
-template <typename EnumAttr>
-static ParseResult parseKeyword(OpAsmParser &parser, EnumAttr &attr) {
+template <typename EnumAttr> static ParseResult parseKeyword(OpAsmParser &parser, EnumAttr &attr) {
   auto value = FieldParser<decltype(attr.getValue())>::parse(parser);
   if (failed(value))
     return failure();

@@ -1,5 +1,5 @@
-// Greedy by size with best fit (Pisarchyk and Lee, 2020): close to the lower bound on the straight-line programs of
-// training, and quadratic only in the number of buffers.
+// Greedy by size with best fit (Pisarchyk and Lee, 2020): close to the lower bound on the
+// straight-line programs of training, and quadratic only in the number of buffers.
 #include "Arena.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -19,7 +19,8 @@ bool endsBefore(const ArenaBuffer &a, const ArenaBuffer &b) {
 int64_t assignArena(llvm::MutableArrayRef<ArenaBuffer> buffers, int64_t base, int64_t alignment) {
   llvm::SmallVector<unsigned> order(buffers.size());
   std::iota(order.begin(), order.end(), 0);
-  llvm::stable_sort(order, [&](unsigned a, unsigned b) { return buffers[a].bytes > buffers[b].bytes; });
+  llvm::stable_sort(order,
+                    [&](unsigned a, unsigned b) { return buffers[a].bytes > buffers[b].bytes; });
   base = llvm::alignTo(base, alignment);
   int64_t end = base;
   // Placed buffers by offset.
@@ -41,9 +42,8 @@ int64_t assignArena(llvm::MutableArrayRef<ArenaBuffer> buffers, int64_t base, in
     }
     buffer.offset = best >= 0 ? best : free;
     end = std::max(end, buffer.offset + bytes);
-    auto at = llvm::upper_bound(placed, i, [&](unsigned a, unsigned b) {
-      return buffers[a].offset < buffers[b].offset;
-    });
+    auto at = llvm::upper_bound(
+        placed, i, [&](unsigned a, unsigned b) { return buffers[a].offset < buffers[b].offset; });
     placed.insert(at, i);
   }
   return end;

@@ -1,5 +1,5 @@
-// Offsets for buffers with known lifetimes: two may share bytes only if one is known to be done with before the other
-// is touched. Plain data, so that it can be tested with random lifetimes.
+// Offsets for buffers with known lifetimes: two may share bytes only if one is known to be done
+// with before the other is touched. Plain data, so that it can be tested with random lifetimes.
 #ifndef SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_ARENA_H
 #define SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_ARENA_H
 
@@ -13,7 +13,8 @@ namespace shoal::exec {
 /// A buffer and when it is in use. Time is not a line: every stream has its own count of rows.
 struct ArenaBuffer {
   int64_t bytes = 0;
-  /// Per stream: when its last access there has ended, the stream has done this many rows (0: none).
+  /// Per stream: when its last access there has ended, the stream has done this many rows (0:
+  /// none).
   llvm::SmallVector<unsigned, 2> last;
   /// Per stream: this many rows are known to have ended before any access to the buffer starts.
   llvm::SmallVector<unsigned, 2> known;
@@ -23,8 +24,8 @@ struct ArenaBuffer {
 /// Whether every access of `a` has ended before any of `b` starts.
 bool endsBefore(const ArenaBuffer &a, const ArenaBuffer &b);
 
-/// Sets offsets from `base` on, multiples of `alignment`: the largest buffers first, each in the smallest gap that
-/// holds it. Returns the end of the arena, a multiple of `alignment`.
+/// Sets offsets from `base` on, multiples of `alignment`: the largest buffers first, each in the
+/// smallest gap that holds it. Returns the end of the arena, a multiple of `alignment`.
 int64_t assignArena(llvm::MutableArrayRef<ArenaBuffer> buffers, int64_t base, int64_t alignment);
 
 } // namespace shoal::exec

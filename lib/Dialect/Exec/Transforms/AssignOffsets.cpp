@@ -94,8 +94,8 @@ void assignOffsets(ProgramOp program) {
     entry.first.setOffset(placed.offset);
   program.setArena(end);
 
-  for (StorageClass storageClass : {StorageClass::grad, StorageClass::activation,
-                                    StorageClass::workspace})
+  for (StorageClass storageClass :
+       {StorageClass::grad, StorageClass::activation, StorageClass::workspace})
     byClass[unsigned(storageClass)] += peakOf(storageClass, numRows, lifetimes);
   program.setBytesAttr(BytesAttr::get(
       program.getContext(), byClass[unsigned(StorageClass::param)],

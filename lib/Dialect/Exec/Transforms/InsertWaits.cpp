@@ -1,5 +1,5 @@
-// Waits, as few as the order of streams allows. Each stream keeps a vector clock: how many rows of every other stream
-// are known to have ended when its next row starts (Lamport 1978, Mattern 1989).
+// Waits, as few as the order of streams allows. Each stream keeps a vector clock: how many rows of
+// every other stream are known to have ended when its next row starts (Lamport 1978, Mattern 1989).
 #include "Layout.h"
 
 #include "mlir/IR/Builders.h"
@@ -56,8 +56,8 @@ void insertWaits(ProgramOp program) {
   for (Row &row : rows)
     row.index = issued[row.stream]++;
 
-  SmallVector<Clock> now(numStreams, Clock(numStreams, 0)); // per stream, before its next row
-  SmallVector<Clock> ended(rows.size());                    // per row, what its end implies
+  SmallVector<Clock> now(numStreams, Clock(numStreams, 0));   // per stream, before its next row
+  SmallVector<Clock> ended(rows.size());                      // per row, what its end implies
   llvm::MapVector<Operation *, SmallVector<Access>> accesses; // per storage
   struct Wait {
     unsigned before; // the row, or rows.size() at the end
@@ -84,7 +84,8 @@ void insertWaits(ProgramOp program) {
     for (const Access &access : mine)
       for (const Access &earlier : accesses[access.range.storage]) {
         const Row &other = rows[earlier.row];
-        bool conflict = (access.writes || earlier.writes) && access.range.begin < earlier.range.end &&
+        bool conflict = (access.writes || earlier.writes) &&
+                        access.range.begin < earlier.range.end &&
                         earlier.range.begin < access.range.end;
         if (conflict && other.stream != row.stream && now[row.stream][other.stream] <= other.index)
           needed[other.stream] = std::max(needed[other.stream].value_or(0), earlier.row);

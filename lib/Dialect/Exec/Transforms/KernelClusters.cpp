@@ -1,7 +1,9 @@
-// Fusion decisions. A cluster iterates over one space (the shape of its largest values). Its values are
+// Fusion decisions. A cluster iterates over one space (the shape of its largest values). Its values
+// are
 //   full:  one element per point of the space;
-//   row:   one element per row (all but the last dimension), made by reductions over the last dimension;
-//   final: made by any other reduction; complete only when the whole space has been visited.
+//   row:   one element per row (all but the last dimension), made by reductions over the last
+//   dimension; final: made by any other reduction; complete only when the whole space has been
+//   visited.
 // Full and row values may be consumed where they are made, final ones only by other kernels.
 #include "KernelClusters.h"
 
@@ -42,8 +44,8 @@ static int64_t bytesOf(Value value) {
   return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
-/// The points an op visits; none for ops that are never fused (they move elements, or normalise over
-/// another dimension than the last).
+/// The points an op visits; none for ops that are never fused (they move elements, or normalise
+/// over another dimension than the last).
 static std::optional<Shape> spaceOf(Operation *op) {
   if (isElementwise(op))
     return shapeOf(op->getResult(0));
@@ -94,9 +96,7 @@ static std::optional<Level> levelIn(Operation *op, Shape space,
       // Row values broadcast along the row, or are the targets of a row-wise op.
       bool targets = isa<nn::CrossEntropyOp, nn::CrossEntropyGradOp>(op) &&
                      operand == op->getOperand(1) && shape == space.drop_back();
-      bool ok = at->second == Level::Full
-                    ? shape == space
-                    : (kept && isElementwise(op)) || targets;
+      bool ok = at->second == Level::Full ? shape == space : (kept && isElementwise(op)) || targets;
       if (!ok)
         return std::nullopt;
     } else if (at->second != Level::Row || shape != *own) {
@@ -134,8 +134,7 @@ static std::optional<Shape> commonSpace(ArrayRef<Operation *> ops) {
     std::optional<Shape> space = spaceOf(op);
     if (!space)
       return std::nullopt;
-    if (!largest ||
-        ShapedType::getNumElements(*space) > ShapedType::getNumElements(*largest) ||
+    if (!largest || ShapedType::getNumElements(*space) > ShapedType::getNumElements(*largest) ||
         (space->size() > largest->size() &&
          ShapedType::getNumElements(*space) == ShapedType::getNumElements(*largest)))
       largest = space;
@@ -262,8 +261,8 @@ bool ClusterGraph::pays(unsigned producer, unsigned consumer) const {
   int64_t begin = position(first.back()), end = position(second.front());
   if (begin > end || heavyBefore[begin] == heavyBefore[end])
     return true;
-  // Far: the consumer's work moves to an earlier time. What it leaves behind must not weigh more than
-  // what is no longer kept for it.
+  // Far: the consumer's work moves to an earlier time. What it leaves behind must not weigh more
+  // than what is no longer kept for it.
   auto usedOutside = [&](Value value) {
     return llvm::any_of(value.getUsers(), [&](Operation *user) {
       std::optional<unsigned> node = nodeOf(block.findAncestorOpInBlock(*user));
@@ -334,8 +333,9 @@ static bool communicates(Operation *op) {
          !isa<dist::AxisIndexOp>(op);
 }
 
-/// Where a node stands in the schedule among those that are ready. Program order; behind the last collective, what
-/// needs an earlier one comes first (the updates of the bucket that was reduced first).
+/// Where a node stands in the schedule among those that are ready. Program order; behind the last
+/// collective, what needs an earlier one comes first (the updates of the bucket that was reduced
+/// first).
 SmallVector<std::pair<int64_t, int64_t>> ClusterGraph::priorities() const {
   SmallVector<int64_t> needs(clusters.size(), 0); // the latest collective among the ancestors
   int64_t last = 0;

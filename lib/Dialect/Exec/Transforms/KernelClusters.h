@@ -1,5 +1,5 @@
-// Fusion: which nn ops of a step run together as one kernel. A graph whose nodes are clusters of ops; everything
-// that is no kernel (matmul, collectives, reshapes) is a node of its own.
+// Fusion: which nn ops of a step run together as one kernel. A graph whose nodes are clusters of
+// ops; everything that is no kernel (matmul, collectives, reshapes) is a node of its own.
 #ifndef SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_KERNELCLUSTERS_H
 #define SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_KERNELCLUSTERS_H
 
@@ -17,8 +17,8 @@ namespace shoal::exec {
 /// and constants, which are copied into the kernels that use them.
 bool isKernelOp(mlir::Operation *op);
 
-/// Whether every element of the results is computed from the elements of the operands at the same place
-/// (broadcasting operands stretched).
+/// Whether every element of the results is computed from the elements of the operands at the same
+/// place (broadcasting operands stretched).
 bool isElementwise(mlir::Operation *op);
 
 struct Cluster {

@@ -1,5 +1,5 @@
-// The last two steps of lowering, on a program whose rows stand: streams wait for each other, buffers get
-// offsets.
+// The last two steps of lowering, on a program whose rows stand: streams wait for each other,
+// buffers get offsets.
 #ifndef SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_LAYOUT_H
 #define SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_LAYOUT_H
 

@@ -1,5 +1,6 @@
-// The outlined step function becomes a rank program: storage is decided (Placement), rows are built (RowBuilder), then
-// streams are made to wait for each other (InsertWaits) and buffers get offsets (AssignOffsets).
+// The outlined step function becomes a rank program: storage is decided (Placement), rows are built
+// (RowBuilder), then streams are made to wait for each other (InsertWaits) and buffers get offsets
+// (AssignOffsets).
 #include "Layout.h"
 #include "RowBuilder.h"
 #include "StepFunction.h"
@@ -18,8 +19,8 @@ namespace shoal::exec {
 
 namespace {
 
-/// What an argument or result is a piece of: its global type and sharding, both absent when every rank
-/// has all of it.
+/// What an argument or result is a piece of: its global type and sharding, both absent when every
+/// rank has all of it.
 struct Logical {
   TypeAttr type;
   dist::ShardingAttr sharding;
@@ -76,8 +77,8 @@ static RankedTensorType globalType(Attribute attr, Type local) {
 LogicalResult Lowering::checkRoles() {
   for (unsigned i = 0; i < step.getNumArguments(); ++i) {
     if (!isa<RankedTensorType>(step.getArgument(i).getType()))
-      return step.emitOpError() << "argument " << i << " must be a tensor, got: "
-                                << step.getArgument(i).getType();
+      return step.emitOpError() << "argument " << i
+                                << " must be a tensor, got: " << step.getArgument(i).getType();
     if (nn::getArgRole(step, i) == nn::ArgRole::None)
       return step.emitOpError() << "argument " << i << " must say what it is: nn.input, nn.param, "
                                 << "nn.state, nn.step or nn.valid_rows";
@@ -91,8 +92,8 @@ LogicalResult Lowering::checkRoles() {
                                 << "nn.output, nn.grad or nn.updates";
     std::optional<unsigned> argument = nn::findArg(step, name.getValue());
     if (!argument)
-      return step.emitOpError() << "result " << i << " updates an argument that does not exist: "
-                                << name;
+      return step.emitOpError() << "result " << i
+                                << " updates an argument that does not exist: " << name;
     if (step.getArgument(*argument).getType() != step.getResultTypes()[i])
       return step.emitOpError() << "result " << i << " of type " << step.getResultTypes()[i]
                                 << " cannot update " << name << " of type "
@@ -216,10 +217,11 @@ Operation *Lowering::firstComputeReader(Value value) {
   return first;
 }
 
-/// A result computed on stream 0 is read right away; one that arrives from another stream where stream 0
-/// waits for it anyhow, so that reading it stops nothing.
+/// A result computed on stream 0 is read right away; one that arrives from another stream where
+/// stream 0 waits for it anyhow, so that reading it stops nothing.
 void Lowering::planProbes() {
-  for (auto [index, value] : llvm::enumerate(step.getBody().front().getTerminator()->getOperands())) {
+  for (auto [index, value] :
+       llvm::enumerate(step.getBody().front().getTerminator()->getOperands())) {
     if (!isResultRole(index))
       continue;
     Value root = stripReshapes(value);
@@ -253,7 +255,8 @@ void Lowering::probe(unsigned index) {
   }
 }
 
-/// Updates that no kernel could write in place are copied at the end, when nobody reads the old value.
+/// Updates that no kernel could write in place are copied at the end, when nobody reads the old
+/// value.
 void Lowering::finishUpdates() {
   Operation *yield = step.getBody().front().getTerminator();
   SmallVector<std::pair<Value, Value>> pending; // source, target

@@ -1,5 +1,5 @@
-// Moves nn ops into kernels: clusters (KernelClusters.h) become functions, equal ones once, and the step calls
-// them. Decides which results overwrite the argument they replace.
+// Moves nn ops into kernels: clusters (KernelClusters.h) become functions, equal ones once, and the
+// step calls them. Decides which results overwrite the argument they replace.
 #include "KernelClusters.h"
 #include "StepFunction.h"
 
@@ -98,8 +98,8 @@ static void storeForeignConstants(Block &block) {
   }
 }
 
-/// An update may overwrite its argument when the kernel reads the old value only at the place it then
-/// writes, and only on the way to the new value.
+/// An update may overwrite its argument when the kernel reads the old value only at the place it
+/// then writes, and only on the way to the new value.
 bool Outliner::mayOverwrite(const Cluster &cluster, Value argument, Value result) const {
   SetVector<Operation *> ancestors; // of the result, within the kernel
   ancestors.insert(result.getDefiningOp());
@@ -155,9 +155,8 @@ Kernel Outliner::signatureOf(unsigned node) const {
           !operand.getDefiningOp<nn::ConstantOp>())
         inputs.insert(operand);
     for (Value result : op->getResults())
-      if (llvm::any_of(result.getUsers(), [&](Operation *user) {
-            return graph.nodeOf(user) != std::optional(node);
-          }))
+      if (llvm::any_of(result.getUsers(),
+                       [&](Operation *user) { return graph.nodeOf(user) != std::optional(node); }))
         kernel.results.push_back(result);
   }
   kernel.inputs = inputs.takeVector();
@@ -210,7 +209,8 @@ func::FuncOp Outliner::getOrCreate(const Kernel &kernel, ArrayRef<Operation *> o
   map.map(kernel.inputs, body->getArguments());
   for (Operation *op : ops) {
     for (Value operand : op->getOperands())
-      if (auto constant = operand.getDefiningOp<nn::ConstantOp>(); constant && !map.contains(operand))
+      if (auto constant = operand.getDefiningOp<nn::ConstantOp>();
+          constant && !map.contains(operand))
         builder.clone(*constant, map)->setDiscardableAttrs(builder.getDictionaryAttr({}));
     builder.clone(*op, map)->setDiscardableAttrs(builder.getDictionaryAttr({}));
   }
@@ -221,8 +221,9 @@ func::FuncOp Outliner::getOrCreate(const Kernel &kernel, ArrayRef<Operation *> o
 
   std::string text;
   llvm::raw_string_ostream stream(text);
-  func->print(stream, OpPrintingFlags().printGenericOpForm().enableDebugInfo(false).elideLargeElementsAttrs(
-                          std::numeric_limits<int64_t>::max()));
+  func->print(stream,
+              OpPrintingFlags().printGenericOpForm().enableDebugInfo(false).elideLargeElementsAttrs(
+                  std::numeric_limits<int64_t>::max()));
   auto [at, added] = byText.try_emplace(text, func);
   if (!added) {
     func->erase();

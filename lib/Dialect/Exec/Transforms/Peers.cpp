@@ -1,4 +1,5 @@
-// Folds index arithmetic per mesh position with the ops' own folders, so that no op has to be known here.
+// Folds index arithmetic per mesh position with the ops' own folders, so that no op has to be known
+// here.
 #include "Peers.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -79,7 +80,8 @@ FailureOr<SmallVector<int64_t>> evaluatePeers(Operation *op, Value peer, ArrayRe
       return failure();
     if (*index < 0 || *index >= size)
       return op->emitOpError() << "peer of mesh position " << position
-                               << " must be a position of the group of " << size << ", got: " << *index;
+                               << " must be a position of the group of " << size
+                               << ", got: " << *index;
     peers.push_back(movedAlong(mesh, position, axes, *index));
   }
   return peers;

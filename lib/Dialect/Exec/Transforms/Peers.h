@@ -1,4 +1,5 @@
-// Who talks to whom: index arithmetic on the rank's position, folded for every position of the mesh.
+// Who talks to whom: index arithmetic on the rank's position, folded for every position of the
+// mesh.
 #ifndef SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_PEERS_H
 #define SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_PEERS_H
 
@@ -10,8 +11,8 @@ namespace shoal::exec {
 /// dist.axis_index and ops that fold.
 mlir::FailureOr<int64_t> evaluateAt(mlir::Value index, dist::MeshAttr mesh, int64_t position);
 
-/// Per mesh position the mesh position of the peer that a send or receive over `axes` names. Emits an error at
-/// `op` for a peer outside the group.
+/// Per mesh position the mesh position of the peer that a send or receive over `axes` names. Emits
+/// an error at `op` for a peer outside the group.
 mlir::FailureOr<llvm::SmallVector<int64_t>> evaluatePeers(mlir::Operation *op, mlir::Value peer,
                                                           llvm::ArrayRef<mlir::StringAttr> axes,
                                                           dist::MeshAttr mesh);

@@ -1,5 +1,5 @@
-// Decides which values share storage. The only hazards are buckets and in-place reductions: a value may lie where it will
-// be overwritten only if all its readers come before that.
+// Decides which values share storage. The only hazards are buckets and in-place reductions: a value
+// may lie where it will be overwritten only if all its readers come before that.
 #include "Placement.h"
 
 #include "shoal/Dialect/NN/IR/NN.h"
@@ -23,7 +23,8 @@ Value stripReshapes(Value value) {
 }
 
 unsigned Placement::addStorage(RankedTensorType type, StorageClass storageClass) {
-  storages.push_back({type.getNumElements(), type.getElementType(), type.getShape(), storageClass, -1});
+  storages.push_back(
+      {type.getNumElements(), type.getElementType(), type.getShape(), storageClass, -1});
   return storages.size() - 1;
 }
 
@@ -41,7 +42,8 @@ int64_t Placement::indexOf(Operation *op) {
   return indices.lookup(step.getBody().front().findAncestorOpInBlock(*op));
 }
 
-/// Position of the last op that touches the value's elements, `except` aside, through reshapes and unpacked parts.
+/// Position of the last op that touches the value's elements, `except` aside, through reshapes and
+/// unpacked parts.
 int64_t Placement::lastUse(Value value, Operation *except) {
   int64_t last = -1;
   for (Operation *user : value.getUsers()) {
@@ -58,28 +60,31 @@ LogicalResult Placement::collectGroups() {
   for (auto pack : step.getBody().front().getOps<dist::PackOp>())
     groups[pack.getGroup()].packs.push_back(pack);
   for (auto &[id, group] : groups) {
-    llvm::stable_sort(group.packs, [](dist::PackOp a, dist::PackOp b) { return a.getAt() < b.getAt(); });
+    llvm::stable_sort(group.packs,
+                      [](dist::PackOp a, dist::PackOp b) { return a.getAt() < b.getAt(); });
     int64_t end = 0;
     for (dist::PackOp pack : group.packs) {
       auto type = cast<RankedTensorType>(pack.getBucket().getType());
       auto first = cast<RankedTensorType>(group.packs.front().getBucket().getType());
       if (type.getElementType() != first.getElementType())
-        return pack.emitOpError() << "buckets of group " << id << " must have one element type, got: "
-                                  << first.getElementType() << " and " << type.getElementType();
+        return pack.emitOpError() << "buckets of group " << id
+                                  << " must have one element type, got: " << first.getElementType()
+                                  << " and " << type.getElementType();
       if (int64_t(pack.getAt()) < end)
         return pack.emitOpError() << "buckets of group " << id << " overlap at element "
                                   << pack.getAt();
       end = pack.getAt() + type.getNumElements();
     }
-    Type element = cast<RankedTensorType>(group.packs.front().getBucket().getType()).getElementType();
+    Type element =
+        cast<RankedTensorType>(group.packs.front().getBucket().getType()).getElementType();
     group.storage = addStorage(RankedTensorType::get({end}, element), StorageClass::grad);
     storages[group.storage].shape = {};
   }
   return success();
 }
 
-/// A value may be computed in its bucket if an op writes it there, and nobody reads it after the bucket is reduced
-/// in place.
+/// A value may be computed in its bucket if an op writes it there, and nobody reads it after the
+/// bucket is reduced in place.
 bool Placement::mayLieInGroup(Value root, int64_t overwrittenAt) {
   Operation *def = root.getDefiningOp();
   if (!def)
@@ -136,7 +141,8 @@ void Placement::claimInputs(Group &group) {
     Place place{group.storage, claim.start};
     if (auto call = root.getDefiningOp<CallOp>(); call && !isAligned(place)) {
       auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
-      if (!kernel.getResultAttr(cast<OpResult>(root).getResultNumber(), ExecDialect::kUnalignedAttr))
+      if (!kernel.getResultAttr(cast<OpResult>(root).getResultNumber(),
+                                ExecDialect::kUnalignedAttr))
         continue;
     }
     claimed[root] = place;
@@ -193,7 +199,8 @@ void Placement::placeUnpack(dist::UnpackOp op) {
 /// In place unless somebody still needs the operand.
 bool Placement::mayReduceInPlace(dist::AllReduceOp op) {
   Value input = op.getInput(), root = stripReshapes(input);
-  // Arguments, and updates that lie in one, keep what they hold; parts of a bucket belong to others too.
+  // Arguments, and updates that lie in one, keep what they hold; parts of a bucket belong to others
+  // too.
   if (storages[placeOf(input).storage].argument >= 0 || root.getDefiningOp<dist::UnpackOp>())
     return false;
   return lastUse(root, op) <= indexOf(op);

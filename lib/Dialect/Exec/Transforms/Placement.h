@@ -1,6 +1,6 @@
-// Where values live: which share storage, before storage has offsets. Reshapes share that of their operand, updates
-// that of the argument they overwrite, buckets and their tensors that of the group, an all-reduce that of
-// its operand; every other value has its own.
+// Where values live: which share storage, before storage has offsets. Reshapes share that of their
+// operand, updates that of the argument they overwrite, buckets and their tensors that of the
+// group, an all-reduce that of its operand; every other value has its own.
 #ifndef SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_PLACEMENT_H
 #define SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_PLACEMENT_H
 

@@ -1,5 +1,5 @@
-// One L2 op becomes one row, or several (a batched product that is summed, a copy into a bucket), or none (a
-// reshape).
+// One L2 op becomes one row, or several (a batched product that is summed, a copy into a bucket),
+// or none (a reshape).
 #include "RowBuilder.h"
 
 #include "Peers.h"
@@ -74,8 +74,8 @@ void RowBuilder::call(CallOp op) {
   SmallVector<int64_t> inplace = getInplace(kernel);
   SmallVector<Value> inputs, outputs;
   for (auto [i, input] : llvm::enumerate(op.getInputs()))
-    inputs.push_back(aligned(op.getLoc(), input,
-                             bool(kernel.getArgAttr(i, ExecDialect::kUnalignedAttr))));
+    inputs.push_back(
+        aligned(op.getLoc(), input, bool(kernel.getArgAttr(i, ExecDialect::kUnalignedAttr))));
   for (auto [result, operand] : llvm::zip_equal(op.getResults(), inplace))
     if (operand < 0)
       outputs.push_back(bufferOf(result));
@@ -143,8 +143,8 @@ void RowBuilder::matmul(nn::MatmulOp op) {
 /// "all_reduce {data} bucket 0".
 StringAttr RowBuilder::nameOf(Operation *op, dist::AxesAttr axes) {
   std::string name = (op->getName().stripDialect() + " {").str();
-  llvm::interleave(axes.getAxes(), [&](StringAttr axis) { name += axis.getValue(); },
-                   [&] { name += ","; });
+  llvm::interleave(
+      axes.getAxes(), [&](StringAttr axis) { name += axis.getValue(); }, [&] { name += ","; });
   name += "}";
   if (op->getNumOperands() && op->getOperand(0).getDefiningOp<dist::PackOp>())
     name += " bucket " + std::to_string(buckets++);
@@ -160,7 +160,8 @@ static LogicalResult checkChunks(Operation *op, Value small, Value large, int64_
     wanted[0] *= ranks;
   if (wanted.empty() || ArrayRef<int64_t>(wanted) != to.getShape())
     return op->emitOpError() << "must act on equal chunks of dimension 0 over " << ranks
-                             << " ranks (run dist-expand-collectives), got: " << from << " and " << to;
+                             << " ranks (run dist-expand-collectives), got: " << from << " and "
+                             << to;
   return success();
 }
 
@@ -173,7 +174,8 @@ LogicalResult RowBuilder::collective(Operation *op, dist::MeshAttr mesh) {
   Value input = op->getOperand(0), result = op->getResult(0);
   auto onDim0 = [&](int64_t dim, Value small, Value large) -> LogicalResult {
     if (dim != 0)
-      return op->emitOpError() << "must act on dimension 0 (run dist-expand-collectives), got: " << dim;
+      return op->emitOpError() << "must act on dimension 0 (run dist-expand-collectives), got: "
+                               << dim;
     return checkChunks(op, small, large, ranks);
   };
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
@@ -201,8 +203,9 @@ LogicalResult RowBuilder::collective(Operation *op, dist::MeshAttr mesh) {
         RankedTensorType in = typeOf(input), out = typeOf(result);
         if (in.getRank() != 2 || in.getDimSize(0) != ranks || exchange.getSplit() != 0 ||
             exchange.getConcat() != 1 || out.getNumElements() != in.getNumElements())
-          return op->emitOpError() << "must act on one row per rank, " << ranks
-                                   << " rows (run dist-expand-collectives), got: " << in << " to " << out;
+          return op->emitOpError()
+                 << "must act on one row per rank, " << ranks
+                 << " rows (run dist-expand-collectives), got: " << in << " to " << out;
         builder.create<AllToAllOp>(loc, Type(), axes, bufferOf(input), bufferOf(result), reason,
                                    commStream, name);
         return success();
@@ -327,9 +330,8 @@ LogicalResult RowBuilder::build(Operation *op, dist::MeshAttr mesh) {
     return op->emitOpError() << "cannot be lowered: a rank program is one straight line on every "
                                 "rank, control flow that depends on the rank is not";
   // Arithmetic on positions is folded where it is used.
-  if (isMemoryEffectFree(op) && llvm::none_of(op->getResultTypes(), [](Type type) {
-        return isa<ShapedType>(type);
-      }))
+  if (isMemoryEffectFree(op) &&
+      llvm::none_of(op->getResultTypes(), [](Type type) { return isa<ShapedType>(type); }))
     return success();
   return op->emitOpError() << "has no row in a rank program";
 }

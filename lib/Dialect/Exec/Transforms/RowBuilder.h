@@ -1,5 +1,5 @@
-// Builds the rows of a rank program: buffers of a placement as SSA values, and one method per kind of row. Offsets
-// and waits come later.
+// Builds the rows of a rank program: buffers of a placement as SSA values, and one method per kind
+// of row. Offsets and waits come later.
 #ifndef SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_ROWBUILDER_H
 #define SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_ROWBUILDER_H
 
@@ -14,8 +14,8 @@ namespace shoal::exec {
 class RowBuilder {
 public:
   RowBuilder(ProgramOp program, Placement &placement, int64_t commStream)
-      : builder(program.getBody()), program(program), placement(placement),
-        commStream(commStream) {}
+      : builder(program.getBody()), program(program), placement(placement), commStream(commStream) {
+  }
 
   /// The argument's storage is an exec.arg that the caller has made.
   void setStorage(unsigned storage, mlir::Value buffer) { storages[storage] = buffer; }

@@ -1,7 +1,9 @@
-// The contract of the rank program, derived anew from its text: nothing here is shared with the passes that made it.
+// The contract of the rank program, derived anew from its text: nothing here is shared with the
+// passes that made it.
 //
-// Order is judged by vector clocks: a row knows, per stream, how many rows have ended before it starts. Two accesses to
-// the same bytes, one of them a write, must be ordered; so must the lives of two buffers that share bytes.
+// Order is judged by vector clocks: a row knows, per stream, how many rows have ended before it
+// starts. Two accesses to the same bytes, one of them a write, must be ordered; so must the lives
+// of two buffers that share bytes.
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -83,7 +85,7 @@ private:
   ProgramOp program;
   int64_t numStreams = 1;
   SmallVector<Row> rows;
-  DenseMap<Operation *, unsigned> numbers; // row -> its place in `rows`
+  DenseMap<Operation *, unsigned> numbers;  // row -> its place in `rows`
   llvm::MapVector<Operation *, Life> lives; // by ArgOp or BufferOp
   SmallVector<Clock> now;
   SmallVector<Clock> ended; // per row
@@ -150,7 +152,8 @@ LogicalResult ProgramVerifier::collect() {
     } else if (auto rowOp = dyn_cast<RowOpInterface>(op)) {
       Row row{rowOp, rowOp.getStreamIndex(), 0, {}};
       if (row.stream < 0 || row.stream >= kMaxStreams)
-        return op.emitOpError() << "stream must be in [0, " << kMaxStreams << "), got: " << row.stream;
+        return op.emitOpError() << "stream must be in [0, " << kMaxStreams
+                                << "), got: " << row.stream;
       if (row.stream != 0 && isa<LaunchOp, GemmOp, AxisIndexOp, ProbeOp>(op))
         return op.emitOpError() << "must run on stream 0, got: " << row.stream;
       if (Value token = rowOp.getSignal(); token && token.use_empty())
@@ -256,8 +259,8 @@ LogicalResult ProgramVerifier::checkRow(unsigned number) {
           if ((mine.writes || theirs.writes) && overlap(mine.range, theirs.range)) {
             auto diag = row.op->emitOpError()
                         << (mine.writes ? "writes" : "reads") << " bytes [" << mine.range.begin
-                        << ", " << mine.range.end << ") while a row on stream " << stream
-                        << " may " << (theirs.writes ? "write" : "read") << " them; wait for it";
+                        << ", " << mine.range.end << ") while a row on stream " << stream << " may "
+                        << (theirs.writes ? "write" : "read") << " them; wait for it";
             diag.attachNote(rows[others[i]].op->getLoc()) << "that row is here";
             return diag;
           }
@@ -310,7 +313,8 @@ LogicalResult ProgramVerifier::checkLives() {
   for (auto &[op, life] : lives)
     if (life.begin != life.end)
       order.push_back({op, &life});
-  llvm::stable_sort(order, [](const auto &a, const auto &b) { return a.second->begin < b.second->begin; });
+  llvm::stable_sort(order,
+                    [](const auto &a, const auto &b) { return a.second->begin < b.second->begin; });
   auto endsBefore = [](const Life &a, const Life &b) {
     for (auto [last, known] : llvm::zip_equal(a.last, b.known))
       if (last > known)
@@ -318,12 +322,12 @@ LogicalResult ProgramVerifier::checkLives() {
     return true;
   };
   for (unsigned i = 0; i < order.size(); ++i)
-    for (unsigned j = i + 1; j < order.size() && order[j].second->begin < order[i].second->end; ++j) {
+    for (unsigned j = i + 1; j < order.size() && order[j].second->begin < order[i].second->end;
+         ++j) {
       const Life &a = *order[i].second, &b = *order[j].second;
       bool argument = isa<ArgOp>(order[i].first) || isa<ArgOp>(order[j].first);
       // An untouched buffer needs no room; arguments are always in use.
-      if (!argument &&
-          (!a.touched || !b.touched || endsBefore(a, b) || endsBefore(b, a)))
+      if (!argument && (!a.touched || !b.touched || endsBefore(a, b) || endsBefore(b, a)))
         continue;
       auto diag = order[j].first->emitOpError()
                   << "shares bytes [" << b.begin << ", " << std::min(a.end, b.end)
