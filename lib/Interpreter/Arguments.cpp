@@ -32,9 +32,10 @@ FailureOr<func::FuncOp> findFunction(ModuleOp module, StringRef name) {
     return models.front();
   if (models.empty() && all.size() == 1)
     return all.front();
-  return emitError(module.getLoc()) << "cannot tell which function is meant (option function): the module "
-                               "has "
-                            << all.size() << ", of which models: " << models.size();
+  return emitError(module.getLoc())
+         << "cannot tell which function is meant (option function): the module "
+            "has "
+         << all.size() << ", of which models: " << models.size();
 }
 
 static dist::GlobalAttr globalOf(FunctionOpInterface func, unsigned index) {
@@ -49,8 +50,8 @@ RankedTensorType wholeType(FunctionOpInterface func, unsigned index) {
 
 // Uniform in [0, 1), a function of (seed, name, step, index).
 static double draw(uint64_t seed, StringRef name, int64_t step, int64_t index) {
-  auto words = rt::philox(rt::streamKey(seed, std::string_view(name)), uint64_t(index),
-                          uint64_t(step) + 1);
+  auto words =
+      rt::philox(rt::streamKey(seed, std::string_view(name)), uint64_t(index), uint64_t(step) + 1);
   return rt::unitInterval(words[0], words[1]);
 }
 
@@ -128,8 +129,7 @@ static Tensor makeInput(FunctionOpInterface func, unsigned index, RankedTensorTy
   if (name.empty())
     name = "argument " + std::to_string(index);
   auto uniform = [&](int64_t k) { return draw(options.seed, name, step, k); };
-  Operation *loss =
-      func.isExternal() ? nullptr : findTargetsUse(func.getArgument(index));
+  Operation *loss = func.isExternal() ? nullptr : findTargetsUse(func.getArgument(index));
 
   if (!value.isFloat()) {
     int64_t classes = type.getElementType().isInteger(1) ? 2 : 4;
@@ -160,8 +160,9 @@ FailureOr<Tensor> makeArgument(FunctionOpInterface func, unsigned index, int64_t
                                const ArgumentOptions &options) {
   RankedTensorType type = wholeType(func, index);
   if (!type || !type.hasStaticShape() || !type.getElementType().isIntOrFloat())
-    return emitError(func.getLoc()) << "argument " << index << " is no tensor of static shape, got: "
-                            << func.getArgumentTypes()[index];
+    return emitError(func.getLoc())
+           << "argument " << index
+           << " is no tensor of static shape, got: " << func.getArgumentTypes()[index];
   switch (nn::getArgRole(func, index)) {
   case nn::ArgRole::Param:
     if (auto param = func.getArgAttrOfType<nn::ParamAttr>(index, nn::NNDialect::kParamAttr))
@@ -184,8 +185,8 @@ FailureOr<Tensor> makeArgument(FunctionOpInterface func, unsigned index, int64_t
         rows = wholeType(func, i).getDimSize(0);
     Tensor value(type);
     bool isShort = options.shortBatches && step % 2 == 1;
-    value.i[0] = isShort ? 1 + int64_t(draw(options.seed, "valid rows", step, 0) * double(rows - 1))
-                         : rows;
+    value.i[0] =
+        isShort ? 1 + int64_t(draw(options.seed, "valid rows", step, 0) * double(rows - 1)) : rows;
     return value;
   }
   case nn::ArgRole::Input:
@@ -206,8 +207,8 @@ FailureOr<std::optional<unsigned>> updatedArgument(FunctionOpInterface func, uns
     return std::optional<unsigned>();
   std::optional<unsigned> found = nn::findArg(func, name.getValue());
   if (!found)
-    return emitError(func.getLoc()) << "result " << result << " updates an argument that is not there: "
-                            << name;
+    return emitError(func.getLoc())
+           << "result " << result << " updates an argument that is not there: " << name;
   return found;
 }
 
@@ -215,8 +216,10 @@ std::string describeResult(FunctionOpInterface func, unsigned result) {
   if (func.getResultAttr(result, nn::NNDialect::kLossAttr))
     return "loss";
   using Dialect = nn::NNDialect;
-  for (auto [attr, role] : {std::pair(Dialect::kOutputAttr, ""), {Dialect::kMetricAttr, ""},
-                            {Dialect::kGradAttr, "gradient of "}, {Dialect::kUpdatesAttr, "new "}})
+  for (auto [attr, role] : {std::pair(Dialect::kOutputAttr, ""),
+                            {Dialect::kMetricAttr, ""},
+                            {Dialect::kGradAttr, "gradient of "},
+                            {Dialect::kUpdatesAttr, "new "}})
     if (auto name = func.getResultAttrOfType<StringAttr>(result, attr))
       return (role + name.getValue()).str();
   return "";
@@ -232,8 +235,9 @@ FailureOr<std::vector<TensorList>> distribute(func::FuncOp func, dist::MeshAttr 
       list.push_back(global && mesh ? takeShard(tensor, global.getSharding(), mesh, position)
                                     : tensor);
       if (list.back().type != expected)
-        return emitError(func.getLoc()) << "argument " << index << " is a " << expected
-                                << ", its shard of the whole tensor is a " << list.back().type;
+        return emitError(func.getLoc())
+               << "argument " << index << " is a " << expected
+               << ", its shard of the whole tensor is a " << list.back().type;
     }
   }
   return ranks;

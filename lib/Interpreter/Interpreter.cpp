@@ -131,14 +131,14 @@ LogicalResult Machine::start(const std::vector<TensorList> &arguments) {
     return emitError(func.getLoc()) << "has no body to run";
   for (auto [position, list] : llvm::enumerate(arguments)) {
     if (list.size() != func.getNumArguments())
-      return emitError(func.getLoc()) << "takes " << func.getNumArguments() << " arguments, got: "
-                              << list.size();
+      return emitError(func.getLoc())
+             << "takes " << func.getNumArguments() << " arguments, got: " << list.size();
     Rank &rank = ranks.emplace_back();
     rank.position = position;
     for (auto [argument, tensor] : llvm::zip_equal(func.getArguments(), list)) {
       if (argument.getType() != tensor.type)
         return emitError(func.getLoc()) << "argument " << argument.getArgNumber() << " is a "
-                                << argument.getType() << ", got: " << tensor.type;
+                                        << argument.getType() << ", got: " << tensor.type;
       Tensor copy = tensor;
       normalize(copy, options.precision);
       rank.values[argument] = std::make_shared<const Tensor>(std::move(copy));
@@ -403,8 +403,7 @@ LogicalResult Machine::endRegion(Rank &rank, Operation *terminator) {
 
 FailureOr<TensorList> runGlobal(func::FuncOp func, const TensorList &arguments,
                                 const RunOptions &options) {
-  FailureOr<std::vector<TensorList>> results =
-      Machine(func, nullptr, options).run({arguments});
+  FailureOr<std::vector<TensorList>> results = Machine(func, nullptr, options).run({arguments});
   if (failed(results))
     return failure();
   return std::move(results->front());
@@ -415,8 +414,8 @@ FailureOr<std::vector<TensorList>> runLocal(func::FuncOp func, dist::MeshAttr me
                                             const RunOptions &options) {
   int64_t devices = mesh ? mesh.getNumDevices() : 1;
   if (int64_t(arguments.size()) != devices)
-    return emitError(func.getLoc()) << "runs on " << devices << " devices, got arguments for: "
-                            << arguments.size();
+    return emitError(func.getLoc())
+           << "runs on " << devices << " devices, got arguments for: " << arguments.size();
   return Machine(func, mesh, options).run(arguments);
 }
 

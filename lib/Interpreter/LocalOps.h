@@ -12,9 +12,9 @@ Tensor makeScalar(mlir::Type type, int64_t value);
 /// Results of an op that needs no other rank: one with reference semantics, `arith` on scalars,
 /// axis_index, all_slice, reshard, pack, unpack. `mesh` is null on one device. Any other op is an
 /// error at it.
-mlir::FailureOr<llvm::SmallVector<Tensor>>
-evaluateLocal(mlir::Operation *op, llvm::ArrayRef<const Tensor *> operands, dist::MeshAttr mesh,
-              int64_t position);
+mlir::FailureOr<llvm::SmallVector<Tensor>> evaluateLocal(mlir::Operation *op,
+                                                         llvm::ArrayRef<const Tensor *> operands,
+                                                         dist::MeshAttr mesh, int64_t position);
 
 } // namespace shoal::interp
 

@@ -12,8 +12,7 @@ using Operands = llvm::ArrayRef<const Tensor *>;
 using Results = mlir::FailureOr<llvm::SmallVector<Tensor>>;
 
 template <typename OpT, auto evaluateOp>
-struct ReferenceModel
-    : ReferenceOpInterface::ExternalModel<ReferenceModel<OpT, evaluateOp>, OpT> {
+struct ReferenceModel : ReferenceOpInterface::ExternalModel<ReferenceModel<OpT, evaluateOp>, OpT> {
   Results evaluate(mlir::Operation *op, Operands operands) const {
     return evaluateOp(llvm::cast<OpT>(op), operands);
   }

@@ -89,7 +89,9 @@ Results div(nn::DivOp op, Operands in) {
     return op.emitOpError("divides an integer by zero");
   struct Div {
     double operator()(double a, double b) const { return a / b; }
-    int64_t operator()(int64_t a, int64_t b) const { return b == -1 ? wrap(0 - uint64_t(a)) : a / b; }
+    int64_t operator()(int64_t a, int64_t b) const {
+      return b == -1 ? wrap(0 - uint64_t(a)) : a / b;
+    }
   };
   return single(mapBinary(op, in, Div()));
 }

@@ -48,9 +48,8 @@ Results transpose(nn::TransposeOp op, Operands in) {
 }
 
 Results broadcast(nn::BroadcastOp op, Operands in) {
-  return single(gather(op, *in[0], [&](ArrayRef<int64_t> index) {
-    return broadcastIndex(index, in[0]->shape());
-  }));
+  return single(gather(
+      op, *in[0], [&](ArrayRef<int64_t> index) { return broadcastIndex(index, in[0]->shape()); }));
 }
 
 Results slice(nn::SliceOp op, Operands in) {

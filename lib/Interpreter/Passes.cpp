@@ -1,5 +1,5 @@
-// The interpreter as passes: `interpret` prints what a program computes, `dist-verify-plan` compares
-// a local program with the global one.
+// The interpreter as passes: `interpret` prints what a program computes, `dist-verify-plan`
+// compares a local program with the global one.
 #include "shoal/Interpreter/Passes.h"
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
@@ -158,7 +158,8 @@ struct DistVerifyPlanPass : interp::impl::DistVerifyPlanPassBase<DistVerifyPlanP
     if (failed(parsed))
       return signalPassFailure();
     if (reference.empty()) {
-      emitError(getOperation().getLoc()) << "dist-verify-plan needs the L1 module (option reference)";
+      emitError(getOperation().getLoc())
+          << "dist-verify-plan needs the L1 module (option reference)";
       return signalPassFailure();
     }
     OwningOpRef<ModuleOp> global = parseSourceFile<ModuleOp>(reference, &getContext());
@@ -177,7 +178,8 @@ struct DistVerifyPlanPass : interp::impl::DistVerifyPlanPassBase<DistVerifyPlanP
       return signalPassFailure();
     emitRemark(getOperation().getLoc())
         << "the plan agrees with one device: " << details.comparedValues << " values and "
-        << details.comparedResults << " results compared in each of " << int64_t(planOptions.steps) << " steps";
+        << details.comparedResults << " results compared in each of " << int64_t(planOptions.steps)
+        << " steps";
   }
 };
 

@@ -2,7 +2,8 @@
 //
 // One device runs first, and keeps what its numbered ops (`dist.id`) gave. Then the ranks run; each
 // local op that is a piece of a global value (`dist.globals`) is compared as soon as it has run, a
-// partial one once all its ranks have. Of all differences the first in the global order is reported.
+// partial one once all its ranks have. Of all differences the first in the global order is
+// reported.
 #include "shoal/Interpreter/VerifyPlan.h"
 
 #include "Indexing.h"
@@ -76,7 +77,7 @@ private:
             double got, double expected, bool isFloat);
   double allowed(const Tensor &whole) const;
   int64_t rankOf(int64_t position) const {
-    return !mesh || mesh.getDeviceIds().empty() ? position : mesh.getDeviceIds()[position];
+    return mesh.getDeviceIds().empty() ? position : mesh.getDeviceIds()[position];
   }
   void refuse(Operation *op, const Twine &message) {
     if (!invalid)
@@ -108,14 +109,15 @@ private:
 LogicalResult PlanVerifier::checkSignatures() {
   if (global.getNumArguments() != local.getNumArguments() ||
       global.getNumResults() != local.getNumResults())
-    return emitError(local.getLoc()) << "the plan takes " << local.getNumArguments() << " arguments and gives "
-                             << local.getNumResults() << " results, the reference "
-                             << global.getNumArguments() << " and " << global.getNumResults();
+    return emitError(local.getLoc())
+           << "the plan takes " << local.getNumArguments() << " arguments and gives "
+           << local.getNumResults() << " results, the reference " << global.getNumArguments()
+           << " and " << global.getNumResults();
   for (unsigned i = 0; i < local.getNumArguments(); ++i)
-    if (wholeType(local, i) != global.getArgumentTypes()[i])
-      return emitError(local.getLoc()) << "argument " << i << " of the plan is a piece of a "
-                               << wholeType(local, i) << ", the reference takes a "
-                               << global.getArgumentTypes()[i];
+    if (RankedTensorType type = wholeType(local, i); type && type != global.getArgumentTypes()[i])
+      return emitError(local.getLoc())
+             << "argument " << i << " of the plan is a piece of a " << type
+             << ", the reference takes a " << global.getArgumentTypes()[i];
   return success();
 }
 
@@ -162,14 +164,13 @@ PlanVerifier::runRanks(const std::vector<TensorList> &arguments) {
   return results;
 }
 
-void PlanVerifier::observeLocal(Operation *op, int64_t position,
-                                ArrayRef<const Tensor *> results) {
+void PlanVerifier::observeLocal(Operation *op, int64_t position, ArrayRef<const Tensor *> results) {
   auto globals = op->getAttrOfType<ArrayAttr>(dist::DistDialect::kGlobalsAttr);
   if (!globals || invalid)
     return;
   for (auto [number, result] : llvm::enumerate(results)) {
-    auto tag = number < globals.size() ? dyn_cast<dist::GlobalAttr>(globals[number])
-                                       : dist::GlobalAttr();
+    auto tag =
+        number < globals.size() ? dyn_cast<dist::GlobalAttr>(globals[number]) : dist::GlobalAttr();
     if (!tag)
       continue;
     auto found = references.find(tag.getId());
@@ -199,10 +200,9 @@ void PlanVerifier::observeLocal(Operation *op, int64_t position,
 
     Mismatch where{reference.order, {op, reference.op, ""}, rankOf(position)};
     std::string what;
-    llvm::raw_string_ostream(what) << reference.op->getName() << " (dist.id " << tag.getId()
-                                   << (reference.values.size() > 1
-                                           ? ", result " + std::to_string(which)
-                                           : std::string());
+    llvm::raw_string_ostream(what)
+        << reference.op->getName() << " (dist.id " << tag.getId()
+        << (reference.values.size() > 1 ? ", result " + std::to_string(which) : std::string());
     if (op->getName() != reference.op->getName())
       what += ", here " + op->getName().getStringRef().str();
     what += ")";
@@ -431,15 +431,16 @@ FailureOr<PlanReport> verifyPlan(ModuleOp global, ModuleOp local,
   if (functions.empty())
     return emitError(local.getLoc()) << "the plan has no function to compare"
                                      << (options.function.empty() ? "" : ": " + options.function);
-  dist::MeshOp mesh = dist::lookupMesh(local);
+  // Without a mesh there is one device: a mesh of no axes.
+  dist::MeshOp meshOp = dist::lookupMesh(local);
+  dist::MeshAttr mesh = meshOp ? meshOp.getMesh() : dist::MeshAttr::get(local.getContext(), {}, {});
   PlanReport sum;
   for (func::FuncOp localFunc : functions) {
     auto globalFunc = global.lookupSymbol<func::FuncOp>(localFunc.getName());
     if (!globalFunc)
       return emitError(localFunc.getLoc())
              << "the reference has no function of that name: " << localFunc.getName();
-    FailureOr<PlanReport> report =
-        PlanVerifier(globalFunc, localFunc, mesh ? mesh.getMesh() : nullptr, options).verify();
+    FailureOr<PlanReport> report = PlanVerifier(globalFunc, localFunc, mesh, options).verify();
     if (failed(report))
       return failure();
     sum.comparedValues += report->comparedValues;
@@ -460,8 +461,8 @@ LogicalResult checkPlan(ModuleOp global, ModuleOp local, const VerifyPlanOptions
     *details = *report;
   if (!report->difference)
     return success();
-  InFlightDiagnostic error =
-      emitError(report->difference->local->getLoc()) << report->difference->message;
+  InFlightDiagnostic error = emitError(report->difference->local->getLoc())
+                             << report->difference->message;
   error.attachNote(report->difference->global->getLoc()) << "here on one device";
   return error;
 }

@@ -4,6 +4,9 @@
 // RUN: shoal-opt %t/local.mlir --dist-verify-plan="reference=%t/global.mlir precision=program seed=5 steps=4" -o /dev/null
 // GOOD: remark: the plan agrees with one device: 7 values and 2 results compared in each of 3 steps
 
+// A program without a mesh runs on one device.
+// RUN: shoal-opt %t/global.mlir --dist-verify-plan="reference=%t/global.mlir" -o /dev/null
+
 // Without the all-reduce of the gradient the update is the first op that differs.
 // RUN: sed 's/%%w, %%reduced/%%w, %%grad/' %t/local.mlir > %t/no_reduction.mlir
 // RUN: not shoal-opt %t/no_reduction.mlir --dist-verify-plan="reference=%t/global.mlir" -o /dev/null 2>&1 | FileCheck %s --check-prefix=REDUCTION

@@ -30,8 +30,10 @@ std::string programOf(const GradientCase &test) {
     text += "%" + name + ": " + test.parameters[p] + " {nn.param = #nn.param<\"" + name +
             "\", init = " + test.range + ">}, ";
   }
-  text += "%weight: " + test.result + " {nn.input = #nn.input<\"weight\", unbatched>}) -> "
-          "(tensor<f64> {nn.loss}) {\n" + test.body + "\n";
+  text += "%weight: " + test.result +
+          " {nn.input = #nn.input<\"weight\", unbatched>}) -> "
+          "(tensor<f64> {nn.loss}) {\n" +
+          test.body + "\n";
   text += "%weighted = nn.mul %y, %weight : (" + test.result + ", " + test.result + ") -> " +
           test.result + "\n";
   std::string dims;
@@ -54,7 +56,8 @@ protected:
   }
 };
 
-class GradientTest : public DifferentiationTest, public ::testing::WithParamInterface<GradientCase> {};
+class GradientTest : public DifferentiationTest,
+                     public ::testing::WithParamInterface<GradientCase> {};
 
 TEST_P(GradientTest, agreesWithCentralDifferences) {
   OwningOpRef<ModuleOp> module = parse(programOf(GetParam()));
@@ -93,16 +96,21 @@ std::vector<GradientCase> allCases() {
   std::vector<GradientCase> cases;
   for (const char *op : {"neg", "exp", "tanh", "relu", "log", "sqrt", "rsqrt"}) {
     bool needsPositive = std::string("log sqrt rsqrt").find(op) != std::string::npos;
-    cases.push_back({op, {t34}, "%y = nn." + std::string(op) + " %a : " + t34, t34,
+    cases.push_back({op,
+                     {t34},
+                     "%y = nn." + std::string(op) + " %a : " + t34,
+                     t34,
                      needsPositive ? positive : "uniform(-1.0, 1.0)"});
   }
   for (const char *op : {"add", "sub", "mul", "div", "maximum", "minimum"})
     for (auto [a, b] : {std::pair{t34, t34}, {t34, t4}, {t31, t4}, {scalar, t34}}) {
       const std::string &result = t34;
-      cases.push_back({op, {a, b},
-                       "%y = nn." + std::string(op) + " %a, %b : (" + a + ", " + b + ") -> " +
-                           result,
-                       result, positive});
+      cases.push_back(
+          {op,
+           {a, b},
+           "%y = nn." + std::string(op) + " %a, %b : (" + a + ", " + b + ") -> " + result,
+           result,
+           positive});
     }
   auto add = [&](const char *name, std::vector<std::string> parameters, std::string body,
                  std::string result, std::string range = "uniform(-1.0, 1.0)") {
@@ -160,8 +168,10 @@ std::vector<GradientCase> allCases() {
       "%y = nn.select %p, %a, %b : (tensor<3x1xi1>, tensor<4xf64>, tensor<f64>) -> "
       "tensor<3x4xf64>",
       t34);
-  add("cast", {t4}, "%0 = nn.cast %a : tensor<4xf64> -> tensor<4xf32>\n"
-      "%y = nn.cast %0 : tensor<4xf32> -> tensor<4xf64>", t4);
+  add("cast", {t4},
+      "%0 = nn.cast %a : tensor<4xf64> -> tensor<4xf32>\n"
+      "%y = nn.cast %0 : tensor<4xf32> -> tensor<4xf64>",
+      t4);
   add("mask", {t34},
       "%limit = nn.constant dense<5> : tensor<i64>\n%offset = nn.constant dense<3> : tensor<i64>\n"
       "%y = nn.mask %a dim = 1 limit = %limit offset = %offset fill = 7.0 : tensor<3x4xf64>",
@@ -234,9 +244,9 @@ TEST_F(DifferentiationTest, kinks) {
       arguments += (p ? ", %" : "%") + name + ": tensor<f64> {nn.param = #nn.param<\"" + name +
                    "\", init = zeros>}";
     }
-    OwningOpRef<ModuleOp> module = parse("func.func @f(" + arguments +
-                                         ") -> (tensor<f64> {nn.loss}) {\n%y = nn." + op +
-                                         "\nreturn %y : tensor<f64> }");
+    OwningOpRef<ModuleOp> module =
+        parse("func.func @f(" + arguments + ") -> (tensor<f64> {nn.loss}) {\n%y = nn." + op +
+              "\nreturn %y : tensor<f64> }");
     EXPECT_TRUE(succeeded(differentiate(*module)));
     FailureOr<TensorList> results = runGlobal(
         function(*module), TensorList(parameters, Tensor(type({}, Float64Type::get(&context)))));
@@ -245,8 +255,7 @@ TEST_F(DifferentiationTest, kinks) {
   };
   EXPECT_EQ(gradientsOf("relu %a : tensor<f64>", 1)[1].f[0], 0.0);
   for (std::string op : {"maximum", "minimum"}) {
-    TensorList results =
-        gradientsOf(op + " %a, %b : (tensor<f64>, tensor<f64>) -> tensor<f64>", 2);
+    TensorList results = gradientsOf(op + " %a, %b : (tensor<f64>, tensor<f64>) -> tensor<f64>", 2);
     EXPECT_EQ(results[1].f[0], 0.5) << op;
     EXPECT_EQ(results[2].f[0], 0.5) << op;
   }

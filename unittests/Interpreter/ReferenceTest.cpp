@@ -1,4 +1,5 @@
-// What the interpreter itself promises: rounding, padding, shards, the observer, the initial values.
+// What the interpreter itself promises: rounding, padding, shards, the observer, the initial
+// values.
 #include "TestSupport.h"
 
 #include <cmath>
@@ -65,8 +66,8 @@ TEST_F(ReferenceTest, observerSeesEveryResult) {
   std::vector<std::string> seen;
   RunOptions options;
   options.observer = [&](Operation *op, int64_t position, ArrayRef<const Tensor *> results) {
-    seen.push_back(op->getName().getStringRef().str() + " " + std::to_string(results.size()) +
-                   " " + std::to_string(position));
+    seen.push_back(op->getName().getStringRef().str() + " " + std::to_string(results.size()) + " " +
+                   std::to_string(position));
   };
   func::FuncOp func = function(*module);
   FailureOr<TensorList> results =

@@ -1,5 +1,6 @@
-// Arguments to run a function with: parameters and state as a run of the program starts them, random
-// inputs. All are functions of (seed, name, step, index), so one device and all ranks draw the same.
+// Arguments to run a function with: parameters and state as a run of the program starts them,
+// random inputs. All are functions of (seed, name, step, index), so one device and all ranks draw
+// the same.
 #ifndef SHOAL_INTERPRETER_ARGUMENTS_H
 #define SHOAL_INTERPRETER_ARGUMENTS_H
 

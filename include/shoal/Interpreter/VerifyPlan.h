@@ -1,5 +1,5 @@
-// The proof that a plan kept the meaning: a local program on all ranks against the global program on
-// one device. Used by `shoalc --verify-plan` and the pass `dist-verify-plan`.
+// The proof that a plan kept the meaning: a local program on all ranks against the global program
+// on one device. Used by `shoalc --verify-plan` and the pass `dist-verify-plan`.
 #ifndef SHOAL_INTERPRETER_VERIFYPLAN_H
 #define SHOAL_INTERPRETER_VERIFYPLAN_H
 
@@ -13,11 +13,11 @@
 namespace shoal::interp {
 
 struct VerifyPlanOptions {
-  std::string function;    ///< by default every function of the local module
-  uint64_t seed = 1;       ///< of parameters and inputs
-  unsigned steps = 3;      ///< state is fed back; odd steps have a short batch
+  std::string function; ///< by default every function of the local module
+  uint64_t seed = 1;    ///< of parameters and inputs
+  unsigned steps = 3;   ///< state is fed back; odd steps have a short batch
   Precision precision = Precision::F64;
-  double tolerance = 0.0;  ///< against a tensor's root mean square; 0: 1e-10 in F64, else 1e-4
+  double tolerance = 0.0; ///< against a tensor's root mean square; 0: 1e-10 in F64, else 1e-4
 };
 
 /// The first value, in the order of the global program, that differs.
