@@ -27,7 +27,8 @@ private:
 };
 
 // Writes PATH.partial and renames it to PATH on commit(). Opening it early finds a wrong
-// path before the work is done; without commit() nothing is left behind.
+// path before the work is done; without commit() nothing is left behind. A device or pipe is
+// not replaced: it is written on commit().
 class OutputFile {
 public:
   explicit OutputFile(const std::string &path); // exit 2 when it cannot be made
@@ -41,7 +42,10 @@ public:
   void commit();
 
 private:
-  std::string path_, partial_;
+  std::string path_;    // as the user named it
+  std::string target_;  // links followed
+  std::string partial_; // empty for a device or pipe
+  std::string stream_;  // what a device or pipe gets on commit()
   int fd_ = -1;
   uint64_t end_ = 0;
 };

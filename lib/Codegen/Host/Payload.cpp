@@ -124,6 +124,11 @@ LogicalResult writeExecutable(StringRef runtimePath, StringRef payload, StringRe
   if (!runtime)
     return emitError() << "cannot read the runtime '" << runtimePath
                        << "': " << runtime.getError().message();
+  // The name will be replaced, which a device or folder must not be.
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::status(outputPath, status) && llvm::sys::fs::exists(status) &&
+      !llvm::sys::fs::is_regular_file(status))
+    return emitError() << "cannot write '" << outputPath << "': not a regular file";
   int descriptor;
   llvm::SmallString<128> temporary;
   if (std::error_code error =
