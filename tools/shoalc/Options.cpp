@@ -224,6 +224,8 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
   if (!options.report.empty() &&
       (options.emit == Emit::Global || options.emit == Emit::Local))
     return fail("--report needs --emit exec or later, got: " + emit);
+  if (!options.report.empty() && options.report == options.output)
+    return fail("-o and --report name the same file: " + options.report);
   if (options.verifyPlan && options.emit == Emit::Global)
     return fail("--verify-plan needs --emit local or later, got: global");
   if (betas.size() == 2) {

@@ -22,7 +22,6 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -120,26 +119,28 @@ LogicalResult run(ModuleOp module, const PlanOptions &plan,
   return pm.run(module);
 }
 
-/// Writes text or bytes to a file, whole or not at all, or to stdout for "-".
+/// Writes text or bytes to a file, or to stdout for "-". A file that cannot be written whole is
+/// removed, unless it is a device or pipe.
 int write(llvm::StringRef path, llvm::StringRef contents) {
   if (path == "-") {
     llvm::outs() << contents;
     llvm::outs().flush();
     return 0;
   }
-  std::string message;
-  auto file = openOutputFile(path, &message);
-  if (!file)
-    return fail(kWorkFailed, message);
-  file->os() << contents;
-  file->os().flush();
-  if (file->os().has_error()) {
-    std::string reason = file->os().error().message();
-    file->os().clear_error();
-    return fail(kWorkFailed, "cannot write '" + path + "': " + reason);
+  llvm::sys::fs::file_status status;
+  bool isSpecial = !llvm::sys::fs::status(path, status) && llvm::sys::fs::exists(status) &&
+                   !llvm::sys::fs::is_regular_file(status);
+  std::error_code error;
+  llvm::raw_fd_ostream file(path, error);
+  if (!error) {
+    file << contents;
+    file.close();
+    error = file.error();
+    file.clear_error();
+    if (error && !isSpecial)
+      llvm::sys::fs::remove(path);
   }
-  file->keep();
-  return 0;
+  return error ? fail(kWorkFailed, "cannot write '" + path + "': " + error.message()) : 0;
 }
 
 std::string print(ModuleOp module) {
