@@ -14,7 +14,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 tblgen=${MLIR_TBLGEN:-/usr/lib/llvm-19/bin/mlir-tblgen}
-include=(-I /usr/lib/llvm-19/include -I dialects -I include)
+include=(-I /usr/lib/llvm-19/include -I dialects -I dialects/Dist -I include)
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
