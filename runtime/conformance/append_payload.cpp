@@ -19,7 +19,7 @@ int main(int argc, char **argv) {
   std::vector<char> bytes{std::istreambuf_iterator<char>(payload), {}};
   std::ofstream out(argv[3], std::ios::binary | std::ios::app);
   out.write(bytes.data(), std::streamsize(bytes.size()));
-  shoal::rt::PayloadFooter footer = shoal::rt::payloadFooter(bytes.size());
+  shoal::rt::PayloadFooter footer = shoal::rt::payloadFooter(bytes.data(), bytes.size());
   out.write(reinterpret_cast<const char *>(&footer), sizeof footer);
   return out ? 0 : 1;
 }

@@ -16,6 +16,10 @@
 #include <unistd.h>
 #include <vector>
 
+// What shoalc looks for before it appends a payload.
+extern "C" __attribute__((used)) const char shoal_runtime_marker[sizeof shoal::rt::kRuntimeMarker] =
+    "shoal runtime for payloads SHOALPA2";
+
 namespace shoal::rt {
 namespace {
 
@@ -30,22 +34,29 @@ struct Descriptor {
   int fd;
 };
 
-bool copyRange(int from, uint64_t offset, uint64_t size, int to) {
+// Hands a range of a file to `take` in pieces; false when it cannot be read or `take` fails.
+template <typename Take> bool readRange(int from, uint64_t offset, uint64_t size, Take take) {
   std::vector<char> buffer(1 << 20);
   while (size != 0) {
     ssize_t got = pread(from, buffer.data(), std::min<uint64_t>(size, buffer.size()), off_t(offset));
-    if (got <= 0)
+    if (got <= 0 || !take(buffer.data(), size_t(got)))
       return false;
-    for (ssize_t done = 0; done < got;) {
-      ssize_t put = write(to, buffer.data() + done, size_t(got - done));
-      if (put <= 0)
-        return false;
-      done += put;
-    }
     offset += uint64_t(got);
     size -= uint64_t(got);
   }
   return true;
+}
+
+bool copyRange(int from, uint64_t offset, uint64_t size, int to) {
+  return readRange(from, offset, size, [to](const char *bytes, size_t count) {
+    for (size_t done = 0; done < count;) {
+      ssize_t put = write(to, bytes + done, count - done);
+      if (put <= 0)
+        return false;
+      done += size_t(put);
+    }
+    return true;
+  });
 }
 
 void *openThroughMemory(int self, uint64_t offset, uint64_t size) {
@@ -100,6 +111,14 @@ LoadedPayload loadPayload(const std::string &executable, std::string &note) {
   if (footer.size > fileBytes - sizeof footer)
     badInput("the payload must lie inside the file of ", fileBytes, " bytes, got: ", footer.size);
   uint64_t offset = fileBytes - sizeof footer - footer.size;
+  uint64_t checksum = kChecksumStart;
+  bool isRead = readRange(self.fd, offset, footer.size, [&](const char *bytes, size_t count) {
+    checksum = payloadChecksum(bytes, count, checksum);
+    return true;
+  });
+  if (!isRead || checksum != footer.checksum)
+    badInput("this executable is damaged: checksum ", checksum, ", expected: ", footer.checksum,
+             "; make it again with shoalc");
 
   void *handle = openThroughMemory(self.fd, offset, footer.size);
   if (!handle)

@@ -1,7 +1,9 @@
 // A thin front of mpirun for one machine or many: it passes every option through and adds
 // what Open MPI wants to be told before it starts ranks as root, more ranks than cores, or
-// ranks with threads of their own. `mpirun -n N ./OUT` and `srun ./OUT` work without it.
+// ranks with threads of their own, and puts mpirun's boxes of text about a failed rank into one
+// line. `mpirun -n N ./OUT` and `srun ./OUT` work without it.
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -10,11 +12,12 @@
 #include <vector>
 
 #include <sched.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace {
 
-constexpr int kExitBadInput = 2;
+constexpr int kExitWorkFailed = 1, kExitBadInput = 2;
 
 constexpr const char *kHelp =
     R"(usage: shoal-run -n N [options of mpirun] ./OUT [options of the program]
@@ -31,7 +34,8 @@ All other options before the program are mpirun's own (--hostfile, --host, -x, -
   more ranks than cores    --oversubscribe, and says so
   without --bind-to        --bind-to none, so that a rank's two threads may use two cores
   on a terminal            SHOAL_TERMINAL=1, so that rank 0 shows a progress line
-The exit code is the program's: 0 success, 1 the work failed, 2 wrong command line or input.
+The exit code is the program's: 0 success, 1 the work failed (also: a rank died), 2 wrong command
+line or input.
 )";
 
 [[noreturn]] void fail(const std::string &line) {
@@ -42,6 +46,116 @@ The exit code is the program's: 0 success, 1 the work failed, 2 wrong command li
 int availableCores() {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+// Passes stderr on as it comes, but for mpirun's boxes (text between two lines of dashes): those
+// that only repeat that a rank failed are dropped, since the rank has said why; the one about a
+// rank that died by a signal becomes one line.
+class BoxFilter {
+public:
+  void feed(const char *bytes, size_t size) {
+    for (size_t i = 0; i < size; ++i)
+      feed(bytes[i]);
+    std::fflush(stderr);
+  }
+  void finish() {
+    std::fputs((box_ + line_).c_str(), stderr);
+    box_.clear();
+    line_.clear();
+  }
+
+private:
+  void feed(char c) {
+    // Only a line that may open or lies in a box has to be complete to be judged.
+    if (!inBox_ && line_.empty() && (c != '-' || !atStart_)) {
+      std::fputc(c, stderr);
+      atStart_ = c == '\n';
+      return;
+    }
+    line_ += c;
+    if (c != '\n') {
+      if (!inBox_ && c != '-')
+        release();
+      return;
+    }
+    bool isRule = line_.size() > 60 && line_.find_first_not_of("-\n") == std::string::npos;
+    if (!inBox_ && !isRule)
+      return release();
+    box_ += line_;
+    line_.clear();
+    if (isRule && inBox_)
+      endBox();
+    else
+      inBox_ = true;
+  }
+  void release() {
+    std::fputs(line_.c_str(), stderr);
+    atStart_ = line_.back() == '\n';
+    line_.clear();
+  }
+  void endBox() {
+    auto has = [&](const char *text) { return box_.find(text) != std::string::npos; };
+    size_t rank = box_.find("process rank "), signal = box_.find("exited on signal ");
+    if (rank != std::string::npos && signal != std::string::npos) {
+      std::string which = box_.substr(rank + 13, box_.find(' ', rank + 13) - rank - 13);
+      std::string what = box_.substr(signal + 10, box_.find('.', signal) - signal - 10);
+      std::fprintf(stderr, "error: rank %s ended by %s\n", which.c_str(), what.c_str());
+    } else if (!has("Primary job  terminated normally") && !has("exited with non-zero status") &&
+               !has("MPI_ABORT was invoked")) {
+      std::fputs(box_.c_str(), stderr);
+    }
+    box_.clear();
+    inBox_ = false;
+    atStart_ = true;
+  }
+
+  std::string line_, box_;
+  bool inBox_ = false, atStart_ = true;
+};
+
+pid_t child = 0;
+void forwardSignal(int signal) {
+  if (child > 0)
+    kill(child, signal);
+}
+
+// Runs mpirun and returns the exit code of its program.
+int runMpirun(const std::vector<char *> &command) {
+  int ends[2];
+  if (pipe(ends) != 0)
+    fail(std::string("no pipe for mpirun: ") + std::strerror(errno));
+  child = fork();
+  if (child < 0)
+    fail(std::string("mpirun cannot be started: ") + std::strerror(errno));
+  if (child == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    execvp("mpirun", command.data());
+    std::fprintf(stderr, "error: mpirun cannot be started: %s\n", std::strerror(errno));
+    _exit(kExitBadInput);
+  }
+  close(ends[1]);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP})
+    std::signal(signal, forwardSignal);
+  BoxFilter filter;
+  char buffer[4096];
+  for (;;) {
+    ssize_t got = read(ends[0], buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0)
+      break;
+    filter.feed(buffer, size_t(got));
+  }
+  filter.finish();
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+    ;
+  if (!WIFEXITED(status))
+    return kExitWorkFailed;
+  int code = WEXITSTATUS(status);
+  return code <= kExitBadInput ? code : kExitWorkFailed;
 }
 
 // Options of mpirun that take their value as separate arguments, as far as programs are
@@ -120,6 +234,5 @@ int main(int argc, char **argv) {
   for (std::string &word : command)
     pointers.push_back(word.data());
   pointers.push_back(nullptr);
-  execvp("mpirun", pointers.data());
-  fail(std::string("mpirun cannot be started: ") + std::strerror(errno));
+  return runMpirun(pointers);
 }

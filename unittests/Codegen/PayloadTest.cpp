@@ -95,7 +95,7 @@ TEST_F(Payload, ExecutableIsRuntimePayloadAndFooter) {
   {
     std::error_code error;
     llvm::raw_fd_ostream out(runtime, error);
-    out << "RUNTIME";
+    out << "RUNTIME" << rt::kRuntimeMarker;
   }
   ASSERT_TRUE(succeeded(codegen::writeExecutable(runtime, "PAYLOAD!", output, emitError())));
   ASSERT_TRUE(succeeded(
@@ -104,12 +104,14 @@ TEST_F(Payload, ExecutableIsRuntimePayloadAndFooter) {
       llvm::MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   ASSERT_TRUE(bool(file));
   StringRef bytes = (*file)->getBuffer();
-  ASSERT_EQ(bytes.size(), 7 + 7 + sizeof(rt::PayloadFooter));
-  EXPECT_TRUE(bytes.starts_with("RUNTIMEPAYLOAD"));
+  std::string front = std::string("RUNTIME") + rt::kRuntimeMarker + "PAYLOAD";
+  ASSERT_EQ(bytes.size(), front.size() + sizeof(rt::PayloadFooter));
+  EXPECT_TRUE(bytes.starts_with(front));
   rt::PayloadFooter footer;
-  std::memcpy(&footer, bytes.data() + 14, sizeof footer);
+  std::memcpy(&footer, bytes.data() + front.size(), sizeof footer);
   EXPECT_TRUE(rt::isPayloadFooter(footer));
   EXPECT_EQ(footer.size, 7u);
+  EXPECT_EQ(footer.checksum, rt::payloadChecksum("PAYLOAD", 7));
   EXPECT_TRUE(llvm::sys::fs::can_execute(output));
   // Nothing else is left behind.
   std::error_code error;
@@ -119,6 +121,9 @@ TEST_F(Payload, ExecutableIsRuntimePayloadAndFooter) {
     ++files;
   EXPECT_EQ(files, 2);
 
+  // Nothing but a runtime gets a payload, and no device is replaced.
+  EXPECT_TRUE(failed(codegen::writeExecutable("/bin/true", "PAYLOAD", output, emitError())));
+  EXPECT_TRUE(failed(codegen::writeExecutable(runtime, "PAYLOAD", "/dev/null", emitError())));
   EXPECT_TRUE(failed(
       codegen::writeExecutable(directory.str().str() + "/none", "PAYLOAD", output, emitError())));
   EXPECT_TRUE(failed(codegen::writeExecutable(runtime, "PAYLOAD", directory.str().str() + "/no/out",

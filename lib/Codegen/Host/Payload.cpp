@@ -124,6 +124,8 @@ LogicalResult writeExecutable(StringRef runtimePath, StringRef payload, StringRe
   if (!runtime)
     return emitError() << "cannot read the runtime '" << runtimePath
                        << "': " << runtime.getError().message();
+  if (!(*runtime)->getBuffer().contains(rt::kRuntimeMarker))
+    return emitError() << "'" << runtimePath << "' is no runtime executable of this compiler";
   // The name will be replaced, which a device or folder must not be.
   llvm::sys::fs::file_status status;
   if (!llvm::sys::fs::status(outputPath, status) && llvm::sys::fs::exists(status) &&
@@ -136,7 +138,7 @@ LogicalResult writeExecutable(StringRef runtimePath, StringRef payload, StringRe
     return emitError() << "cannot write '" << outputPath << "': " << error.message();
   auto cleanup = llvm::make_scope_exit([&] { llvm::sys::fs::remove(temporary); });
   llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
-  rt::PayloadFooter footer = rt::payloadFooter(payload.size());
+  rt::PayloadFooter footer = rt::payloadFooter(payload.data(), payload.size());
   out << (*runtime)->getBuffer() << payload
       << StringRef(reinterpret_cast<const char *>(&footer), sizeof footer);
   out.close();

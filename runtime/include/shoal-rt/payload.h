@@ -9,18 +9,32 @@
 
 namespace shoal::rt {
 
-inline constexpr char kPayloadMagic[8] = {'S', 'H', 'O', 'A', 'L', 'P', 'A', 'Y'};
+inline constexpr char kPayloadMagic[8] = {'S', 'H', 'O', 'A', 'L', 'P', 'A', '2'};
 
-// The last 16 bytes of an executable with a payload, little-endian. The payload is the
+// A runtime executable holds this text; the compiler appends payloads to nothing else.
+inline constexpr char kRuntimeMarker[] = "shoal runtime for payloads SHOALPA2";
+
+// The last 24 bytes of an executable with a payload, little-endian. The payload is the
 // `size` bytes before the footer.
 struct PayloadFooter {
   uint64_t size;
+  uint64_t checksum; // payloadChecksum of the payload
   char magic[8];
 };
-static_assert(sizeof(PayloadFooter) == 16);
+static_assert(sizeof(PayloadFooter) == 24);
 
-inline PayloadFooter payloadFooter(uint64_t size) {
-  PayloadFooter footer{size, {}};
+inline constexpr uint64_t kChecksumStart = 0xcbf29ce484222325u;
+
+// FNV-1a, 64 bits: finds damaged files, not forged ones. Parts are chained through `state`.
+inline uint64_t payloadChecksum(const void *bytes, uint64_t size, uint64_t state = kChecksumStart) {
+  const unsigned char *at = static_cast<const unsigned char *>(bytes);
+  for (uint64_t i = 0; i < size; ++i)
+    state = (state ^ at[i]) * 0x100000001b3u;
+  return state;
+}
+
+inline PayloadFooter payloadFooter(const void *payload, uint64_t size) {
+  PayloadFooter footer{size, payloadChecksum(payload, size), {}};
   std::memcpy(footer.magic, kPayloadMagic, sizeof footer.magic);
   return footer;
 }
