@@ -69,6 +69,8 @@ void optimizeForHost(llvm::Module &module, llvm::TargetMachine &machine) {
     if (!function.isDeclaration()) {
       function.addFnAttr("target-cpu", machine.getTargetCPU());
       function.addFnAttr("target-features", machine.getTargetFeatureString());
+      // An estimate with a Newton step gives NaN for rsqrt of 0 and infinity: 0 * inf.
+      function.addFnAttr("reciprocal-estimates", "none");
     }
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
