@@ -141,12 +141,22 @@ def counting(data):
         chunk = -(-3 // ranks) + 1  # the gradient and the loss, in chunks
         for entry in report["ranks"]:
             check(entry["coords"] == {"data": entry["rank"]}, "coords of the report")
-            check(entry["bytes"]["params"] == 24 and entry["bytes"]["peak"] % 64 == 0, "bytes of the report")
+            # One f64 weight of 3 elements and its gradient; rows of x and y, step and valid rows, and
+            # what the step computes on them: predictions, the first row's number, the loss.
+            rows = -(-5 // ranks)
+            held = {"params": 24, "grads": 24, "optimizer": 0, "workspace": 0,
+                    "activations": rows * 24 + rows * 8 + 16 + rows * 8 + 16, "peak": entry["bytes"]["peak"]}
+            check(entry["bytes"] == held, f"bytes of the report: {entry['bytes']}, expected {held}")
+            check(held["peak"] % 64 == 0 and held["peak"] >= held["activations"] + 48, "peak of the report")
             check(entry["collectives"] == [{"kind": "all_reduce", "axes": ["data"], "count": 2,
                                             "bytes": 2 * (ranks - 1) * chunk * 8}],
                   f"collectives of {ranks} ranks: {entry['collectives']}")
             with open(path(f"pmpi.{entry['rank']}")) as f:
-                calls = [c for c in json.load(f)["calls"] if c["comm"] == "shoal stream 1 {data}"]
+                made = json.load(f)["calls"]
+            calls = [c for c in made if c["comm"] == "shoal stream 1 {data}"]
+            # Beside that the ranks agree three times that nothing failed, and send their reports.
+            check(sorted((c["call"], c["count"]) for c in made if c not in calls)
+                  == [("MPI_Allreduce", 3), ("MPI_Gather", 1), ("MPI_Gatherv", 1)], f"PMPI: {made}")
             check([(c["call"], c["ranks"], c["elements"], c["element_bytes"], c["count"]) for c in calls]
                   == [("MPI_Iallreduce", ranks, n, 8, 6) for n in (1, 3)], f"PMPI: {calls}")
 
@@ -180,6 +190,9 @@ def errors(data):
     refused("cannot be written", "train", 2, *data, "--metrics", "/no/such/m.jsonl")
     refused("cannot be written", "train", 2, *data, "--dump-params", "/no/such/p.safetensors")
     refused("is a directory", "train", 2, *data, "--report", args.work)
+    write_safetensors(path("w0.safetensors"), {"w": tensor("f64", (3,), [0, 0, 0])})
+    refused("--seed does not apply: without --shuffle it draws first values of parameters, and here are none to draw",
+            "train", 1, *data, "--steps", "1", "--seed", "1", "--load", path("w0.safetensors"))
     refused("--output does not apply", "train", 1, *data, "--output", "w=w.npy")
     for flag in (["--steps", "1"], ["--shuffle"], ["--dump-grads", "g"]):
         refused(f"{flag[0]} does not apply: this program was compiled with --mode infer", "infer", 1,
@@ -229,6 +242,8 @@ def conveniences(data):
     check("note: " in err and "1 tensors that this program has no use for: v" in err, "unused tensors are told")
     _, _, err = start("train", 1, *data, "--steps", "3", env={"SHOAL_TERMINAL": "1"})
     check("\x1b[K" in err and "ETA 0:00" in err, "a progress line on a terminal")
+    _, _, err = start("train", 1, *data, "--steps", "5", "--log-every", "1000", env={"SHOAL_TERMINAL": "1"})
+    check("step 5/5" in err and "step 2/5" not in err, f"--log-every on a terminal: {err!r}")
     _, out, err = start("train", 1, *data, "--steps", "3", "--no-progress", env={"SHOAL_TERMINAL": "1"})
     check("\x1b[K" not in err and "step 3/3" in out, "--no-progress")
 

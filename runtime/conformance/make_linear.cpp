@@ -69,15 +69,16 @@ int main(int argc, char **argv) {
   uint32_t group = blob.addGroup({data});
 
   uint64_t arena = 0;
-  auto view = [&](uint64_t elements, DType type) {
+  auto view = [&](uint64_t elements, DType type,
+                  StorageClass storageClass = StorageClass::Activation) {
     uint64_t at = arena;
     arena += (elements * 8 + kAlignment - 1) / kAlignment * kAlignment;
-    return blob.addView(at, elements, type);
+    return blob.addView(at, elements, type, storageClass);
   };
   uint32_t w = view(kColumns, DType::F64), step = view(1, DType::I64), valid = view(1, DType::I64);
   uint32_t x = view(local * kColumns, DType::F64), y = view(local, DType::F64);
   uint32_t prediction = view(local, DType::F64), offset = view(1, DType::I64);
-  uint32_t loss = view(1, DType::F64), grad = view(kColumns, DType::F64);
+  uint32_t loss = view(1, DType::F64), grad = view(kColumns, DType::F64, StorageClass::Grad);
 
   BlobBuilder::DimSpec rows{kBatch, {data}}, columns{kColumns, {}};
   blob.addArg({"w", ArgKind::Param, w, {columns}, -1, InitKind::Uniform, -1.0, 1.0});
@@ -85,9 +86,7 @@ int main(int argc, char **argv) {
   blob.header().batchRows = kBatch;
   blob.header().arenaBytes = arena;
   blob.header().numKernels = 3;
-  blob.header().paramBytes = kColumns * 8;
   if (train) {
-    blob.header().gradBytes = kColumns * 8;
     blob.addArg({"y", ArgKind::Input, y, {rows}, 0});
     blob.addArg({"step", ArgKind::Step, step});
     blob.addArg({"valid", ArgKind::ValidRows, valid});

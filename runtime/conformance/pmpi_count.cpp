@@ -1,5 +1,5 @@
 // An independent witness of what crosses MPI's interface: preloaded into a program, it
-// wraps the calls that send data, and at MPI_Finalize writes what they were given, per
+// wraps the calls that send data, those too that the runtime does not make, and at MPI_Finalize writes what they were given, per
 // rank, to $SHOAL_PMPI_OUT.<rank>:
 //   {"rank": 0, "calls": [{"call": "MPI_Iallreduce", "comm": "shoal stream 1 {data}",
 //     "ranks": 4, "elements": 1024, "element_bytes": 4, "count": 3}]}
@@ -34,6 +34,14 @@ void count(const char *name, int elements, MPI_Datatype type, MPI_Comm comm) {
   PMPI_Comm_size(comm, &ranks);
   PMPI_Type_size(type, &bytes);
   calls()[{name, std::string(text, size_t(length)), ranks, elements, bytes}] += 1;
+}
+
+void countWindow(const char *name, int elements, MPI_Datatype type, MPI_Win window) {
+  char text[MPI_MAX_OBJECT_NAME];
+  int length = 0, bytes = 0;
+  PMPI_Win_get_name(window, text, &length);
+  PMPI_Type_size(type, &bytes);
+  calls()[{name, std::string(text, size_t(length)), 0, elements, bytes}] += 1;
 }
 
 void write() {
@@ -111,6 +119,72 @@ int MPI_Isend(const void *in, int n, MPI_Datatype t, int to, int tag, MPI_Comm c
 int MPI_Send(const void *in, int n, MPI_Datatype t, int to, int tag, MPI_Comm c) {
   count("MPI_Send", n, t, c);
   return PMPI_Send(in, n, t, to, tag, c);
+}
+int MPI_Bcast(void *buffer, int n, MPI_Datatype t, int root, MPI_Comm c) {
+  count("MPI_Bcast", n, t, c);
+  return PMPI_Bcast(buffer, n, t, root, c);
+}
+int MPI_Reduce(const void *in, void *out, int n, MPI_Datatype t, MPI_Op op, int root, MPI_Comm c) {
+  count("MPI_Reduce", n, t, c);
+  return PMPI_Reduce(in, out, n, t, op, root, c);
+}
+int MPI_Gather(const void *in, int n, MPI_Datatype t, void *out, int m, MPI_Datatype u, int root,
+               MPI_Comm c) {
+  count("MPI_Gather", n, t, c);
+  return PMPI_Gather(in, n, t, out, m, u, root, c);
+}
+int MPI_Gatherv(const void *in, int n, MPI_Datatype t, void *out, const int *m, const int *at,
+                MPI_Datatype u, int root, MPI_Comm c) {
+  count("MPI_Gatherv", n, t, c);
+  return PMPI_Gatherv(in, n, t, out, m, at, u, root, c);
+}
+int MPI_Scatter(const void *in, int n, MPI_Datatype t, void *out, int m, MPI_Datatype u, int root,
+                MPI_Comm c) {
+  count("MPI_Scatter", n, t, c);
+  return PMPI_Scatter(in, n, t, out, m, u, root, c);
+}
+int MPI_Allgather(const void *in, int n, MPI_Datatype t, void *out, int m, MPI_Datatype u,
+                  MPI_Comm c) {
+  count("MPI_Allgather", n, t, c);
+  return PMPI_Allgather(in, n, t, out, m, u, c);
+}
+int MPI_Allgatherv(const void *in, int n, MPI_Datatype t, void *out, const int *m, const int *at,
+                   MPI_Datatype u, MPI_Comm c) {
+  count("MPI_Allgatherv", n, t, c);
+  return PMPI_Allgatherv(in, n, t, out, m, at, u, c);
+}
+int MPI_Alltoall(const void *in, int n, MPI_Datatype t, void *out, int m, MPI_Datatype u,
+                 MPI_Comm c) {
+  count("MPI_Alltoall", n, t, c);
+  return PMPI_Alltoall(in, n, t, out, m, u, c);
+}
+int MPI_Reduce_scatter_block(const void *in, void *out, int n, MPI_Datatype t, MPI_Op op,
+                             MPI_Comm c) {
+  count("MPI_Reduce_scatter_block", n, t, c);
+  return PMPI_Reduce_scatter_block(in, out, n, t, op, c);
+}
+int MPI_Sendrecv(const void *in, int n, MPI_Datatype t, int to, int tag, void *out, int m,
+                 MPI_Datatype u, int from, int fromTag, MPI_Comm c, MPI_Status *status) {
+  count("MPI_Sendrecv", n, t, c);
+  return PMPI_Sendrecv(in, n, t, to, tag, out, m, u, from, fromTag, c, status);
+}
+int MPI_Issend(const void *in, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r) {
+  count("MPI_Issend", n, t, c);
+  return PMPI_Issend(in, n, t, to, tag, c, r);
+}
+int MPI_Put(const void *in, int n, MPI_Datatype t, int to, MPI_Aint at, int m, MPI_Datatype u,
+            MPI_Win w) {
+  countWindow("MPI_Put", n, t, w);
+  return PMPI_Put(in, n, t, to, at, m, u, w);
+}
+int MPI_Get(void *out, int n, MPI_Datatype t, int from, MPI_Aint at, int m, MPI_Datatype u,
+            MPI_Win w) {
+  countWindow("MPI_Get", n, t, w);
+  return PMPI_Get(out, n, t, from, at, m, u, w);
+}
+int MPI_Barrier(MPI_Comm c) {
+  count("MPI_Barrier", 0, MPI_BYTE, c);
+  return PMPI_Barrier(c);
 }
 int MPI_Ibarrier(MPI_Comm c, MPI_Request *r) {
   count("MPI_Ibarrier", 0, MPI_BYTE, c);

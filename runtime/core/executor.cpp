@@ -132,9 +132,8 @@ void Executor::wakeCommunication() {
 }
 
 void Executor::runLocalRow(Row &row) {
-  // Source and destination may be one range, or overlap.
-  if (row.op == Opcode::Copy && row.buffers[0] != row.buffers[1])
-    std::memmove(row.buffers[1], row.buffers[0], row.bytes);
+  if (row.op == Opcode::Copy)
+    std::memcpy(row.buffers[1], row.buffers[0], row.bytes);
 }
 
 bool Executor::advance(Lane &lane) {

@@ -1,7 +1,19 @@
 // The prelinked executable that shoalc appends a payload to.
+#include "core/error.h"
 #include "core/run.h"
 
+#include <cstdio>
+
+// Whatever fails after this is told and agreed on inside; only starting MPI can throw.
 int main(int argc, char **argv) {
-  shoal::rt::World world(&argc, &argv);
-  return shoal::rt::runExecutable(world, argc, argv);
+  try {
+    shoal::rt::World world(&argc, &argv);
+    return shoal::rt::runExecutable(world, argc, argv);
+  } catch (const shoal::rt::Error &error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return error.code;
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return shoal::rt::kExitWorkFailed;
+  }
 }

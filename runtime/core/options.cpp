@@ -138,6 +138,8 @@ void checkApplicable(const CLI::App &app, const Program &program) {
   if (!hasParams)
     for (const char *flag : {"--load", "--dump-params"})
       refuse(flag, "the program has no parameters");
+  if ((!hasParams || given("--load")) && !given("--shuffle"))
+    refuse("--seed", "without --shuffle it draws first values of parameters, and here are none to draw");
   if (!hasGrads)
     refuse("--dump-grads", "the program has no gradients");
 }
@@ -182,7 +184,7 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
       ->type_name("NAME=FILE.npy")
       ->allow_extra_args(false);
   app.add_option("--log-every", logEvery,
-                 "Steps between lines of the log (default 10)")
+                 "Steps between lines of the log (default 10) or changes of the progress line (default 1)")
       ->type_name("K");
   app.add_option("--metrics", options.metrics, "Write one JSON object per step")
       ->type_name("FILE.jsonl");

@@ -19,7 +19,7 @@ struct Options {
   bool shuffle = false;
   std::string load, dumpParams, dumpGrads; // files; empty: not asked for
   std::string metrics, report;
-  uint64_t logEvery = 10;
+  std::optional<uint64_t> logEvery;
   int threads = 1;
   bool noProgress = false;
 };

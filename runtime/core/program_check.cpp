@@ -108,6 +108,22 @@ void ProgramChecker::checkViews() const {
     if (view.offset % size != 0)
       badInput("program: view ", i, " of ", dtypeName(view.dtype),
                " must start at a multiple of ", size, ", got: ", view.offset);
+    if (view.storageClass > StorageClass::Workspace)
+      badInput("program: view ", i, " has unknown class ", uint32_t(view.storageClass));
+    if (view.storage >= p.views_.size() || p.views_[view.storage].storage != view.storage)
+      badInput("program: view ", i, " must lie in a view that lies in no other, got: view ",
+               view.storage, " of ", p.views_.size());
+  }
+  for (size_t i = 0; i < p.views_.size(); ++i) {
+    const View &view = p.views_[i], &whole = p.views_[view.storage];
+    uint64_t end = view.offset + view.elements * elementBytes(view.dtype);
+    uint64_t wholeEnd = whole.offset + whole.elements * elementBytes(whole.dtype);
+    if (view.offset < whole.offset || end > wholeEnd)
+      badInput("program: view ", i, " must lie inside bytes ", whole.offset, " to ", wholeEnd,
+               " of view ", view.storage, ", got: ", view.offset, " to ", end);
+    if (view.storageClass != whole.storageClass)
+      badInput("program: view ", i, " must have the class of view ", view.storage, ", ",
+               uint32_t(whole.storageClass), ", got: ", uint32_t(view.storageClass));
   }
 }
 
@@ -163,7 +179,8 @@ void ProgramChecker::checkArgs() const {
     checkDims(who, arg.firstDim, arg.numDims, arg.view, arg.batchDim);
     if (!names.insert(p.str(arg.name)).second)
       badInput("program: the name of ", who, " is taken by another argument");
-    DType type = p.views_[arg.view].dtype;
+    const View &view = p.views_[arg.view];
+    DType type = view.dtype;
     if (arg.kind == ArgKind::Step || arg.kind == ArgKind::ValidRows) {
       if (type != DType::I64 || arg.numDims != 0)
         badInput("program: ", who, " must be a scalar i64, got: ", dtypeName(type),
@@ -173,6 +190,10 @@ void ProgramChecker::checkArgs() const {
         badInput("program: only one argument may be the ",
                  arg.kind == ArgKind::Step ? "step" : "count of valid rows", ", got: ", who);
     }
+    if (view.storage != arg.view || view.storageClass != storageClassOf(arg.kind))
+      badInput("program: ", who, " must be a storage of its own and of class ",
+               uint32_t(storageClassOf(arg.kind)), ", got: a part of view ", view.storage,
+               " of class ", uint32_t(view.storageClass));
     bool random = arg.init == InitKind::Uniform || arg.init == InitKind::Normal ||
                   arg.init == InitKind::KaimingUniform || arg.init == InitKind::XavierUniform;
     if (random && !isFloat(type))
@@ -303,6 +324,9 @@ void ProgramChecker::checkInstrs() const {
       uint64_t toBytes = to.elements * elementBytes(to.dtype);
       if (fromBytes != toBytes)
         badInput("program: ", who, " must copy equal bytes, got: ", fromBytes, " and ", toBytes);
+      if (overlap(operands[0], operands[1]))
+        badInput("program: the operands of ", who, " must be apart, got: views ", operands[0],
+                 " and ", operands[1]);
       break;
     }
     case Opcode::AxisIndex:

@@ -75,7 +75,7 @@ void Progress::step(const StepRecord &record) {
   double now = 0;
   if (terminal_) {
     now = seconds();
-    due = last || now - lastDrawn_ >= kRedrawSeconds;
+    due &= last || now - lastDrawn_ >= kRedrawSeconds;
   }
   if (!due)
     return;

@@ -3,6 +3,7 @@
 #include "core/arena.h"
 #include "core/dataset.h"
 #include "core/executor.h"
+#include "core/footprint.h"
 #include "core/options.h"
 #include "core/parameters.h"
 #include "core/payload.h"
@@ -125,8 +126,10 @@ void Run::openOutputs() {
   paramsFile_ = open(options_.dumpParams);
   gradsFile_ = open(options_.dumpGrads);
   reportFile_ = open(options_.report);
-  progress_ = std::make_unique<Progress>(totalSteps_, totalEpochs_, options_.logEvery,
-                                         onTerminal() && !options_.noProgress, options_.metrics);
+  bool line = onTerminal() && !options_.noProgress;
+  progress_ = std::make_unique<Progress>(totalSteps_, totalEpochs_,
+                                         options_.logEvery.value_or(line ? 1 : 10), line,
+                                         options_.metrics);
 }
 
 void Run::prepare() {
@@ -232,7 +235,6 @@ void Run::writeParams() {
 }
 
 void Run::writeReport() {
-  const Header &header = program_.header();
   RankReport mine;
   mine.rank = uint64_t(world_.rank());
   Report report;
@@ -242,16 +244,16 @@ void Run::writeReport() {
     report.axes.emplace_back(name, program_.axes()[axis].size);
     mine.coords.emplace_back(name, program_.coordinate(position_, axis));
   }
-  mine.bytes = {header.paramBytes,      header.gradBytes,      header.optimizerBytes,
-                header.activationBytes, header.workspaceBytes, arena_->size()};
+  mine.bytes = countBytes(program_);
+  mine.bytes.peak = arena_->size();
   fabric_->report(totalSteps_, mine);
-  std::vector<std::string> texts = world_.gather(toJson(mine).dump());
+  std::vector<std::string> texts = world_.gather(toText(toJson(mine), -1));
   if (!reportFile_)
     return;
   ReportJson json = toJson(report);
   for (const std::string &text : texts)
     json["ranks"].push_back(ReportJson::parse(text));
-  reportFile_->append(json.dump(2) + "\n");
+  reportFile_->append(toText(json, 2) + "\n");
   reportFile_->commit();
 }
 

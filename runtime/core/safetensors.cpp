@@ -31,21 +31,20 @@ constexpr TypeName kTypeNames[] = {
 
 Json parseHeader(const std::string &path, const char *text, uint64_t length) {
   std::set<std::string> names;
-  bool twice = false, deep = false;
-  std::string name;
+  bool deep = false;
+  std::string twice; // the first name that is there again
   auto watch = [&](int depth, Json::parse_event_t event, Json &value) {
     deep |= depth > kMaxDepth;
     if (event == Json::parse_event_t::key && depth == 1) {
-      name = value.get<std::string>();
-      twice |= !names.insert(name).second;
-      if (twice)
-        return false;
+      auto name = value.get<std::string>();
+      if (!names.insert(name).second && twice.empty())
+        twice = "'" + name + "'";
     }
-    return !deep;
+    return !deep && twice.empty();
   };
   Json header = Json::parse(text, text + length, watch, /*allow_exceptions=*/false);
-  if (twice)
-    badInput(path, ": tensor '", name, "' stands in the safetensors header twice");
+  if (!twice.empty())
+    badInput(path, ": tensor ", twice, " stands in the safetensors header twice");
   if (deep || !header.is_object())
     badInput(path, ": the safetensors header is not a JSON object of tensors");
   return header;

@@ -1,6 +1,7 @@
 // Communication rows as non-blocking MPI calls.
 #include "mpi/fabric.h"
 #include "core/error.h"
+#include "mpi/world.h"
 #include "shoal-rt/traffic.h"
 
 #include <cstring>
@@ -33,9 +34,10 @@ Fabric::~Fabric() {
 
 Fabric::Channel Fabric::makeChannel(uint32_t group, uint32_t stream) const {
   Channel channel;
+  int status = MPI_SUCCESS;
   std::string name = "shoal stream " + std::to_string(stream) + " {";
   if (group == kNone) { // point to point: ranked by mesh position
-    MPI_Comm_split(MPI_COMM_WORLD, 0, int(position_), &channel.comm);
+    status = MPI_Comm_split(MPI_COMM_WORLD, 0, int(position_), &channel.comm);
     name += "*";
   } else {
     std::span<const uint32_t> axes = program_.axesOf(program_.groups()[group]);
@@ -49,11 +51,11 @@ Fabric::Channel Fabric::makeChannel(uint32_t group, uint32_t stream) const {
     }
     for (uint32_t axis : axes)
       name += (name.back() == '{' ? "" : ",") + std::string(program_.str(program_.axes()[axis].name));
-    MPI_Comm_split(MPI_COMM_WORLD, int(program_.linear(position_, others)),
-                   int(program_.linear(position_, axes)), &channel.comm);
+    status = MPI_Comm_split(MPI_COMM_WORLD, int(program_.linear(position_, others)),
+                            int(program_.linear(position_, axes)), &channel.comm);
   }
-  if (channel.comm == MPI_COMM_NULL)
-    workFailed("MPI cannot make the communicator '", name, "}'");
+  if (status != MPI_SUCCESS || channel.comm == MPI_COMM_NULL)
+    workFailed("MPI cannot make the communicator '", name, "}': ", mpiErrorText(status));
   // The name lets MPI tools tell the program's traffic from the runtime's own.
   MPI_Comm_set_name(channel.comm, (name + "}").c_str());
   MPI_Comm_set_errhandler(channel.comm, MPI_ERRORS_RETURN);
@@ -65,12 +67,9 @@ Fabric::Channel Fabric::makeChannel(uint32_t group, uint32_t stream) const {
 void Fabric::check(uint32_t row, int status) const {
   if (status == MPI_SUCCESS)
     return;
-  char text[MPI_MAX_ERROR_STRING];
-  int length = 0;
-  MPI_Error_string(status, text, &length);
   const Instr &instr = program_.instrs()[row];
   workFailed(opcodeName(instr.op), " '", program_.str(instr.name), "' (row ", row, "): ",
-             std::string(text, size_t(length)));
+             mpiErrorText(status));
 }
 
 void Fabric::count(uint32_t row, const Channel &channel, uint64_t root, uint64_t elements,

@@ -30,6 +30,13 @@ void printLine(const std::string &line) {
 
 } // namespace
 
+std::string mpiErrorText(int status) {
+  char text[MPI_MAX_ERROR_STRING];
+  int length = 0;
+  MPI_Error_string(status, text, &length);
+  return std::string(text, size_t(length));
+}
+
 World::World(int *argc, char ***argv) {
   // Settings of Open MPI, which other MPIs ignore and the user's own override. Where MPI
   // itself has to wait, other ranks of this machine may need the core. Its default for
@@ -40,14 +47,15 @@ World::World(int *argc, char ***argv) {
   int provided = MPI_THREAD_SINGLE;
   if (MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS)
     workFailed("MPI cannot be started");
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &size_);
   if (provided < MPI_THREAD_SERIALIZED)
     abort(Error(kExitWorkFailed, "this MPI must support MPI_THREAD_SERIALIZED"));
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
 
-  MPI_Comm node;
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm node = MPI_COMM_NULL;
+  require("find the ranks of this machine",
+          MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node));
   int neighbours = 1;
   MPI_Comm_size(node, &neighbours);
   MPI_Comm_free(&node);
@@ -56,9 +64,16 @@ World::World(int *argc, char ***argv) {
 
 World::~World() { MPI_Finalize(); }
 
+// A rank that failed in a call of all ranks cannot tell them in another one.
+void World::require(const char *what, int status) const {
+  if (status != MPI_SUCCESS)
+    abort(Error(kExitWorkFailed, cat("MPI cannot ", what, ": ", mpiErrorText(status))));
+}
+
 int World::agree(const std::optional<Error> &error) const {
   int code = error ? error->code : 0, worst = 0;
-  MPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  require("compare the ranks' states",
+          MPI_Allreduce(&code, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD));
   if (worst == 0)
     return 0;
   std::vector<std::string> lines = gather(error ? error->what() : "");
@@ -84,15 +99,17 @@ void World::abort(const Error &error) const {
 std::vector<std::string> World::gather(const std::string &text) const {
   int length = int(text.size());
   std::vector<int> lengths(rank_ == 0 ? size_ : 0), starts;
-  MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD);
+  require("bring text to rank 0", MPI_Gather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0,
+                                             MPI_COMM_WORLD));
   int total = 0;
   for (int one : lengths) {
     starts.push_back(total);
     total += one;
   }
   std::string all(size_t(total), '\0');
-  MPI_Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(), MPI_CHAR,
-              0, MPI_COMM_WORLD);
+  require("bring text to rank 0",
+          MPI_Gatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), starts.data(),
+                      MPI_CHAR, 0, MPI_COMM_WORLD));
   std::vector<std::string> texts;
   for (size_t i = 0; i < lengths.size(); ++i)
     texts.push_back(all.substr(size_t(starts[i]), size_t(lengths[i])));
@@ -103,7 +120,7 @@ void World::gatherBoxes(const Program &program, std::span<const Dim> dims, uint6
                         uint32_t position, const char *local, const TakeBox &take) const {
   auto check = [](int status) {
     if (status != MPI_SUCCESS)
-      workFailed("MPI cannot bring a tensor to rank 0");
+      workFailed("MPI cannot bring a tensor to rank 0: ", mpiErrorText(status));
   };
   if (rank_ != 0) {
     if (!holdsFirstCopy(program, dims, position))

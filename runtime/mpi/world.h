@@ -13,6 +13,9 @@
 
 namespace shoal::rt {
 
+// MPI's own words for a status that is not MPI_SUCCESS.
+std::string mpiErrorText(int status);
+
 class World {
 public:
   World(int *argc, char ***argv); // MPI_Init_thread, serialized
@@ -43,6 +46,8 @@ public:
                    uint32_t position, const char *local, const TakeBox &take) const;
 
 private:
+  void require(const char *what, int status) const;
+
   int rank_ = 0, size_ = 1;
   bool crowded_ = false;
 };

@@ -31,6 +31,7 @@ struct Everything {
     out = blob.addView(256, 12, DType::F32);
     scratch = blob.addView(320, 6, DType::F32);
     loss = blob.addView(384, 1, DType::F32);
+    blob.addView(324, 2, DType::F32, StorageClass::Activation, scratch);
     blob.header().arenaBytes = 448;
     blob.header().batchRows = 5;
     blob.header().numKernels = 2;
@@ -112,7 +113,7 @@ void expectBrokenHeader(std::function<void(Header &)> change, const std::string 
 
 TEST(Program, HeaderRules) {
   expectBrokenHeader([](Header &h) { h.magic[0] = 'X'; }, "magic");
-  expectBrokenHeader([](Header &h) { h.version = 2; }, "version must be 1, got: 2");
+  expectBrokenHeader([](Header &h) { h.version = 1; }, "version must be 2, got: 1");
   expectBrokenHeader([](Header &h) { h.size += 1; }, "size must be between");
   expectBrokenHeader([](Header &h) { h.size = 8; }, "size must be between");
   expectBrokenHeader([](Header &h) { h.mode = Mode(7); }, "mode");
@@ -142,6 +143,16 @@ TEST(Program, RecordRules) {
   expectBroken<View>(&Header::views, 0, [](View &v) { v.dtype = DType(9); }, "dtype 9");
   expectBroken<View>(&Header::views, 0, [](View &v) { v.elements = ~0ull / 2; }, "inside the arena");
   expectBroken<View>(&Header::views, 0, [](View &v) { v.offset = 2; }, "multiple of 4");
+  expectBroken<View>(&Header::views, 4, [](View &v) { v.storage = 9; }, "in no other, got: view 9");
+  expectBroken<View>(&Header::views, 4, [](View &v) { v.storage = 5; }, "inside bytes 320 to 344");
+  expectBroken<View>(&Header::views, 7, [](View &v) { v.storage = 4; },
+                     "must lie inside bytes 256");
+  expectBroken<View>(&Header::views, 7, [](View &v) { v.storageClass = StorageClass::Grad; },
+                     "must have the class of view 5, 4, got: 3");
+  expectBroken<View>(&Header::views, 4, [](View &v) { v.storageClass = StorageClass(6); },
+                     "unknown class 6");
+  expectBroken<View>(&Header::views, 0, [](View &v) { v.storageClass = StorageClass::Grad; },
+                     "of class 0, got: a part of view 0 of class 3");
   expectBroken<Dim>(&Header::dims, 0, [](Dim &d) { d.local = 3; }, "must be ceil(4 / 2)");
   expectBroken<Dim>(&Header::dims, 0, [](Dim &d) { d.global = ~0ull; }, "at most");
   expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.view = 1; }, "local elements, its view 1");
@@ -203,6 +214,7 @@ TEST(Program, OperandRules) {
   expectRowRefused({.op = Opcode::AllToAll, .a = e.b, .operands = {e.w, e.w}}, "must be apart");
   expectRowRefused({.op = Opcode::AllReduce, .a = e.b, .operands = {e.valid, e.loss}},
                    "must keep the element type");
+  expectRowRefused({.op = Opcode::Copy, .operands = {e.w, e.w}}, "must be apart");
   expectRowRefused({.op = Opcode::Wait, .params = {-1}}, "waits for event -1");
   auto gemm = [&](std::vector<int64_t> params, const std::string &part,
                   std::vector<uint32_t> operands = {}) {

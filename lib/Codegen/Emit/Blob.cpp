@@ -60,14 +60,27 @@ uint32_t Emitter::groupOf(dist::AxesAttr attr) {
   return blob.addGroup(indices);
 }
 
+/// What the bytes of an exec.arg or exec.buffer are counted as.
+static rt::StorageClass classOf(Operation *storage) {
+  static constexpr rt::StorageClass classes[] = {
+      rt::StorageClass::Param, rt::StorageClass::Optimizer,  rt::StorageClass::Input,
+      rt::StorageClass::Grad,  rt::StorageClass::Activation, rt::StorageClass::Workspace};
+  if (auto argument = dyn_cast<exec::ArgOp>(storage))
+    return classes[unsigned(argument.getStorageClass())];
+  return classes[unsigned(cast<exec::BufferOp>(storage).getStorage())];
+}
+
 uint32_t Emitter::viewOf(Value buffer) {
-  auto [at, added] = views.try_emplace(buffer, 0);
-  if (added) {
-    auto type = cast<exec::BufferType>(buffer.getType());
-    at->second = blob.addView(exec::getByteRange(buffer).begin, type.getNumElements(),
-                              dtypeOf(type.getElementType()));
-  }
-  return at->second;
+  if (auto at = views.find(buffer); at != views.end())
+    return at->second;
+  auto type = cast<exec::BufferType>(buffer.getType());
+  exec::ByteRange range = exec::getByteRange(buffer);
+  Value whole = range.storage->getResult(0);
+  uint32_t storage = buffer == whole ? rt::kNone : viewOf(whole);
+  uint32_t view = blob.addView(range.begin, type.getNumElements(), dtypeOf(type.getElementType()),
+                               classOf(range.storage), storage);
+  views[buffer] = view;
+  return view;
 }
 
 std::vector<rt::BlobBuilder::DimSpec> Emitter::dimsOf(exec::BufferType local,
@@ -223,15 +236,9 @@ Program Emitter::run() {
       addRow(op);
   }
   rt::Header &header = blob.header();
-  exec::BytesAttr bytes = program.getBytes();
   header.arenaBytes = program.getArena();
   header.batchRows = program.getRows();
   header.numKernels = result.kernels.size();
-  header.paramBytes = bytes.getParams();
-  header.gradBytes = bytes.getGrads();
-  header.optimizerBytes = bytes.getOptimizer();
-  header.activationBytes = bytes.getActivations();
-  header.workspaceBytes = bytes.getWorkspace();
   result.blob = blob.finish();
   return result;
 }

@@ -63,7 +63,7 @@ public:
     header_.numStreams = 1;
   }
 
-  // Arena and byte classes, batch rows, kernel and event counts; section and size
+  // Arena size, batch rows, kernel and event counts; section and size
   // fields are overwritten by finish(). numStreams and numEvents grow with addInstr().
   Header &header() { return header_; }
 
@@ -83,12 +83,20 @@ public:
     return at->second;
   }
 
-  uint32_t addView(uint64_t offset, uint64_t elements, DType dtype) {
-    views_.push_back({offset, elements, dtype, 0});
-    return uint32_t(views_.size() - 1);
+  // `storage`: the view of the whole storage; kNone where this view is the whole.
+  uint32_t addView(uint64_t offset, uint64_t elements, DType dtype,
+                   StorageClass storageClass = StorageClass::Activation,
+                   uint32_t storage = kNone) {
+    uint32_t number = uint32_t(views_.size());
+    views_.push_back(
+        {offset, elements, dtype, storageClass, storage == kNone ? number : storage, 0});
+    return number;
   }
 
+  // Its view, which must be a storage of its own, gets the class of the kind.
   uint32_t addArg(const ArgSpec &spec) {
+    if (spec.view < views_.size())
+      views_[spec.view].storageClass = storageClassOf(spec.kind);
     args_.push_back({string(spec.name), spec.kind, spec.view, addDims(spec.dims),
                      uint32_t(spec.dims.size()), spec.init, spec.batchDim, spec.a, spec.b});
     return uint32_t(args_.size() - 1);

@@ -22,7 +22,7 @@ extern "C" typedef void (*shoal_rt_kernel)(void *const *buffers);
 namespace shoal::rt {
 
 inline constexpr char kProgramMagic[8] = {'S', 'H', 'O', 'A', 'L', 'P', 'R', 'G'};
-inline constexpr uint32_t kProgramVersion = 1;
+inline constexpr uint32_t kProgramVersion = 2;
 inline constexpr uint32_t kNone = 0xffffffffu;
 inline constexpr uint64_t kAlignment = 64;
 inline constexpr const char *kProgramSymbol = "shoal_program";
@@ -68,12 +68,19 @@ struct Dim {
   uint32_t numAxes;
 };
 
+// What the bytes of a view are reported as; inputs count as activations.
+enum class StorageClass : uint32_t { Param, Optimizer, Input, Grad, Activation, Workspace };
+
 // A typed range of the arena: `offset` bytes from its base, 64-byte aligned unless the
-// view is a range of a larger buffer.
+// view is a range of a larger one. `storage` is the view of all the bytes that are
+// allocated together with it, itself where nothing larger holds it; storages may share
+// bytes when they are in use at different times.
 struct View {
   uint64_t offset; // bytes
   uint64_t elements;
   DType dtype;
+  StorageClass storageClass;
+  uint32_t storage; // into `views`
   uint32_t pad;
 };
 
@@ -84,6 +91,13 @@ enum class ArgKind : uint32_t {
   Step,      // i64 scalar: 0 before the first step; the program updates it itself
   ValidRows, // i64 scalar: rows of this step's batch that are real
 };
+
+// What the storage of an argument counts as.
+constexpr StorageClass storageClassOf(ArgKind kind) {
+  return kind == ArgKind::Param   ? StorageClass::Param
+         : kind == ArgKind::State ? StorageClass::Optimizer
+                                  : StorageClass::Input;
+}
 
 enum class InitKind : uint32_t {
   None,
@@ -112,8 +126,7 @@ enum class ResultKind : uint32_t {
   Grad,   // a gradient as the update sees it before clipping; --dump-grads writes it
 };
 
-// A value the host may look at. It is valid when the row `readyAfter` has
-// completed and until the row `overwrittenBy` starts.
+// A value the host may look at, at its probe and only there: later rows may write over it.
 struct Result {
   Str name;
   ResultKind kind;
@@ -192,8 +205,6 @@ struct Header {
   uint64_t arenaBytes;
   uint64_t batchRows; // rows of a full global batch, 0 without batched inputs
   uint32_t numStreams, numEvents, numKernels, pad;
-  // Bytes per rank by class, as `--report` of shoalc states them; peak = arenaBytes.
-  uint64_t paramBytes, gradBytes, optimizerBytes, activationBytes, workspaceBytes;
   Section strings;   // char
   Section axes;      // Axis
   Section deviceIds; // uint32_t, product of the axis sizes

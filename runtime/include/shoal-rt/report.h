@@ -86,8 +86,13 @@ inline ReportJson toJson(const Report &report) {
           {"ranks", ranks}};
 }
 
+// Never throws: bytes of a name that are no UTF-8 are replaced.
+inline std::string toText(const ReportJson &json, int indent) {
+  return json.dump(indent, ' ', false, ReportJson::error_handler_t::replace);
+}
+
 // The text of a report file: one indented JSON object and a line end.
-inline std::string toText(const Report &report) { return toJson(report).dump(2) + "\n"; }
+inline std::string toText(const Report &report) { return toText(toJson(report), 2) + "\n"; }
 
 } // namespace shoal::rt
 

@@ -77,7 +77,6 @@ TEST_F(EmitTest, TheRuntimeAcceptsEveryKindOfRow) {
   EXPECT_EQ(program.header().batchRows, 4u);
   EXPECT_EQ(program.header().numStreams, 2u);
   EXPECT_EQ(program.header().numEvents, 2u);
-  EXPECT_EQ(program.header().gradBytes, 4u);
   EXPECT_EQ(std::vector<uint32_t>(program.deviceIds().begin(), program.deviceIds().end()),
             (std::vector<uint32_t>{0, 2, 1, 3}));
 
