@@ -12,12 +12,22 @@ dist.mesh @mesh <["x"=2, "x"=2]>
 
 // -----
 
+// expected-error @+1 {{axis name must be valid UTF-8, got: "\FF"}}
+dist.mesh @mesh <["\FF"=2]>
+
+// -----
+
+// expected-error @+1 {{axis name must hold no control characters, got: "a\0A"}}
+dist.mesh @mesh <["a\n"=2]>
+
+// -----
+
 // expected-error @+1 {{axis name must not be empty}}
 dist.mesh @mesh <[""=2]>
 
 // -----
 
-// expected-error @+1 {{mesh must have at most 2147483647 devices; the product of its axis sizes is larger}}
+// expected-error @+1 {{mesh must have at most 1000000 devices; the product of its axis sizes is larger}}
 dist.mesh @mesh <["x"=4294967296, "y"=4294967296]>
 
 // -----

@@ -25,6 +25,56 @@ func.func @param(%a: tensor<4xi64> {nn.param = #nn.param<"w", init = zeros>}) { 
 
 // -----
 
+// expected-error @+1 {{'nn.input' needs elements of f32, f64, bf16, i32, i64 or i1, got: 'tensor<4xf16>'}}
+func.func @half(%a: tensor<4xf16> {nn.input = "x"}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.input' needs elements of f32, f64, bf16, i32, i64 or i1, got: 'tensor<4xui8>'}}
+func.func @bytes(%a: tensor<4xui8> {nn.input = "x"}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.state' needs elements of f32, f64, bf16, i32, i64 or i1, got: 'tensor<4xi8>'}}
+func.func @state(%a: tensor<4xi8> {nn.state = #nn.state<"w.m", of = "w", init = 0.0>}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.param' name must be valid UTF-8, got: "w\FF"}}
+func.func @name(%a: tensor<4xf32> {nn.param = #nn.param<"w\FF", init = zeros>}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.param' name must not be empty, got: ""}}
+func.func @name(%a: tensor<4xf32> {nn.param = #nn.param<"", init = zeros>}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.param' name must not be the one that safetensors files reserve, got: "__metadata__"}}
+func.func @name(%a: tensor<4xf32> {nn.param = #nn.param<"__metadata__", init = zeros>}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.input' name must hold no control characters, got: "x\0A"}}
+func.func @name(%a: tensor<4xf32> {nn.input = "x\n"}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.input' name must hold no '=', since the command line reads NAME=FILE, got: "a=b"}}
+func.func @name(%a: tensor<4xf32> {nn.input = "a=b"}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.metric' name must not be step, epoch, loss or wall_s, which every line of metrics has, got: "wall_s"}}
+func.func @metric(%a: tensor<f32>) -> (tensor<f32> {nn.metric = "wall_s"}) { return %a : tensor<f32> }
+
+// -----
+
+// expected-error @+1 {{'nn.output' names must be unique, got: "y" for results 0 and 1}}
+func.func @outputs(%a: tensor<f32>) -> (tensor<f32> {nn.output = "y"}, tensor<f32> {nn.output = "y"}) { return %a, %a : tensor<f32>, tensor<f32> }
+
+// -----
+
 // expected-error @+1 {{unknown argument attribute 'nn.inputs'}}
 func.func @typo(%a: tensor<4xf32> {nn.inputs = "x"}) { return }
 

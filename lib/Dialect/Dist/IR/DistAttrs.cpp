@@ -1,6 +1,7 @@
 // Attributes of the dist dialect: their textual forms, which follow Shardy's, and the rules that
 // need no mesh to be checked.
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Support/Names.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/BitVector.h"
@@ -28,7 +29,7 @@ void DistDialect::registerAttributesAndTypes() {
       >();
 }
 
-//===-- text ------------------------------------------------------------------===//
+// Text.
 
 static ParseResult parseAxisName(AsmParser &parser, StringAttr &axis) {
   std::string name;
@@ -193,7 +194,7 @@ void ShardingAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
-//===-- rules -----------------------------------------------------------------===//
+// Rules.
 
 static LogicalResult verifyDistinct(function_ref<InFlightDiagnostic()> emitError,
                                     ArrayRef<StringAttr> axes,
@@ -213,12 +214,12 @@ LogicalResult AxesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<MeshAxisAttr> axes, ArrayRef<int64_t> deviceIds) {
   llvm::SmallPtrSet<StringAttr, 4> seen;
-  // Ranks are 32-bit integers for every communication library.
-  constexpr int64_t kMaxDevices = std::numeric_limits<int32_t>::max();
+  // Passes and reports visit every device; no machine comes near.
+  constexpr int64_t kMaxDevices = 1'000'000;
   int64_t devices = 1;
   for (MeshAxisAttr axis : axes) {
-    if (axis.getName().empty())
-      return emitError() << "axis name must not be empty";
+    if (StringRef rule = shoal::brokenNameRule(axis.getName()); !rule.empty())
+      return emitError() << "axis name must " << rule << ", got: " << axis.getName();
     if (!seen.insert(axis.getName()).second)
       return emitError() << "axis " << axis.getName() << " is named twice";
     if (axis.getSize() < 1)
@@ -263,7 +264,7 @@ LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return verifyDistinct(emitError, unreduced, seen);
 }
 
-//===-- mesh ------------------------------------------------------------------===//
+// Mesh.
 
 std::optional<int64_t> MeshAttr::getAxisSize(StringAttr axis) const {
   for (MeshAxisAttr a : getAxes())
@@ -310,7 +311,21 @@ int64_t MeshAttr::getIndexAlong(int64_t position, ArrayRef<StringAttr> axes) con
   return index;
 }
 
-//===-- sharding --------------------------------------------------------------===//
+int64_t MeshAttr::getPositionAlong(int64_t position, ArrayRef<StringAttr> axes,
+                                   int64_t index) const {
+  SmallVector<int64_t> coordinates = getCoordinates(position);
+  for (StringAttr axis : llvm::reverse(axes)) {
+    int64_t size = *getAxisSize(axis);
+    coordinates[getAxisIndex(axis)] = index % size;
+    index /= size;
+  }
+  int64_t linear = 0;
+  for (auto [axis, coordinate] : llvm::zip_equal(getAxes(), coordinates))
+    linear = linear * axis.getSize() + coordinate;
+  return linear;
+}
+
+// Sharding.
 
 ShardingAttr ShardingAttr::getReplicated(FlatSymbolRefAttr mesh, int64_t rank, bool closed) {
   auto dim = DimShardingAttr::get(mesh.getContext(), {}, closed, 0);

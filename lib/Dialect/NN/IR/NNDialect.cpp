@@ -2,6 +2,7 @@
 // role, names are unique, and an updated argument keeps its type.
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Support/Names.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -35,6 +36,30 @@ static bool isRoleAttr(StringRef name) {
   return name == NNDialect::kInputAttr || name == NNDialect::kParamAttr ||
          name == NNDialect::kStateAttr || name == NNDialect::kStepAttr ||
          name == NNDialect::kValidRowsAttr;
+}
+
+/// What the ops compute on and the runtime stores; params and losses are floats.
+static bool isElementType(Type type) {
+  return isa<Float32Type, Float64Type, BFloat16Type>(type) || type.isSignlessInteger(1) ||
+         type.isSignlessInteger(32) || type.isSignlessInteger(64);
+}
+
+/// A name under which a value is read, written or reported.
+static LogicalResult verifyName(Operation *op, StringRef attribute, StringRef name) {
+  StringRef rule = shoal::brokenNameRule(name);
+  // Keys of the files and lines that hold the value beside others.
+  bool onCommandLine = attribute == NNDialect::kInputAttr || attribute == NNDialect::kOutputAttr;
+  if (rule.empty() && onCommandLine && name.contains('='))
+    rule = "hold no '=', since the command line reads NAME=FILE";
+  if (rule.empty() && name == "__metadata__")
+    rule = "not be the one that safetensors files reserve";
+  bool isKey = name == "step" || name == "epoch" || name == "loss" || name == "wall_s";
+  if (rule.empty() && attribute == NNDialect::kMetricAttr && isKey)
+    rule = "not be step, epoch, loss or wall_s, which every line of metrics has";
+  if (rule.empty())
+    return success();
+  return op->emitOpError() << "'" << attribute << "' name must " << rule << ", got: "
+                           << StringAttr::get(op->getContext(), name);
 }
 
 /// Names are checked once per function, when its first argument with a role is reached.
@@ -73,6 +98,9 @@ LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
   if (!tensor || !tensor.hasStaticShape())
     return op->emitOpError() << "'" << name << "' needs a tensor of static shape, got: " << type;
 
+  if (!isElementType(tensor.getElementType()))
+    return op->emitOpError() << "'" << name << "' needs elements of f32, f64, bf16, i32, i64 or "
+                             << "i1, got: " << type;
   if (name == kStepAttr || name == kValidRowsAttr) {
     if (!isa<UnitAttr>(value))
       return op->emitOpError() << "'" << name << "' takes no value, got: " << value;
@@ -89,8 +117,8 @@ LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
   } else if (!isa<StateAttr>(value)) {
     return op->emitOpError() << "'" << name << "' must be #nn.state, got: " << value;
   }
-  if (getArgName(func, argIndex).empty())
-    return op->emitOpError() << "'" << name << "' of argument " << argIndex << " needs a name";
+  if (failed(verifyName(op, name, getArgName(func, argIndex))))
+    return failure();
 
   for (unsigned i = 0; i < argIndex; ++i)
     if (getArgRole(func, i) != ArgRole::None)
@@ -145,8 +173,17 @@ LogicalResult NNDialect::verifyRegionResultAttribute(Operation *op, unsigned, un
   } else if (name == kOutputAttr || name == kMetricAttr || name == kGradAttr ||
              name == kUpdatesAttr) {
     auto text = dyn_cast<StringAttr>(value);
-    if (!text || text.empty())
+    if (!text)
       return op->emitOpError() << "'" << name << "' must be a name, got: " << value;
+    if (failed(verifyName(op, name, text)))
+      return failure();
+    if (tensor && !isElementType(tensor.getElementType()))
+      return op->emitOpError() << "'" << name << "' needs elements of f32, f64, bf16, i32, i64 or "
+                               << "i1, got: " << type;
+    for (unsigned i = 0; i < resultIndex; ++i)
+      if (name != kUpdatesAttr && func.getResultAttr(i, name) == value)
+        return op->emitOpError() << "'" << name << "' names must be unique, got: " << value
+                                 << " for results " << i << " and " << resultIndex;
   } else if (name == kBatchDimAttr) {
     auto dim = dyn_cast<IntegerAttr>(value);
     if (!dim || !tensor || dim.getValue().uge(tensor.getRank()))
