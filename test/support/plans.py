@@ -7,10 +7,11 @@ MESH replaces the word MESH of the model (`dist.mesh @mesh <MESH>`); the first i
 device: '["data"=1, "tensor"=1]'. Inputs x (f64, from the model's type) and y (i64 classes,
 some ignored) are made here. Losses and gradient norms, first-step gradients, and
 parameters and optimizer state at the end must agree: in f64 to 1e-10 of each tensor's
-root mean square.
+root mean square. The bytes that shoalc promises must be those that the program counts.
 """
 
 import argparse
+import json
 import math
 import os
 import re
@@ -42,6 +43,12 @@ def ranks_of(mesh):
     return n
 
 
+def check_reports(mesh, promised, counted):
+    for ours, theirs in zip(promised, counted, strict=True):
+        if ours != theirs:
+            sys.exit(f"mesh {mesh}: promised {ours}, counted {theirs}")
+
+
 def run_plan(args, text, index, mesh):
     """Compiles and trains under one mesh; returns records, gradients and parameters."""
     def path(name):
@@ -49,10 +56,14 @@ def run_plan(args, text, index, mesh):
 
     with open(path("model.mlir"), "w") as f:
         f.write(text.replace("MESH", mesh))
-    program = shoal.shoalc(path("model.mlir"), path("program"), *shlex.split(args.shoalc))
+    program = shoal.shoalc(path("model.mlir"), path("program"), "--report", path("promise.json"),
+                           *shlex.split(args.shoalc))
     shoal.run(ranks_of(mesh), program, "--data", f"x={args.work}/x.npy", "--data", f"y={args.work}/y.npy",
               "--steps", str(args.steps), "--seed", "3", "--shuffle", "--metrics", path("metrics.jsonl"),
-              "--dump-params", path("params.safetensors"), "--dump-grads", path("grads.safetensors"))
+              "--report", path("counted.json"), "--dump-params", path("params.safetensors"),
+              "--dump-grads", path("grads.safetensors"))
+    with open(path("promise.json")) as promise, open(path("counted.json")) as counted:
+        check_reports(mesh, json.load(promise)["ranks"], json.load(counted)["ranks"])
     return (read_metrics(path("metrics.jsonl")), read_safetensors(path("grads.safetensors")),
             read_safetensors(path("params.safetensors")))
 

@@ -2,15 +2,17 @@
 """Checks that what the compiler promises to send is what is sent, on several numbers of ranks.
 
 usage: traffic.py MODEL.mlir --params COUNT --inputs NAME=COLUMNS,... --rows ROWS --work FOLDER
-                  --pmpi LIBRARY.so [--ranks 2,3,4] [--bucket-mb MB]
+                  --batch ROWS --pmpi LIBRARY.so [--ranks 2,3,4] [--bucket-mb MB,...] [--optimizer sgd,adam]
 
 Three witnesses: the report of shoalc, the report of the program (counted from its
-calls), and a library that wraps MPI's profiling interface and counts below both. The
-formula: data parallelism sends 2(N-1)/N times the gradients' bytes in
-ceil(bytes / bucket) all-reduces, and the loss as one scalar more.
+rows and calls), and a library that wraps MPI's profiling interface and counts below both. The
+formulas: data parallelism sends 2(N-1)/N times the gradients' bytes in ceil(bytes / bucket)
+all-reduces, and the loss as one scalar more; it holds all parameters, gradients and optimizer
+state on every rank. Beside that the run itself may send only what WORLD_CALLS lists.
 """
 
 import argparse
+import itertools
 import json
 import os
 import sys
@@ -20,6 +22,11 @@ from tensor_files import tensor, write_npy
 
 STEPS = 3
 ELEMENT = 4  # f32
+STATES = {"sgd": 0, "adam": 2}  # tensors of optimizer state per parameter
+
+# Calls on other communicators: (call, elements, bytes of one), times. The ranks agree three times
+# that nothing failed, and rank 0 gets the report of each as text.
+WORLD_CALLS = {("MPI_Allreduce", 1, 4): 3, ("MPI_Gather", 1, 4): 1, ("MPI_Gatherv", "text", 1): 1}
 
 
 def ring_all_reduce(elements, ranks):
@@ -40,12 +47,27 @@ class Findings:
         if got != expected:
             self.failures.append(f"{what}: got {got}, expected {expected}")
 
+    def at_least(self, what, got, least):
+        if got < least:
+            self.failures.append(f"{what}: got {got}, expected at least {least}")
+
+
+def check_bytes(find, entry, params, optimizer, inputs):
+    """Model states by the formulas of DDP in f32; the rest is bounded from below."""
+    who, held = f"rank {entry['rank']}", entry["bytes"]
+    find.equal(f"{who}: bytes of parameters", held["params"], params * ELEMENT)
+    find.equal(f"{who}: bytes of gradients", held["grads"], params * ELEMENT)
+    find.equal(f"{who}: bytes of optimizer state", held["optimizer"], STATES[optimizer] * params * ELEMENT)
+    find.at_least(f"{who}: bytes of activations", held["activations"], inputs)
+    lasting = held["params"] + held["optimizer"] + inputs
+    find.at_least(f"{who}: peak bytes", held["peak"], lasting + held["grads"])
+    find.at_least(f"{who}: all bytes", sum(held.values()) - held["peak"], lasting)
+
 
 def check_formula(find, promise, params, ranks, bucket_bytes):
     buckets = -(-params * ELEMENT // bucket_bytes)
     for entry in promise["ranks"]:
         who = f"rank {entry['rank']}"
-        find.equal(f"{who}: bytes of parameters", entry["bytes"]["params"], params * ELEMENT)
         lines = entry["collectives"]
         find.equal(f"{who}: kinds", [(c["kind"], c["axes"]) for c in lines], [("all_reduce", ["data"])])
         find.equal(f"{who}: all-reduces of gradients and loss", lines[0]["count"], buckets + 1)
@@ -63,21 +85,29 @@ def check_formula(find, promise, params, ranks, bucket_bytes):
 def check_pmpi(find, base, promise, ranks):
     """What MPI was given on the program's communicators, over all steps, put into the ring's formula."""
     for entry in promise["ranks"]:
-        calls = [c for c in report(f"{base}.{entry['rank']}")["calls"] if c["comm"].startswith("shoal stream")]
+        made = report(f"{base}.{entry['rank']}")["calls"]
+        calls = [c for c in made if c["comm"].startswith("shoal stream")]
         who = f"rank {entry['rank']}, below MPI"
         find.equal(f"{who}: calls", {(c["call"], c["ranks"]) for c in calls}, {("MPI_Iallreduce", ranks)})
         promised = entry["collectives"][0]
         find.equal(f"{who}: all-reduces", sum(c["count"] for c in calls), STEPS * promised["count"])
         sent = sum(c["count"] * 2 * (ranks - 1) * -(-c["elements"] // ranks) * c["element_bytes"] for c in calls)
         find.equal(f"{who}: bytes", sent, STEPS * promised["bytes"])
+        outside = {}
+        for c in made:
+            if c not in calls:
+                elements = "text" if c["call"] == "MPI_Gatherv" else c["elements"]
+                key = (c["call"], elements, c["element_bytes"])
+                outside[key] = outside.get(key, 0) + c["count"]
+        find.equal(f"{who}: calls outside of the program", outside, WORLD_CALLS)
 
 
-def run_case(args, ranks, bucket_mb):
+def run_case(args, ranks, bucket_mb, optimizer):
     def path(name):
-        return os.path.join(args.work, f"{ranks}-{bucket_mb}-{name}")
+        return os.path.join(args.work, f"{ranks}-{bucket_mb}-{optimizer}-{name}")
 
     program = shoal.shoalc(args.model, path("program"), "--mesh", f"data={ranks}", "--dtype", "f32",
-                           "--optimizer", "sgd", "--lr", "0.01", "--bucket-mb", bucket_mb,
+                           "--optimizer", optimizer, "--lr", "0.01", "--bucket-mb", bucket_mb,
                            "--report", path("promise.json"))
     data = [a for name in args.inputs for a in ("--data", f"{name}={args.work}/{name}.npy")]
     shoal.run(ranks, program, *data, "--steps", str(STEPS), "--report", path("counted.json"),
@@ -90,6 +120,9 @@ def run_case(args, ranks, bucket_mb):
         for key in ("coords", "bytes", "collectives"):
             find.equal(f"rank {ours['rank']}: {key} counted and promised", theirs[key], ours[key])
     # A megabyte of --bucket-mb is 2^20 bytes.
+    local_rows = -(-args.batch // ranks)
+    for entry in counted["ranks"]:
+        check_bytes(find, entry, args.params, optimizer, local_rows * sum(args.inputs.values()) * ELEMENT)
     check_formula(find, promise, args.params, ranks, int(float(bucket_mb) * (1 << 20)))
     check_pmpi(find, path("pmpi"), promise, ranks)
     return find
@@ -101,6 +134,8 @@ def main():
     parser.add_argument("--params", type=int, required=True)
     parser.add_argument("--inputs", required=True)
     parser.add_argument("--rows", type=int, required=True)
+    parser.add_argument("--batch", type=int, required=True)
+    parser.add_argument("--optimizer", default="sgd")
     parser.add_argument("--work", required=True)
     parser.add_argument("--pmpi", required=True)
     parser.add_argument("--ranks", default="2,3,4")
@@ -115,14 +150,14 @@ def main():
 
     failed = False
     for ranks in map(int, args.ranks.split(",")):
-        for bucket_mb in args.bucket_mb.split(","):
-            find = run_case(args, ranks, bucket_mb)
-            name = f"{ranks} ranks, buckets of {bucket_mb} MB"
+        for bucket_mb, optimizer in itertools.product(args.bucket_mb.split(","), args.optimizer.split(",")):
+            find = run_case(args, ranks, bucket_mb, optimizer)
+            name = f"{ranks} ranks, buckets of {bucket_mb} MB, {optimizer}"
             for line in find.failures[:8]:
                 print(f"{name}: {line}")
             failed |= bool(find.failures)
             if not find.failures:
-                print(f"{name}: promise, count, PMPI and formula agree")
+                print(f"{name}: promise, count, PMPI and formulas agree")
     sys.exit(1 if failed else 0)
 
 

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Compiles and runs the hand-written local program of test/EndToEnd/local_program.mlir.
+
+usage: local_program.py PROGRAM.mlir --work FOLDER RANKS...
+
+RANKS, LAST (the last rank), SHARD (elements of a padded shard) and PART (of 12) are filled in. Each output must be
+what the definition of its collective gives, and the bytes of the compiler's and the program's
+reports must agree.
+"""
+
+import argparse
+import json
+import os
+import sys
+
+import shoal
+from tensor_files import read_npy, tensor, write_npy
+
+X = [3.0, -1.0, 4.0, 1.5, -5.0, 9.0, 2.5]
+
+
+def expected(ranks):
+    shard = -(-len(X) // ranks)
+    last = ranks - 1
+    twelve = [float(i + 1) for i in range(12)]
+    return {
+        "owner": [v * (i // shard) for i, v in enumerate(X)],
+        "sum": [v * ranks * last / 2 for v in X],
+        "most": [max(0.0, v * last) for v in X],
+        "scattered": [v * ranks for v in X],
+        "root": X,
+        "parts": twelve,
+        "gathered": [v * (i // (12 // ranks)) for i, v in enumerate(twelve)],
+        "moved": X,
+        "ring": [v * last for v in X],
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("program")
+    parser.add_argument("ranks", nargs="+", type=int)
+    parser.add_argument("--work", required=True)
+    args = parser.parse_args()
+    os.makedirs(args.work, exist_ok=True)
+    with open(args.program) as f:
+        text = f.read()
+    write_npy(f"{args.work}/x.npy", tensor("f64", (len(X),), X))
+
+    failures = 0
+    for ranks in args.ranks:
+        def path(name):
+            return os.path.join(args.work, f"{ranks}-{name}")
+
+        filled = text.replace("RANKS", str(ranks)).replace("LAST", str(ranks - 1))
+        with open(path("program.mlir"), "w") as f:
+            f.write(filled.replace("SHARD", str(-(-len(X) // ranks))).replace("PART", str(12 // ranks)))
+        program = shoal.shoalc(path("program.mlir"), path("program"), "--report", path("promise.json"))
+        wanted = expected(ranks)
+        outputs = [a for name in wanted for a in ("--output", f"{name}={path(name)}.npy")]
+        shoal.run(ranks, program, "--data", f"x={args.work}/x.npy", "--report", path("counted.json"), *outputs)
+        for name, values in wanted.items():
+            got = list(read_npy(f"{path(name)}.npy").data)
+            if got != values:
+                print(f"{ranks} ranks: {name}: got {got}, expected {values}")
+                failures += 1
+        with open(path("promise.json")) as promise, open(path("counted.json")) as counted:
+            promised, count = json.load(promise)["ranks"], json.load(counted)["ranks"]
+            if promised != count:
+                print(f"{ranks} ranks: promised {promised}, counted {count}")
+                failures += 1
+        print(f"{ranks} ranks: {len(wanted)} outputs compared")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
