@@ -24,6 +24,10 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
+# scripts/test.sh --full: the long matrix of plans and meshes.
+if os.environ.get("SHOAL_TEST_FULL"):
+    config.available_features.add("long")
+
 config.substitutions.append(("%python", config.python_executable))
 config.substitutions.append(("%support", os.path.join(config.test_source_root, "support")))
 config.substitutions.append(("%examples", os.path.join(config.shoal_source_dir, "examples")))
