@@ -197,3 +197,27 @@ func.func @outputs(%x: tensor<2x2xf32> {nn.input = "x"}, %w: tensor<2x2xf32> {nn
     -> (tensor<2x2xf32> {nn.output = "x", nn.batch_dim = 0 : i64}, tensor<2x2xf32> {nn.output = "w"}) {
   return %x, %w : tensor<2x2xf32>, tensor<2x2xf32>
 }
+
+// -----
+
+// What a group hands out may be received, or come from outside; two names of one buffer are one buffer.
+
+dist.mesh @mesh <["data"=2]>
+func.func private @k_add(tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel}
+// CHECK: exec.program @handed
+// CHECK: exec.point_to_point sends(%x : {{.*}}) to {{.*}} recvs(%[[R:.*]] : !exec.buffer<2xf32>)
+// CHECK: exec.launch @k_add ins(%x, %[[R]]
+// CHECK: exec.all_reduce {"data"} sum %[[R]] to %[[S:[0-9]+]] stream 1
+func.func @handed(%x: tensor<2xf32> {nn.input = #nn.input<"x", unbatched>}) -> (tensor<2xf32> {nn.output = "y"}, tensor<2xf32> {nn.output = "z"}) {
+  %me = dist.axis_index {"data"} * 1 : index
+  %one = arith.constant 1 : index
+  %other = arith.subi %one, %me : index
+  %a, %b, %c = dist.group {
+    dist.send {"data"} %x to %other : tensor<2xf32>
+    %0 = dist.recv {"data"} from %other : tensor<2xf32>
+    dist.yield %x, %0, %0 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+  } : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+  %y = exec.call @k_add(%a, %b) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %z = dist.all_reduce {"data"} sum %c : tensor<2xf32>
+  return %y, %z : tensor<2xf32>, tensor<2xf32>
+}

@@ -203,3 +203,29 @@ func.func @order(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}, %b
   %1 = nn.sgd_update %b, %rb lr = %lr {weight_decay = 0.0} : tensor<2xf32>, tensor<f32>
   return %0, %1 : tensor<4xf32>, tensor<2xf32>
 }
+
+// -----
+
+// Two parameters of which one takes over the other's old value: that one is not overwritten before the step ends.
+
+// CHECK: func.func private @k_neg_0(%{{.*}}: tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel}
+// CHECK: func.func @shift
+func.func @shift(%a: tensor<2xf32> {nn.param = #nn.param<"a", init = zeros>}, %b: tensor<2xf32> {nn.param = #nn.param<"b", init = zeros>})
+    -> (tensor<2xf32> {nn.updates = "a"}, tensor<2xf32> {nn.updates = "b"}) {
+  %0 = nn.neg %b : tensor<2xf32>
+  return %b, %0 : tensor<2xf32>, tensor<2xf32>
+}
+
+// -----
+
+// A kernel that reads its argument in a second shape reads it elsewhere than it writes.
+
+// CHECK: func.func private @k_add_0({{.*}}) -> tensor<4x1xf32> attributes {exec.kernel}
+// CHECK: func.func @reshaped
+func.func @reshaped(%w: tensor<4x1xf32> {nn.param = #nn.param<"w", init = zeros>}, %s: tensor<1x1xf32> {nn.param = #nn.param<"s", init = zeros>})
+    -> (tensor<4x1xf32> {nn.updates = "w"}) {
+  %0 = nn.reshape %w : tensor<4x1xf32> -> tensor<1x4xf32>
+  %1 = nn.reshape %0 : tensor<1x4xf32> -> tensor<4x1xf32>
+  %2 = nn.add %w, %1 : (tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<4x1xf32>
+  return %2 : tensor<4x1xf32>
+}

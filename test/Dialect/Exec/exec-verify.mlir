@@ -210,3 +210,12 @@ exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optim
   // expected-error @+1 {{a rank's piece is 'tensor<4xf32>', its buffer is '!exec.buffer<2xf32>'}}
   %p = exec.arg param "p" at 0 global tensor<7xf32> sharding = <@mesh, [{"data"}]> : !exec.buffer<2xf32>
 }
+
+// -----
+
+// Arguments have names of their own.
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  // expected-error @+1 {{name is taken by another argument: p}}
+  %q = exec.arg state "p" at 64 : !exec.buffer<2xf32>
+}

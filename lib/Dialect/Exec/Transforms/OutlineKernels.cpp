@@ -137,10 +137,21 @@ void Outliner::placeUpdates() {
       continue;
     // Every other reader of the old value comes first, or the update gets a buffer of its own.
     SmallVector<unsigned> readers;
-    for (Value alias : reshapesOf(argument))
-      for (unsigned reader : graph.usersOf(alias))
+    bool apart = true;
+    for (Value alias : reshapesOf(argument)) {
+      for (unsigned reader : graph.usersOf(alias)) {
         if (reader != *node)
           readers.push_back(reader);
+        // In another shape the kernel would read it at other places than it writes.
+        apart &= reader != *node || alias == argument;
+      }
+      // Another argument takes over the old value when the step ends.
+      for (OpOperand &use : alias.getUses())
+        apart &= use.getOwner() != yield ||
+                 !step.getResultAttr(use.getOperandNumber(), nn::NNDialect::kUpdatesAttr);
+    }
+    if (!apart)
+      continue;
     if (llvm::all_of(readers, [&](unsigned reader) { return graph.addOrder(reader, *node); }))
       overwritten[value] = argument;
   }

@@ -199,9 +199,10 @@ void Placement::placeUnpack(dist::UnpackOp op) {
 /// In place unless somebody still needs the operand.
 bool Placement::mayReduceInPlace(dist::AllReduceOp op) {
   Value input = op.getInput(), root = stripReshapes(input);
-  // Arguments, and updates that lie in one, keep what they hold; parts of a bucket belong to others
-  // too.
-  if (storages[placeOf(input).storage].argument >= 0 || root.getDefiningOp<dist::UnpackOp>())
+  // Arguments, and updates that lie in one, keep what they hold; what others may share is left
+  // alone as well.
+  if (storages[placeOf(input).storage].argument >= 0 ||
+      isa_and_nonnull<dist::UnpackOp, dist::GroupOp, dist::WaitOp>(root.getDefiningOp()))
     return false;
   return lastUse(root, op) <= indexOf(op);
 }
@@ -224,20 +225,18 @@ void Placement::place(Operation *op) {
     places[reduce.getResult()] = placeOf(reduce.getInput());
   } else if (auto wait = dyn_cast<dist::WaitOp>(op)) {
     places[wait.getResult()] = placeOf(wait.getFuture());
+  } else if (auto group = dyn_cast<dist::GroupOp>(op)) {
+    // What a group of messages receives is made inside and handed out.
+    Block &body = group.getBody().front();
+    for (auto recv : body.getOps<dist::RecvOp>())
+      placeNew(recv.getResult());
+    for (auto [result, value] :
+         llvm::zip_equal(group.getResults(), body.getTerminator()->getOperands()))
+      places[result] = placeOf(value);
   } else {
     for (Value result : op->getResults())
       if (isa<RankedTensorType, dist::FutureType>(result.getType()))
         placeNew(result);
-    // What a group of messages receives is made inside and handed out.
-    if (auto group = dyn_cast<dist::GroupOp>(op)) {
-      Block &body = group.getBody().front();
-      for (auto [result, value] :
-           llvm::zip_equal(group.getResults(), body.getTerminator()->getOperands()))
-        places[value] = placeOf(result);
-      for (auto recv : body.getOps<dist::RecvOp>())
-        if (!isPlaced(recv.getResult()))
-          placeNew(recv.getResult());
-    }
   }
 }
 

@@ -90,7 +90,7 @@ private:
   SmallVector<Clock> now;
   SmallVector<Clock> ended; // per row
   SmallVector<SmallVector<unsigned>> onStream;
-  llvm::StringSet<> results;
+  llvm::StringSet<> arguments, results; // names
 };
 
 } // namespace
@@ -137,6 +137,9 @@ LogicalResult ProgramVerifier::checkPiece(Operation *op, BufferType local,
 LogicalResult ProgramVerifier::collect() {
   for (Operation &op : program.getBody().front()) {
     if (auto argument = dyn_cast<ArgOp>(op)) {
+      if (!arguments.insert(argument.getName()).second)
+        return argument.emitOpError()
+               << "name is taken by another argument: " << argument.getName();
       if (failed(checkStorage(&op, argument.getResult(), argument.getOffset(), true)) ||
           failed(checkPiece(&op, argument.getResult().getType(), argument.getGlobal(),
                             argument.getSharding())))
