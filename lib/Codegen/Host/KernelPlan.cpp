@@ -3,6 +3,8 @@
 // goes through a dimension that both index by d.
 #include "KernelPlan.h"
 
+#include "shoal/Support/DeadOps.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -103,12 +105,7 @@ static FailureOr<std::unique_ptr<Node>> makeNode(linalg::GenericOp op) {
 
 LogicalResult KernelPlan::collectNodes() {
   // Nothing in a kernel has effects: what nobody reads goes.
-  for (Operation *op = func.getBody().front().getTerminator()->getPrevNode(); op;) {
-    Operation *previous = op->getPrevNode();
-    if (op->use_empty())
-      op->erase();
-    op = previous;
-  }
+  eraseDeadOps(func.getBody().front());
   llvm::DenseMap<Value, Node *> producers;
   for (Operation &op : func.getBody().front().without_terminator()) {
     if (isa<tensor::EmptyOp, linalg::FillOp, arith::ConstantOp, tensor::CollapseShapeOp,
