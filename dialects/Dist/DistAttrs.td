@@ -55,6 +55,8 @@ def Dist_MeshAttr : Dist_Attr<"Mesh", "mesh"> {
     ::llvm::SmallVector<int64_t> getCoordinates(int64_t position) const;
     /// Linear index of a position along `axes`, major to minor.
     int64_t getIndexAlong(int64_t position, ::llvm::ArrayRef<::mlir::StringAttr> axes) const;
+    /// The position whose linear index along `axes` is `index`, all else as at `position`.
+    int64_t getPositionAlong(int64_t position, ::llvm::ArrayRef<::mlir::StringAttr> axes, int64_t index) const;
   }];
 }
 

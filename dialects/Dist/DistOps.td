@@ -9,12 +9,13 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "Interfaces/ShardingRuleOpInterface.td"
 include "Interfaces/DifferentiableOpInterface.td"
+include "CollectiveOpInterface.td"
 
 class Dist_Op<string mnemonic, list<Trait> traits = []> : Op<Dist_Dialect, mnemonic, traits>;
 
 defvar Dist_Tensor = AnyStaticShapeTensor;
 
-//===-- L1 ------------------------------------------------------------------===//
+// L1.
 
 def Dist_MeshOp : Dist_Op<"mesh", [Symbol]> {
   let summary = "the device mesh";
@@ -54,7 +55,7 @@ def Dist_AccumulateOp : Dist_Op<"accumulate", [SingleBlock, RecursiveMemoryEffec
     ```
     Operands are split into `microbatches` equal parts along dimension 0; the body runs once per part, in order, and
     the results are the sums of what it yields. Other values are captured from above. L1 and L2;
-    unrolled by `exec-outline-kernels`'s preparation, so that nothing below knows it.
+    unrolled by `dist-expand-collectives`, so that nothing below knows it.
   }];
   let arguments = (ins Variadic<Dist_Tensor>:$inputs, I64Attr:$microbatches);
   let results = (outs Variadic<Dist_Tensor>:$results);
@@ -71,7 +72,7 @@ def Dist_YieldOp : Dist_Op<"yield", [Pure, Terminator, ParentOneOf<["AccumulateO
   let builders = [OpBuilder<(ins), [{ }]>];
 }
 
-//===-- buckets -------------------------------------------------------------===//
+// Buckets.
 
 def Dist_PackOp : Dist_Op<"pack", [Pure, SameOperandsElementType, DeclareOpInterfaceMethods<ShardingRuleOpInterface>]> {
   let summary = "element ranges of tensors as one flat bucket";
@@ -99,18 +100,23 @@ def Dist_UnpackOp : Dist_Op<"unpack", [Pure, DeclareOpInterfaceMethods<ShardingR
   let hasVerifier = 1;
 }
 
-//===-- L2: collectives --------------------------------------------------------===//
+// L2: collectives.
 
 class Dist_Collective<string mnemonic, list<Trait> traits = [], list<string> ruleMethods = []>
     : Dist_Op<mnemonic, !listconcat(traits, [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
-        DeclareOpInterfaceMethods<ShardingRuleOpInterface, ruleMethods>])> {
-  let extraClassDeclaration = [{
-    /// The mesh axes the collective runs over, major to minor.
-    ::llvm::ArrayRef<::mlir::StringAttr> getGroupAxes() { return getAxes().getAxes(); }
+        DeclareOpInterfaceMethods<ShardingRuleOpInterface, ruleMethods>, CollectiveOpInterface])> {
+  code isWholeAlone = [{
+    /// A device alone on the axes has the result already.
+    bool isIdentityAlone() { return true; }
   }];
+  code reduces = [{
+    ::std::optional<::shoal::dist::ReduceKindAttrEnum> getReduction() { return getKind(); }
+  }];
+  let extraClassDeclaration = isWholeAlone;
 }
 
 def Dist_AllReduceOp : Dist_Collective<"all_reduce", [AllTypesMatch<["input", "result"]>]> {
+  let extraClassDeclaration = isWholeAlone # reduces;
   let summary = "combine over axes, the result on every device";
   let description = "`dist.all_reduce {\"data\"} sum %0 {reason = \"...\"} : tensor<8xf32>` (ncclAllReduce, MPI_Allreduce).";
   let arguments = (ins Dist_AxesAttr:$axes, Dist_ReduceKindAttr:$kind, Dist_Tensor:$input, OptionalAttr<StrAttr>:$reason);
@@ -131,6 +137,7 @@ def Dist_AllGatherOp : Dist_Collective<"all_gather"> {
 }
 
 def Dist_ReduceScatterOp : Dist_Collective<"reduce_scatter"> {
+  let extraClassDeclaration = isWholeAlone # reduces;
   let summary = "combine over axes, each device keeps its shard of a dimension";
   let description = "`dist.reduce_scatter {\"data\"} sum dim = 0 %0 : tensor<7x8xf32> -> tensor<2x8xf32>`; padding of the last shards is unspecified.";
   let arguments = (ins Dist_AxesAttr:$axes, Dist_ReduceKindAttr:$kind, I64Attr:$dim, Dist_Tensor:$input, OptionalAttr<StrAttr>:$reason);
@@ -152,6 +159,7 @@ def Dist_AllToAllOp : Dist_Collective<"all_to_all"> {
 }
 
 def Dist_AllSliceOp : Dist_Collective<"all_slice"> {
+  let extraClassDeclaration = isWholeAlone # "bool communicates() { return false; }";
   let summary = "each device keeps its shard of a dimension; no communication";
   let description = "`dist.all_slice {\"tensor\"} dim = 0 %0 : tensor<7xf32> -> tensor<2xf32>`; elements past the end are zeros.";
   let arguments = (ins Dist_AxesAttr:$axes, I64Attr:$dim, Dist_Tensor:$input, OptionalAttr<StrAttr>:$reason);
@@ -180,6 +188,7 @@ class Dist_Permute<string mnemonic, list<Trait> traits = [], list<string> ruleMe
     : Dist_Collective<mnemonic, traits, ruleMethods> {
   let arguments = (ins Dist_AxesAttr:$axes, DenseI64ArrayAttr:$sources, DenseI64ArrayAttr:$targets, Dist_Tensor:$input, OptionalAttr<StrAttr>:$reason);
   let hasVerifier = 1;
+  let extraClassDeclaration = ""; // what no pair brings becomes zeros
 }
 def Dist_CollectivePermuteOp : Dist_Permute<"collective_permute", [AllTypesMatch<["input", "result"]>]> {
   let summary = "each pair's target receives its source's value; zeros where nothing arrives";
@@ -206,7 +215,7 @@ def Dist_WaitOp : Dist_Op<"wait", [Pure, DeclareOpInterfaceMethods<ShardingRuleO
   let hasVerifier = 1;
 }
 
-//===-- L2: position and point-to-point ------------------------------------------===//
+// L2: position and point-to-point.
 
 def Dist_AxisIndexOp : Dist_Op<"axis_index", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
     DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["localize"]>]> {
@@ -219,13 +228,13 @@ def Dist_AxisIndexOp : Dist_Op<"axis_index", [Pure, DeclareOpInterfaceMethods<Sy
   let assemblyFormat = "$axes `*` $scale attr-dict `:` type($result)";
 }
 
-def Dist_SendOp : Dist_Op<"send", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Dist_SendOp : Dist_Op<"send", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, CollectiveOpInterface]> {
   let summary = "send to a position on the axes";
   let description = "`dist.send {\"x\"} %0 to %peer : tensor<4xf32>`; matched in order with the receive of the peer. Rendezvous semantics.";
   let arguments = (ins Dist_AxesAttr:$axes, Dist_Tensor:$input, Index:$peer, OptionalAttr<StrAttr>:$reason);
   let assemblyFormat = "$axes $input `to` $peer attr-dict `:` type($input)";
 }
-def Dist_RecvOp : Dist_Op<"recv", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Dist_RecvOp : Dist_Op<"recv", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, CollectiveOpInterface]> {
   let summary = "receive from a position on the axes";
   let arguments = (ins Dist_AxesAttr:$axes, Index:$peer, OptionalAttr<StrAttr>:$reason);
   let results = (outs Dist_Tensor:$result);
@@ -239,7 +248,7 @@ def Dist_GroupOp : Dist_Op<"group", [SingleBlock]> {
   let assemblyFormat = "$body attr-dict (`:` type($results)^)?";
   let hasRegionVerifier = 1;
 }
-def Dist_BarrierOp : Dist_Op<"barrier", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Dist_BarrierOp : Dist_Op<"barrier", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, CollectiveOpInterface]> {
   let summary = "wait for every device of the group";
   let arguments = (ins Dist_AxesAttr:$axes, OptionalAttr<StrAttr>:$reason);
   let assemblyFormat = "$axes attr-dict";

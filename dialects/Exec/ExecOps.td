@@ -26,7 +26,7 @@ def RowOpInterface : OpInterface<"RowOpInterface"> {
 
 class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits>;
 
-//===-- L2: calls of outlined kernels --------------------------------------------===//
+// L2: calls of outlined kernels.
 
 def Exec_CallOp : Exec_Op<"call", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a kernel on tensors";
@@ -36,7 +36,7 @@ def Exec_CallOp : Exec_Op<"call", [Pure, DeclareOpInterfaceMethods<SymbolUserOpI
   let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)";
 }
 
-//===-- the program and its memory -------------------------------------------------===//
+// The program and its memory.
 
 def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator, NoRegionArguments]> {
   let summary = "one step of one rank";
@@ -94,7 +94,7 @@ def Exec_ViewOp : Exec_Op<"view", [HasParent<"ProgramOp">]> {
   let hasVerifier = 1;
 }
 
-//===-- rows -----------------------------------------------------------------------===//
+// Rows.
 
 class Exec_Row<string mnemonic, list<Trait> traits = []>
     : Exec_Op<mnemonic, !listconcat(traits, [HasParent<"ProgramOp">, DeclareOpInterfaceMethods<RowOpInterface>])> {

@@ -2,6 +2,7 @@
 #define SHOAL_NN_OPS
 
 include "NNAttrs.td"
+include "NNInterfaces.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
@@ -49,7 +50,7 @@ def NN_ConstantOp : NN_PositionOp<"constant", [ConstantLike, AllTypesMatch<["val
   let builders = [OpBuilder<(ins "::mlir::RankedTensorType":$type, "double":$splat)>];
 }
 
-//===-- elementwise, numpy broadcasting ----------------------------------------===//
+// Elementwise, numpy broadcasting.
 
 class NN_Binary<string mnemonic, string sum, list<Trait> traits = []>
     : NN_Op<mnemonic, !listconcat(traits, [DeclareOpInterfaceMethods<InferTypeOpInterface>])> {
@@ -62,7 +63,12 @@ class NN_Binary<string mnemonic, string sum, list<Trait> traits = []>
 def NN_AddOp : NN_Binary<"add", "sum", [Commutative]>;
 def NN_SubOp : NN_Binary<"sub", "difference">;
 def NN_MulOp : NN_Binary<"mul", "product", [Commutative]>;
-def NN_DivOp : NN_Binary<"div", "quotient">;
+def NN_DivOp : NN_Binary<"div", "quotient"> {
+  let description = [{
+    Operands broadcast as in numpy. Equal element types. Integers truncate toward zero; an integer divided by zero is 0, so that
+    no value makes a program stop.
+  }];
+}
 def NN_MaximumOp : NN_Binary<"maximum", "larger of two, NaN propagates", [Commutative]>;
 def NN_MinimumOp : NN_Binary<"minimum", "smaller of two, NaN propagates", [Commutative]>;
 
@@ -119,7 +125,7 @@ def NN_MaskOp : NN_PositionOp<"mask", [AllTypesMatch<["input", "result"]>]> {
   let hasVerifier = 1;
 }
 
-//===-- shape -------------------------------------------------------------------===//
+// Shape.
 
 def NN_ReshapeOp : NN_Op<"reshape"> {
   let summary = "the same elements, row-major, in another shape";
@@ -172,7 +178,7 @@ def NN_DynamicSliceOp : NN_Op<"dynamic_slice"> {
   let hasVerifier = 1;
 }
 
-//===-- contractions and reductions ------------------------------------------------===//
+// Contractions and reductions.
 
 def NN_MatmulOp : NN_Op<"matmul"> {
   let summary = "matrix product with batch dimensions and transposes";
@@ -188,7 +194,8 @@ def NN_MatmulOp : NN_Op<"matmul"> {
   let hasVerifier = 1;
 }
 
-def NN_ReduceOp : NN_Op<"reduce", [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+def NN_ReduceOp : NN_Op<"reduce", [DeclareOpInterfaceMethods<InferTypeOpInterface>,
+    DeclareOpInterfaceMethods<MeanOpInterface>]> {
   let summary = "sum, mean or max over dimensions";
   let description = [{
     `nn.reduce sum %x dims = [0] : tensor<8x4xf32> -> tensor<4xf32>`; `keep_dims` leaves size 1. `mean` is replaced by
@@ -209,9 +216,9 @@ class NN_Softmax<string mnemonic, string sum> : NN_DecomposableOp<mnemonic, [Sam
 def NN_SoftmaxOp : NN_Softmax<"softmax", "exp(x - max) / sum over a dimension">;
 def NN_LogSoftmaxOp : NN_Softmax<"log_softmax", "x - max - log(sum(exp(x - max))) over a dimension">;
 
-//===-- losses ----------------------------------------------------------------------===//
+// Losses.
 
-def NN_MseLossOp : NN_Op<"mse_loss"> {
+def NN_MseLossOp : NN_Op<"mse_loss", [DeclareOpInterfaceMethods<MeanOpInterface>]> {
   let summary = "squared error, mean or sum over all elements";
   let description = "`nn.mse_loss mean %pred, %target : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<f32>`.";
   let arguments = (ins NN_LossReductionAttr:$reduction, NN_FloatTensor:$prediction, NN_FloatTensor:$target);
@@ -220,7 +227,7 @@ def NN_MseLossOp : NN_Op<"mse_loss"> {
   let hasVerifier = 1;
 }
 
-def NN_CrossEntropyOp : NN_Op<"cross_entropy"> {
+def NN_CrossEntropyOp : NN_Op<"cross_entropy", [DeclareOpInterfaceMethods<MeanOpInterface>]> {
   let summary = "-log softmax at the target class, or against probabilities";
   let description = [{
     `nn.cross_entropy mean %logits, %labels ignore_index = -100 : (tensor<32x10xf32>, tensor<32xi64>) -> tensor<f32>`. Classes are the last dimension of
@@ -245,23 +252,28 @@ def NN_CrossEntropyGradOp : NN_Op<"cross_entropy_grad"> {
   let hasVerifier = 1;
 }
 
-//===-- optimizer updates --------------------------------------------------------------===//
+// Optimizer updates.
 
-def NN_SgdUpdateOp : NN_Op<"sgd_update", [AllTypesMatch<["param", "grad", "new_param"]>]> {
+class NN_Update<string mnemonic, list<string> tensors, list<string> states>
+    : NN_Op<mnemonic, [AllTypesMatch<tensors>, OptimizerUpdateOpInterface]> {
+  let extraClassDeclaration = "::llvm::SmallVector<::mlir::Value> getStates() { return {"
+    # !interleave(!foreach(state, states, "get" # !toupper(!substr(state, 0, 1)) # !substr(state, 1) # "()"), ", ") # "}; }";
+}
+def NN_SgdUpdateOp : NN_Update<"sgd_update", ["param", "grad", "new_param"], []> {
   let summary = "p - lr * (g + weight_decay * p)";
   let arguments = (ins NN_FloatTensor:$param, NN_FloatTensor:$grad, NN_FloatTensor:$lr, F64Attr:$weight_decay);
   let results = (outs NN_FloatTensor:$new_param);
   let assemblyFormat = "$param `,` $grad `lr` `=` $lr attr-dict `:` type($param) `,` type($lr)";
   let hasVerifier = 1;
 }
-def NN_MomentumUpdateOp : NN_Op<"momentum_update", [AllTypesMatch<["param", "grad", "velocity", "new_param", "new_velocity"]>]> {
+def NN_MomentumUpdateOp : NN_Update<"momentum_update", ["param", "grad", "velocity", "new_param", "new_velocity"], ["velocity"]> {
   let summary = "SGD with momentum: v' = momentum * v + g + weight_decay * p; p' = p - lr * v'";
   let arguments = (ins NN_FloatTensor:$param, NN_FloatTensor:$grad, NN_FloatTensor:$velocity, NN_FloatTensor:$lr, F64Attr:$momentum, F64Attr:$weight_decay);
   let results = (outs NN_FloatTensor:$new_param, NN_FloatTensor:$new_velocity);
   let assemblyFormat = "$param `,` $grad `,` $velocity `lr` `=` $lr attr-dict `:` type($param) `,` type($lr)";
   let hasVerifier = 1;
 }
-def NN_AdamUpdateOp : NN_Op<"adam_update", [AllTypesMatch<["param", "grad", "m", "v", "new_param", "new_m", "new_v"]>]> {
+def NN_AdamUpdateOp : NN_Update<"adam_update", ["param", "grad", "m", "v", "new_param", "new_m", "new_v"], ["m", "v"]> {
   let summary = "Adam; with `decoupled`, AdamW";
   let description = [{
     Step t is 1 for the first update. g' = g + weight_decay * p (Adam); m' = beta1*m + (1-beta1)*g'; v' = beta2*v + (1-beta2)*g'^2;

@@ -1,6 +1,9 @@
 // Sharding rules that many ops share, and the default way to build an op on shards.
 #include "shoal/Interfaces/ShardingRule.h"
 
+#include <cmath>
+#include <limits>
+
 using namespace mlir;
 
 namespace shoal {
@@ -15,6 +18,39 @@ LogicalResult localizeByCloning(Operation *op, OpBuilder &builder, ValueRange op
   Operation *local = builder.create(state);
   llvm::append_range(results, local->getResults());
   return success();
+}
+
+bool fits(const ShardingRule &rule, Operation *op) {
+  auto fitsValues = [&](ArrayRef<TensorFactors> tensors, TypeRange types) {
+    if (tensors.size() != types.size())
+      return false;
+    for (auto [tensor, type] : llvm::zip(tensors, types)) {
+      auto ranked = dyn_cast<RankedTensorType>(type);
+      if (static_cast<int64_t>(tensor.size()) != (ranked ? ranked.getRank() : 0))
+        return false;
+      for (ArrayRef<unsigned> dim : tensor)
+        if (llvm::any_of(dim, [&](unsigned f) { return f >= rule.factors.size(); }))
+          return false;
+    }
+    return true;
+  };
+  return fitsValues(rule.operands, op->getOperandTypes()) &&
+         fitsValues(rule.results, op->getResultTypes());
+}
+
+std::optional<double> reductionIdentity(ReduceKind kind, Type elementType) {
+  if (kind == ReduceKind::Sum)
+    return 0.0;
+  double infinity = std::numeric_limits<double>::infinity();
+  auto integer = dyn_cast<IntegerType>(elementType);
+  if (!integer)
+    return kind == ReduceKind::Max ? -infinity : infinity;
+  double bound = std::ldexp(1.0, integer.getWidth() - 1);
+  if (kind == ReduceKind::Max)
+    return -bound;
+  if (integer.getWidth() > 53)
+    return std::nullopt;
+  return bound - 1;
 }
 
 namespace rules {

@@ -1,6 +1,7 @@
 // What the collectives mean: the members' results from the members' inputs, element by element.
 // Member k of a group of N holds elements [k * ceil(S/N), (k+1) * ceil(S/N)) of a dimension of
 // size S that is sharded over the group.
+#include "Combine.h"
 #include "Indexing.h"
 #include "Rendezvous.h"
 
@@ -25,35 +26,12 @@ Tensor padding(RankedTensorType type) {
   return tensor;
 }
 
-void copyElement(Tensor &to, int64_t k, const Tensor &from, int64_t j) {
-  if (to.isFloat())
-    to.f[k] = from.f[j];
-  else
-    to.i[k] = from.i[j];
-}
-
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
-double combine(dist::ReduceKindAttrEnum kind, double a, double b) {
-  if (kind == dist::ReduceKindAttrEnum::sum || std::isnan(a) || std::isnan(b))
-    return a + b;
-  return kind == dist::ReduceKindAttrEnum::max ? std::max(a, b) : std::min(a, b);
-}
-
-int64_t combine(dist::ReduceKindAttrEnum kind, int64_t a, int64_t b) {
-  if (kind == dist::ReduceKindAttrEnum::sum)
-    return int64_t(uint64_t(a) + uint64_t(b));
-  return kind == dist::ReduceKindAttrEnum::max ? std::max(a, b) : std::min(a, b);
-}
 
 Tensor reduceAll(dist::ReduceKindAttrEnum kind, Inputs in) {
   Tensor result = *in[0];
   for (const TensorRef &input : in.drop_front())
-    for (int64_t k = 0; k < result.size(); ++k)
-      if (result.isFloat())
-        result.f[k] = combine(kind, result.f[k], input->f[k]);
-      else
-        result.i[k] = combine(kind, result.i[k], input->i[k]);
+    combine(kind, result, *input);
   return result;
 }
 
@@ -64,7 +42,7 @@ void cut(Tensor &shard, const Tensor &whole, int64_t dim, int64_t member) {
     Index from(index);
     from[dim] += offset;
     if (from[dim] < whole.shape()[dim])
-      copyElement(shard, k, whole, linearIndex(from, whole.shape()));
+      shard.copy(k, whole, linearIndex(from, whole.shape()));
   });
 }
 
@@ -75,7 +53,7 @@ Tensor concatenate(RankedTensorType type, Inputs in, int64_t dim) {
   forEachIndex(result.shape(), [&](ArrayRef<int64_t> index, int64_t k) {
     Index from(index);
     from[dim] = index[dim] % local;
-    copyElement(result, k, *in[index[dim] / local], linearIndex(from, in[0]->shape()));
+    result.copy(k, *in[index[dim] / local], linearIndex(from, in[0]->shape()));
   });
   return result;
 }

@@ -3,6 +3,7 @@
 // on the program is in a deadlock.
 #include "shoal/Interpreter/Interpreter.h"
 
+#include "Combine.h"
 #include "LocalOps.h"
 #include "Rendezvous.h"
 
@@ -239,9 +240,8 @@ LogicalResult Machine::step(Rank &rank) {
     rank.stack.back().values.assign(operands->begin() + 3, operands->end());
     return enterFor(rank, loop, (*operands)[0]->i[0]);
   }
-  if (isa<dist::AllReduceOp, dist::AllGatherOp, dist::ReduceScatterOp, dist::AllToAllOp,
-          dist::BroadcastOp, dist::ScatterOp, dist::GatherOp, dist::CollectivePermuteOp,
-          dist::PermuteStartOp, dist::WaitOp, dist::BarrierOp, dist::SendOp, dist::RecvOp>(op))
+  auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
+  if ((collective && collective.communicates()) || isa<dist::WaitOp>(op))
     return communicate(rank, op);
 
   FailureOr<SmallVector<TensorRef>> operands = read(rank, op, op->getOperands());
@@ -288,7 +288,7 @@ LogicalResult Machine::communicate(Rank &rank, Operation *op) {
   else if (auto recv = dyn_cast<dist::RecvOp>(op))
     ticket = rendezvous.recv(recv, rank.position, (*operands)[0]->i[0]);
   else
-    ticket = rendezvous.join(op, op->getAttrOfType<dist::AxesAttr>("axes"), rank.position,
+    ticket = rendezvous.join(op, cast<dist::CollectiveOpInterface>(op).getAxesAttr(), rank.position,
                              operands->empty() ? nullptr : operands->front());
   if (failed(ticket))
     return failure();
@@ -316,11 +316,8 @@ LogicalResult Machine::enterAccumulate(Rank &rank, dist::AccumulateOp op, int64_
     if (slice.size() * int64_t(op.getMicrobatches()) != input->size())
       return op.emitError() << "splits " << input->type << " into " << op.getMicrobatches()
                             << " micro-batches of " << slice.type;
-    int64_t begin = part * slice.size();
-    if (slice.isFloat())
-      std::copy_n(input->f.begin() + begin, slice.size(), slice.f.begin());
-    else
-      std::copy_n(input->i.begin() + begin, slice.size(), slice.i.begin());
+    for (int64_t k = 0; k < slice.size(); ++k)
+      slice.copy(k, *input, part * slice.size() + k);
     rank.values[argument] = std::make_shared<const Tensor>(std::move(slice));
   }
   return success();
@@ -365,12 +362,8 @@ LogicalResult Machine::endRegion(Rank &rank, Operation *terminator) {
     SmallVector<TensorRef> sums;
     for (auto [number, value] : llvm::enumerate(*yielded)) {
       Tensor sum = *value;
-      for (int64_t k = 0; frame.iteration > 0 && k < sum.size(); ++k) {
-        if (sum.isFloat())
-          sum.f[k] += frame.values[number]->f[k];
-        else
-          sum.i[k] = int64_t(uint64_t(sum.i[k]) + uint64_t(frame.values[number]->i[k]));
-      }
+      if (frame.iteration > 0)
+        combine(dist::ReduceKindAttrEnum::sum, sum, *frame.values[number]);
       normalize(sum, options.precision);
       sums.push_back(std::make_shared<const Tensor>(std::move(sum)));
     }

@@ -1,7 +1,7 @@
 // Evaluation of the ops that a rank computes alone.
 #include "LocalOps.h"
 
-#include "shoal/Interfaces/Reference.h"
+#include "NNReference.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -11,21 +11,9 @@ using namespace mlir;
 namespace shoal::interp {
 namespace {
 
-using Results = FailureOr<SmallVector<Tensor>>;
-using Operands = ArrayRef<const Tensor *>;
-
-Results single(Tensor tensor) {
-  SmallVector<Tensor> results;
-  results.push_back(std::move(tensor));
-  return results;
-}
-
 void appendElements(Tensor &to, int64_t &at, const Tensor &from, int64_t begin, int64_t end) {
   for (int64_t k = begin; k < end; ++k, ++at)
-    if (to.isFloat())
-      to.f[at] = from.f[k];
-    else
-      to.i[at] = from.i[k];
+    to.copy(at, from, k);
 }
 
 // pack and unpack alike: the ranges of the operands, one after another.

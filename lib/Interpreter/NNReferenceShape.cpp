@@ -9,19 +9,11 @@ using namespace mlir;
 namespace shoal::interp {
 namespace {
 
-void copyElement(Tensor &to, int64_t k, const Tensor &from, int64_t j) {
-  if (to.isFloat())
-    to.f[k] = from.f[j];
-  else
-    to.i[k] = from.i[j];
-}
-
 // Every result element comes from the input element at `source(index)`.
 template <typename Source> Tensor gather(Operation *op, const Tensor &input, Source source) {
   Tensor result = resultOf(op);
-  forEachIndex(result.shape(), [&](ArrayRef<int64_t> index, int64_t k) {
-    copyElement(result, k, input, source(index));
-  });
+  forEachIndex(result.shape(),
+               [&](ArrayRef<int64_t> index, int64_t k) { result.copy(k, input, source(index)); });
   return result;
 }
 
@@ -70,7 +62,7 @@ Results dynamicSlice(nn::DynamicSliceOp op, Operands in) {
 Results pad(nn::PadOp op, Operands in) {
   Tensor result = resultOf(op);
   forEachIndex(in[0]->shape(), [&](ArrayRef<int64_t> index, int64_t k) {
-    copyElement(result, shifted(index, result.shape(), op.getDim(), op.getLow()), *in[0], k);
+    result.copy(shifted(index, result.shape(), op.getDim(), op.getLow()), *in[0], k);
   });
   return single(std::move(result));
 }

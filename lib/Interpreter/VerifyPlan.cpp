@@ -2,10 +2,12 @@
 //
 // One device runs first, and keeps what its numbered ops (`dist.id`) gave. Then the ranks run; each
 // local op that is a piece of a global value (`dist.globals`) is compared as soon as it has run, a
-// partial one once all its ranks have. Of all differences the first in the global order is
-// reported.
+// partial one once all its ranks have. A micro-batch has the same rows under every plan, so what
+// runs inside an accumulate is compared iteration by iteration. Of all differences the first in the
+// global order is reported.
 #include "shoal/Interpreter/VerifyPlan.h"
 
+#include "Combine.h"
 #include "Indexing.h"
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
@@ -26,27 +28,25 @@ using namespace mlir;
 namespace shoal::interp {
 namespace {
 
-// What one device computed for a numbered op.
+// What one device computed for a numbered op, each time that it ran.
 struct Reference {
+  struct Execution {
+    int64_t order = 0;
+    TensorList values;
+  };
   Operation *op = nullptr;
-  int64_t order = 0;
-  // Ranks split their own rows into micro-batches, one device splits all rows: values inside
-  // an accumulate do not correspond one by one.
-  bool comparable = true;
-  TensorList values;
+  std::vector<Execution> executions;
 };
+
+bool runsPerMicrobatch(Operation *op) {
+  return static_cast<bool>(op->getParentOfType<dist::AccumulateOp>());
+}
 
 struct Mismatch {
   int64_t order = 0;
   PlanDifference difference;
   int64_t rank = 0;
 };
-
-double combine(dist::ReduceKindAttrEnum kind, double a, double b) {
-  if (kind == dist::ReduceKindAttrEnum::sum || std::isnan(a) || std::isnan(b))
-    return a + b;
-  return kind == dist::ReduceKindAttrEnum::max ? std::max(a, b) : std::min(a, b);
-}
 
 class PlanVerifier {
 public:
@@ -139,12 +139,11 @@ FailureOr<TensorList> PlanVerifier::runOneDevice(const TensorList &arguments) {
                      return;
                    Reference &reference = references[id.getInt()];
                    reference.op = op;
-                   reference.order = order++;
-                   reference.comparable = !op->getParentOfType<dist::AccumulateOp>();
-                   reference.values.clear();
-                   if (reference.comparable && wanted.contains(id.getInt()))
+                   Reference::Execution &execution = reference.executions.emplace_back();
+                   execution.order = order++;
+                   if (wanted.contains(id.getInt()))
                      for (const Tensor *result : results)
-                       reference.values.push_back(*result);
+                       execution.values.push_back(*result);
                  }};
   return runGlobal(global, arguments, run);
 }
@@ -178,42 +177,50 @@ void PlanVerifier::observeLocal(Operation *op, int64_t position, ArrayRef<const 
       return refuse(op, "is a piece of a value that the reference does not have, dist.id: " +
                             Twine(tag.getId()));
     const Reference &reference = found->second;
-    if (!reference.comparable)
+    PieceKey::first_type value{op, unsigned(number)};
+    PieceKey key{value, executions[{value, position}]++};
+    bool repeats = runsPerMicrobatch(reference.op);
+    // Of the copies of an unrolled body nothing says which micro-batch they are.
+    if (repeats && !runsPerMicrobatch(op))
       continue;
+    size_t iteration = repeats ? key.second : 0;
+    if (iteration >= reference.executions.size())
+      return refuse(op, "runs more often than the reference's op of dist.id " + Twine(tag.getId()) +
+                            ", times: " + Twine(reference.executions.size()));
+    const auto &[order, values] = reference.executions[iteration];
     // An op of several results may have become several ops of one (an accumulate that is unrolled):
     // the type tells which result is meant; where it does not, the value is not compared.
     unsigned which = number;
-    if (reference.values.size() != results.size()) {
+    if (values.size() != results.size()) {
       SmallVector<unsigned> candidates;
-      for (auto [r, value] : llvm::enumerate(reference.values))
-        if (value.type == tag.getType())
+      for (auto [r, candidate] : llvm::enumerate(values))
+        if (candidate.type == tag.getType())
           candidates.push_back(r);
       if (candidates.size() > 1)
         continue;
-      which = candidates.empty() ? reference.values.size() : candidates.front();
+      which = candidates.empty() ? values.size() : candidates.front();
     }
-    if (which >= reference.values.size() || reference.values[which].type != tag.getType())
+    if (which >= values.size() || values[which].type != tag.getType())
       return refuse(op, "does not fit the reference's op of dist.id " + Twine(tag.getId()) +
                             " in number or type of results");
     if (tag.getSharding().getLocalType(tag.getType(), mesh) != result->type)
       return refuse(op, "does not have the shard's type that its dist.globals gives it");
 
-    Mismatch where{reference.order, {op, reference.op, ""}, rankOf(position)};
+    Mismatch where{order, {op, reference.op, ""}, rankOf(position)};
     std::string what;
     llvm::raw_string_ostream(what)
         << reference.op->getName() << " (dist.id " << tag.getId()
-        << (reference.values.size() > 1 ? ", result " + std::to_string(which) : std::string());
+        << (values.size() > 1 ? ", result " + std::to_string(which) : std::string())
+        << (repeats ? ", micro-batch " + std::to_string(iteration) : std::string());
     if (op->getName() != reference.op->getName())
       what += ", here " + op->getName().getStringRef().str();
     what += ")";
-    const Tensor &whole = reference.values[which];
+    const Tensor &whole = values[which];
     compared += position == 0;
     if (tag.getSharding().getUnreducedAxes().empty()) {
       comparePiece(whole, *result, tag.getSharding(), position, where, what);
       continue;
     }
-    PieceKey::first_type value{op, unsigned(number)};
-    PieceKey key{value, executions[{value, position}]++};
     Pieces &pieces = partials[key];
     pieces.tensors.resize(mesh.getNumDevices());
     pieces.tensors[position] = *result;
@@ -289,8 +296,7 @@ void PlanVerifier::comparePartial(const Tensor &whole, ArrayRef<const Tensor *> 
   for (auto &[coordinates, members] : groups) {
     Tensor sum = *pieces[members.front()];
     for (int64_t member : ArrayRef<int64_t>(members).drop_front())
-      for (int64_t k = 0; k < sum.size(); ++k)
-        sum.set(k, combine(sharding.getUnreducedKind(), sum.at(k), pieces[member]->at(k)));
+      combine(sharding.getUnreducedKind(), sum, *pieces[member]);
     double limit = allowed(whole);
     bool done = false;
     forEachShared(whole, sum.shape(), shardOffsets(sum.shape(), sharding, mesh, members.front()),

@@ -2,7 +2,6 @@
 #include "shoal/Pipelines/Pipelines.h"
 
 #include "shoal/Codegen/Passes.h"
-#include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/NN/Transforms/Passes.h"
@@ -19,16 +18,6 @@ void setAxes(PlanOptions &options, llvm::ArrayRef<std::string> meshAxes, bool ha
   options.modelAxes.clear();
   for (const std::string &axis : meshAxes)
     (axis == "data" && hasBatchedInput ? options.dataAxes : options.modelAxes).push_back(axis);
-}
-
-bool isLocalProgram(ModuleOp module) {
-  return module
-      .walk([](Operation *op) {
-        bool isLocal = isa<dist::SendOp, dist::RecvOp, dist::GroupOp>(op) ||
-                       (isa_and_nonnull<dist::DistDialect>(op->getDialect()) && op->hasAttr("axes"));
-        return isLocal ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
 }
 
 void buildModelPipeline(OpPassManager &pm, const PlanOptions &options) {
@@ -84,16 +73,23 @@ void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
     partition.axes = axes;
     pm.addPass(dist::createPartitionPass(partition));
   };
-  // Model axes first: buckets hold local gradients. Hazard: dist-pack must see gradients that
-  // are still partial over the data axes, so it stands between the two partitions.
-  partition(options.modelAxes);
-  if (options.mode == "train" && !options.dataAxes.empty()) {
-    dist::PackPassOptions pack;
-    pack.bucketMb = options.bucketMb;
-    pack.axes = options.dataAxes;
-    pm.addPass(dist::createPackPass(pack));
+  if (options.mode == "infer") {
+    // No gradients to pack: one run, in which a dimension may mix axes in any order.
+    std::vector<std::string> axes = options.modelAxes;
+    axes.insert(axes.end(), options.dataAxes.begin(), options.dataAxes.end());
+    partition(axes);
+  } else {
+    // Model axes first: buckets hold local gradients. Hazard: dist-pack must see gradients that
+    // are still partial over the data axes, so it stands between the two partitions.
+    partition(options.modelAxes);
+    if (!options.dataAxes.empty()) {
+      dist::PackPassOptions pack;
+      pack.bucketMb = options.bucketMb;
+      pack.axes = options.dataAxes;
+      pm.addPass(dist::createPackPass(pack));
+    }
+    partition(options.dataAxes);
   }
-  partition(options.dataAxes);
   pm.addPass(dist::createVerifyLocalPass());
   // Masks, offsets and shards of the same value are common now.
   pm.addPass(createCanonicalizerPass());

@@ -100,3 +100,10 @@ func.func @two_axes(
   %loss = nn.reduce sum %1 dims = [0, 1] : tensor<3x9xf64> -> tensor<f64>
   return %loss, %1 : tensor<f64>, tensor<3x9xf64>
 }
+
+// Padding does not win a maximum of integers below all that a double tells apart.
+func.func @padded_integer_maximum() -> tensor<i64> {
+  %0 = nn.constant {dist.shardings = [#dist.sharding<@mesh, [{"x"}]>]} dense<-9223372036854775000> : tensor<7xi64>
+  %1 = nn.reduce max %0 dims = [0] : tensor<7xi64> -> tensor<i64>
+  return %1 : tensor<i64>
+}

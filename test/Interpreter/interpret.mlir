@@ -151,3 +151,14 @@ func.func @accumulate() -> tensor<2xf64> {
   } : (tensor<4xf64>) -> tensor<2xf64>
   return %0 : tensor<2xf64>
 }
+
+// -----
+
+// An integer divided by zero is 0, as in kernels.
+// CHECK: result 0: tensor<4xi64> {{.*}} [-3, 0, 0, -7]
+func.func @division() -> tensor<4xi64> {
+  %a = nn.constant dense<[-7, 5, 0, 7]> : tensor<4xi64>
+  %b = nn.constant dense<[2, 0, 0, -1]> : tensor<4xi64>
+  %0 = nn.div %a, %b : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
+  return %0 : tensor<4xi64>
+}

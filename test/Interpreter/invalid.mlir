@@ -108,17 +108,6 @@ func.func @unsupported(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
-// Integer division by zero has no value.
-dist.mesh @mesh <["x"=1]>
-func.func @division() -> tensor<2xi64> {
-  %x = nn.constant dense<0> : tensor<2xi64>
-  // expected-error @below {{divides an integer by zero}}
-  %0 = nn.div %x, %x : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
-  return %0 : tensor<2xi64>
-}
-
-// -----
-
 // The shard that dist.global gives is not what the function takes.
 dist.mesh @mesh <["x"=2]>
 // expected-error @below {{argument 0 is a 'tensor<2xf32>', its shard of the whole tensor is a 'tensor<4xf32>'}}

@@ -197,7 +197,7 @@ int makeGlobal(ModuleOp module, PlanOptions &plan) {
 
 /// From the model, or from a local program written by hand, to the local program: L2.
 int makeLocal(ModuleOp module, const CompilerOptions &options, PlanOptions &plan) {
-  if (isLocalProgram(module)) {
+  if (dist::isLocalProgram(module)) {
     if (!options.planFlags.empty())
       return fail(kInputWrong, options.planFlags.front() + " plans a model (L1), but '" + options.input +
                                    "' is a local program (L2): it has collectives");

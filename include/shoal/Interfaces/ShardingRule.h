@@ -24,10 +24,6 @@ enum class FactorKind {
   Reduction,
   /// Must be whole on every device.
   NeedReplication,
-  /// In operands and results, but elements move between positions along it (a later
-  /// issue's slices and shifts): sharding it needs collective permutes. Treated as NeedReplication
-  /// by the partitioner until an op says how it localizes.
-  Permutation,
   /// May be sharded only after the op is replaced by its `decompose`.
   Decompose,
 };
@@ -56,8 +52,13 @@ struct ShardingRule {
   bool movesOnly = false;
   /// What padded elements of operand i become before the local op runs, where a sharded reduction
   /// factor is padded. Absent: the identity of the factor's `reduce`: 0 for sums, -inf for max,
-  /// +inf for min. An op whose neutral operand is another one says so (cross_entropy's ignored target).
+  /// +inf for min. An op whose neutral operand is another one says so (cross_entropy's ignored
+  /// target).
   llvm::SmallVector<std::optional<double>> padding;
+  /// Operands that count for nothing, as long as they are finite, where the others hold their
+  /// padding: the logits of an ignored target. So rows past the valid ones need no mask in them;
+  /// what pads shards is not finite and does.
+  llvm::SmallVector<unsigned> leftOut;
 
   unsigned addFactor(int64_t size, FactorKind kind = FactorKind::PassThrough,
                      ReduceKind reduce = ReduceKind::Sum) {
@@ -65,6 +66,16 @@ struct ShardingRule {
     return factors.size() - 1;
   }
 };
+
+/// Whether the rule has an entry for every dimension of the op's operands and results.
+bool fits(const ShardingRule &rule, mlir::Operation *op);
+
+/// What leaves a reduction of elements of a type as it is: 0; the least value, the greatest. None
+/// where a double cannot hold it, so that no mask can write it: the greatest i64.
+std::optional<double> reductionIdentity(ReduceKind kind, mlir::Type elementType);
+
+/// Elements of one of `parts` shards of a dimension: ceil(size / parts).
+inline int64_t shardSize(int64_t size, int64_t parts) { return size / parts + (size % parts != 0); }
 
 /// What `localize` may ask the partitioner.
 class LocalizeContext {

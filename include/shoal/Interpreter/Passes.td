@@ -40,7 +40,8 @@ def DistVerifyPlanPass : Pass<"dist-verify-plan", "::mlir::ModuleOp"> {
     model.mlir:9:8: error: the plan differs from one device first at nn.sgd_update (dist.id 12): element [0, 3] on rank 1 is 0.25, one device has 0.5 (step 0)
     ```
 
-    Ops inside `dist.accumulate` are not compared one by one: ranks split their own rows into micro-batches, one device splits all; their sums are.
+    Ops inside `dist.accumulate` are compared micro-batch by micro-batch, which holds the same rows under every plan; once the region is unrolled
+    (`dist-expand-collectives`) only its sums are.
   }];
   let options = [
     Option<"reference", "reference", "std::string", "", "file that holds the L1 module, numbered by dist-number">,

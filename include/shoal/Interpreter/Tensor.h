@@ -34,6 +34,13 @@ struct Tensor {
     else
       i[k] = int64_t(v);
   }
+  /// Element k becomes element j of a tensor of the same element type.
+  void copy(int64_t k, const Tensor &from, int64_t j) {
+    if (isFloat())
+      f[k] = from.f[j];
+    else
+      i[k] = from.i[j];
+  }
 };
 
 } // namespace shoal::interp

@@ -41,9 +41,6 @@ struct PlanOptions {
 /// without, it is an axis like any other that only annotations in the file use.
 void setAxes(PlanOptions &options, llvm::ArrayRef<std::string> meshAxes, bool hasBatchedInput);
 
-/// Whether the module is written at L2: it has collectives or asks for its position.
-bool isLocalProgram(mlir::ModuleOp module);
-
 void buildModelPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildGlobalPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildLocalPipeline(mlir::OpPassManager &pm, const PlanOptions &options);

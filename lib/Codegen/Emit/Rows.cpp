@@ -56,16 +56,7 @@ std::vector<uint32_t> permutePeers(exec::PermuteOp op, dist::MeshAttr mesh, bool
     for (auto [source, target] : llvm::zip_equal(op.getSources(), op.getTargets())) {
       if (along != (sends ? source : target))
         continue;
-      SmallVector<int64_t> coordinates = mesh.getCoordinates(position);
-      int64_t index = sends ? target : source;
-      for (StringAttr axis : llvm::reverse(axes)) {
-        coordinates[mesh.getAxisIndex(axis)] = index % *mesh.getAxisSize(axis);
-        index /= *mesh.getAxisSize(axis);
-      }
-      int64_t linear = 0;
-      for (auto [axis, coordinate] : llvm::zip_equal(mesh.getAxes(), coordinates))
-        linear = linear * axis.getSize() + coordinate;
-      peers[position] = linear;
+      peers[position] = mesh.getPositionAlong(position, axes, sends ? target : source);
     }
   }
   return peers;

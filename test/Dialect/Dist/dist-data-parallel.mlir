@@ -1,5 +1,5 @@
 // RUN: shoal-opt %s -split-input-file -verify-diagnostics --dist-data-parallel | FileCheck %s
-// RUN: shoal-opt %s -split-input-file --dist-data-parallel=axis=replica 2>&1 | FileCheck %s --check-prefix=AXIS
+// RUN: not shoal-opt %s -split-input-file --dist-data-parallel=axis=replica 2>&1 | FileCheck %s --check-prefix=AXIS
 
 // Batched inputs are sharded by rows, all other arguments are whole; results and ops follow later.
 

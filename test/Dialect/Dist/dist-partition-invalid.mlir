@@ -52,3 +52,27 @@ func.func @non_linear(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh,
   %1 = nn.relu %0 {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"x"}>]} : tensor<4xf32>
   return %1 : tensor<4xf32>
 }
+
+// -----
+
+// A local program written by hand has nothing to partition, which is said.
+dist.mesh @mesh <["x"=2]>
+// expected-remark @+1 {{holds collectives and no sharding: a local program already, which is left as it is}}
+func.func @hand_written(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = dist.all_reduce {"x"} sum %a : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// Rows of a whole value cannot become partial on the way into a micro-batch.
+dist.mesh @mesh <["x"=2, "y"=2]>
+func.func @partial_argument(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"y"}, {}]>}) -> tensor<4xf32> {
+  // expected-error @+1 {{a whole value cannot become partial (input 0 of dist.accumulate}}
+  %0 = dist.accumulate(%a) microbatches = 2 attributes {dist.arg_shardings = [#dist.sharding<@mesh, [{"y"}, {}], unreduced=sum{"x"}>]} {
+  ^bb0(%m: tensor<4x4xf32>):
+    %1 = nn.reduce sum %m dims = [0] : tensor<4x4xf32> -> tensor<4xf32>
+    dist.yield %1 : tensor<4xf32>
+  } : (tensor<8x4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -139,3 +139,19 @@ dist.mesh @mesh <["x"=2]>
 func.func @left(%a: tensor<4xf32>) -> (tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{}], unreduced=sum{"x"}>}) {
   return %a : tensor<4xf32>
 }
+
+// -----
+
+// A sum over micro-batches of maxima over shards is no maximum.
+dist.mesh @mesh <["x"=2]>
+func.func @accumulated_max(%a: tensor<8x2xf32> {dist.global = #dist.global<0, tensor<8x4xf32>, <@mesh, [{}, {"x"}]>>}) -> tensor<4xf32> {
+  %0 = dist.accumulate(%a) microbatches = 2 {
+  ^bb0(%m: tensor<4x2xf32>):
+    // expected-note @+1 {{the partial value is made here}}
+    %1 = nn.reduce max %m dims = [1] {dist.globals = [#dist.global<0, tensor<4xf32>, <@mesh, [{}], unreduced=max{"x"}>>]} : tensor<4x2xf32> -> tensor<4xf32>
+    // expected-error @+1 {{meets a value that is partial over "x": a reduction is missing; micro-batches are summed, which only partial sums pass}}
+    dist.yield %1 : tensor<4xf32>
+  } : (tensor<8x2xf32>) -> tensor<4xf32>
+  %2 = dist.all_reduce {"x"} max %0 {reason = "test"} : tensor<4xf32>
+  return %2 : tensor<4xf32>
+}

@@ -4,10 +4,10 @@
 // A mean over the batch is the masked sum over the real rows, divided by valid * 4.
 // CHECK-LABEL: func.func @mean
 // CHECK-SAME: (%[[X:[^:]*]]: tensor<8x4xf32> {nn.input = "x"}, %[[V:[^:]*]]: tensor<i64> {nn.valid_rows})
+// CHECK: %[[M:.*]] = nn.mask %[[X]] dim = 0 limit = %[[V]] fill = 0.0
 // CHECK: %[[FOUR:.*]] = nn.constant dense<4> : tensor<i64>
 // CHECK: %[[N:.*]] = nn.mul %[[V]], %[[FOUR]]
 // CHECK: %[[COUNT:.*]] = nn.cast %[[N]] : tensor<i64> -> tensor<f32>
-// CHECK: %[[M:.*]] = nn.mask %[[X]] dim = 0 limit = %[[V]] fill = 0.0
 // CHECK: %[[S:.*]] = nn.reduce sum %[[M]] dims = [0, 1]
 // CHECK: %[[L:.*]] = nn.div %[[S]], %[[COUNT]]
 // CHECK: return %[[L]]
@@ -97,10 +97,10 @@ func.func @contracted(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x3xf32> 
 // CHECK-LABEL: func.func @similarity
 // CHECK-SAME: %[[V:[^:]*]]: tensor<i64> {nn.valid_rows})
 // CHECK: %[[G:.*]] = nn.matmul
-// CHECK: %[[N:.*]] = nn.mul %[[V]], %[[V]]
-// CHECK: %[[COUNT:.*]] = nn.cast %[[N]]
 // CHECK: %[[M0:.*]] = nn.mask %[[G]] dim = 0
 // CHECK: %[[M1:.*]] = nn.mask %[[M0]] dim = 1
+// CHECK: %[[N:.*]] = nn.mul %[[V]], %[[V]]
+// CHECK: %[[COUNT:.*]] = nn.cast %[[N]]
 // CHECK: nn.reduce sum %[[M1]]
 func.func @similarity(%x: tensor<8x4xf32> {nn.input = "x"}) -> (tensor<f32> {nn.loss}) {
   %0 = nn.matmul %x, %x {transpose_b} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x8xf32>

@@ -309,14 +309,15 @@ TEST(ReshardPlan, SameInEveryRun) {
     EXPECT_EQ(kinds(planned({2, 2, 2}, {8, 8}, from, to)), kinds(first));
 }
 
-// Any two layouts of any shape on any mesh, sizes that do not divide included.
-TEST(ReshardPlan, RandomLayouts) {
+/// Plans between any two layouts of any shape on meshes of so many axes, sizes that do not divide
+/// included.
+void planRandomLayouts(int rounds, int64_t fewestAxes, int64_t mostAxes) {
   std::mt19937 random(7);
   auto upTo = [&](int64_t n) { return int64_t(random() % (n + 1)); };
-  for (int round = 0; round < 1500; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     Shape sizes, shape;
-    for (int64_t a = 0, n = 1 + upTo(2); a < n; ++a)
-      sizes.push_back(2 + upTo(a ? 1 : 2));
+    for (int64_t a = 0, n = fewestAxes + upTo(mostAxes - fewestAxes); a < n; ++a)
+      sizes.push_back(2 + (n > 3 ? 0 : upTo(a ? 1 : 2)));
     for (int64_t d = 0, n = 1 + upTo(2); d < n; ++d)
       shape.push_back(1 + upTo(12));
     auto make = [&](const Axes &mayBePartial) {
@@ -341,9 +342,21 @@ TEST(ReshardPlan, RandomLayouts) {
     Layout from = make(all), to = make({});
     SCOPED_TRACE(round);
     planned(sizes, shape, from, to);
-    if (HasFatalFailure())
+    if (testing::Test::HasFatalFailure())
       return;
   }
+}
+
+TEST(ReshardPlan, RandomLayouts) { planRandomLayouts(1500, 1, 3); }
+
+// More axes than all orders of can be tried.
+TEST(ReshardPlan, RandomLayoutsOnManyAxes) { planRandomLayouts(60, 4, 6); }
+
+TEST(ReshardPlan, SixAxesInReverse) {
+  Shape sizes(6, 2);
+  ReshardPlan plan =
+      planned(sizes, {64, 64}, layout({{0, 1, 2, 3, 4, 5}, {}}), layout({{}, {5, 4, 3, 2, 1, 0}}));
+  EXPECT_LE(plan.steps.size(), 2u);
 }
 
 } // namespace

@@ -44,9 +44,6 @@ std::string print(const ShardingRule &rule) {
     case FactorKind::NeedReplication:
       text += name + " whole";
       break;
-    case FactorKind::Permutation:
-      text += name + " permutation";
-      break;
     case FactorKind::Decompose:
       text += name + " decompose";
       break;
@@ -310,6 +307,20 @@ TEST_F(ShardingRules, SoftmaxDecomposes) {
     EXPECT_EQ(kinds, (SmallVector<StringRef>{"max", "sum"}));
     EXPECT_TRUE(succeeded(verify(*module)));
   }
+}
+
+// What masks write: the least value of a type really is the least one, and what no double holds
+// is refused instead of rounded.
+TEST_F(ShardingRules, IdentitiesOfReductions) {
+  Builder builder(&context);
+  Type f32 = builder.getF32Type(), i32 = builder.getI32Type(), i64 = builder.getI64Type();
+  EXPECT_EQ(reductionIdentity(ReduceKind::Sum, i64), 0.0);
+  EXPECT_EQ(reductionIdentity(ReduceKind::Max, f32), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(reductionIdentity(ReduceKind::Min, f32), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(reductionIdentity(ReduceKind::Max, i32), -2147483648.0);
+  EXPECT_EQ(reductionIdentity(ReduceKind::Min, i32), 2147483647.0);
+  EXPECT_EQ(reductionIdentity(ReduceKind::Max, i64), -0x1p63);
+  EXPECT_EQ(reductionIdentity(ReduceKind::Min, i64), std::nullopt);
 }
 
 } // namespace

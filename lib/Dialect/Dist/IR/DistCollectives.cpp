@@ -98,7 +98,7 @@ LogicalResult verifyRoot(Operation *op, AxesAttr axes, int64_t root) {
 
 } // namespace
 
-//===-- what needs no mesh ----------------------------------------------------===//
+// What needs no mesh.
 
 LogicalResult AllGatherOp::verify() {
   return verifyShapes(*this, typeOf(getInput()), typeOf(getResult()), {getDim()});
@@ -138,7 +138,7 @@ LogicalResult WaitOp::verify() {
   return success();
 }
 
-//===-- what needs the mesh ---------------------------------------------------===//
+// What needs the mesh.
 
 LogicalResult AllReduceOp::verifySymbolUses(SymbolTableCollection &) {
   return verifyAxes(*this, getAxes());

@@ -21,7 +21,7 @@ void DistDialect::initialize() {
 
 namespace shoal::dist {
 
-//===-- mesh ------------------------------------------------------------------===//
+// Mesh.
 
 MeshOp lookupMesh(Operation *op) {
   for (; op; op = op->getParentOp())
@@ -32,6 +32,26 @@ MeshOp lookupMesh(Operation *op) {
             mesh && mesh.getMeshAttr() && mesh.getSymNameAttr())
           return mesh;
   return {};
+}
+
+bool isLocalProgram(Operation *root) {
+  return root
+      ->walk([](Operation *op) {
+        return isa<CollectiveOpInterface, AxisIndexOp, GroupOp, WaitOp>(op)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+bool isMadeByPartitioner(FunctionOpInterface func) {
+  for (unsigned i = 0; i < func.getNumArguments(); ++i)
+    if (func.getArgAttr(i, DistDialect::kGlobalAttr))
+      return true;
+  for (unsigned i = 0; i < func.getNumResults(); ++i)
+    if (func.getResultAttr(i, DistDialect::kGlobalAttr))
+      return true;
+  return false;
 }
 
 FailureOr<MeshAttr> getMeshOrEmit(Operation *op, FlatSymbolRefAttr name) {
@@ -47,7 +67,7 @@ FailureOr<MeshAttr> getMeshOrEmit(Operation *op, FlatSymbolRefAttr name) {
   return mesh.getMesh();
 }
 
-//===-- annotations -----------------------------------------------------------===//
+// Annotations.
 
 /// The entry of an array attribute, null when absent or of another kind.
 static ShardingAttr getFromArray(Operation *op, StringRef name, unsigned index) {
@@ -107,7 +127,7 @@ void setResultSharding(Operation *func, unsigned index, ShardingAttr sharding) {
   cast<FunctionOpInterface>(func).setResultAttr(index, DistDialect::kShardingAttr, sharding);
 }
 
-//===-- verification ----------------------------------------------------------===//
+// Verification.
 
 LogicalResult verifySharding(Operation *op, ShardingAttr sharding, Type type, MeshAttr mesh) {
   auto tensor = dyn_cast<RankedTensorType>(type);

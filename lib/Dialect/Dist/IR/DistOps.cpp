@@ -1,6 +1,8 @@
 // The ops of L1, buckets and regions: assembly, verifiers, the gradient of a reshard.
 #include "shoal/Dialect/Dist/IR/Dist.h"
 
+#include "shoal/Support/KeywordFormat.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -9,26 +11,11 @@
 using namespace mlir;
 using namespace shoal::dist;
 
-namespace shoal::dist {
-
-/// The kind of a reduction as a bare keyword.
-static ParseResult parseKeyword(OpAsmParser &parser, ReduceKindAttrEnumAttr &attr) {
-  auto value = FieldParser<ReduceKindAttrEnum>::parse(parser);
-  if (failed(value))
-    return failure();
-  attr = ReduceKindAttrEnumAttr::get(parser.getContext(), *value);
-  return success();
-}
-static void printKeyword(OpAsmPrinter &printer, Operation *, ReduceKindAttrEnumAttr attr) {
-  printer << stringifyEnum(attr.getValue());
-}
-
-} // namespace shoal::dist
-
+#include "shoal/Dialect/Dist/CollectiveOpInterface.cpp.inc"
 #define GET_OP_CLASSES
 #include "shoal/Dialect/Dist/DistOps.cpp.inc"
 
-//===-- mesh ------------------------------------------------------------------===//
+// Mesh.
 
 LogicalResult MeshOp::verify() {
   auto module = dyn_cast_or_null<ModuleOp>((*this)->getParentOp());
@@ -46,7 +33,7 @@ LogicalResult MeshOp::verify() {
   return success();
 }
 
-//===-- reshard ---------------------------------------------------------------===//
+// Reshard.
 
 LogicalResult ReshardOp::verifySymbolUses(SymbolTableCollection &) {
   auto mesh = getMeshOrEmit(*this, getSharding().getMesh());
@@ -66,7 +53,7 @@ FailureOr<SmallVector<Value>> ReshardOp::buildVJP(OpBuilder &builder, ArrayRef<V
   return SmallVector<Value>{reshard.getResult()};
 }
 
-//===-- accumulate and yield --------------------------------------------------===//
+// Accumulate and yield.
 
 ParseResult AccumulateOp::parse(OpAsmParser &parser, OperationState &result) {
   SmallVector<OpAsmParser::UnresolvedOperand> inputs;
@@ -150,7 +137,7 @@ LogicalResult GroupOp::verifyRegions() {
   return verifyYields(*this, getBody());
 }
 
-//===-- buckets ---------------------------------------------------------------===//
+// Buckets.
 
 /// `%a[0:4], %b[2:8]`
 static ParseResult parseRanges(OpAsmParser &parser, OperationState &result,

@@ -6,6 +6,7 @@
 #include "shoal/Dialect/NN/IR/NN.h"
 
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -136,25 +137,14 @@ Value expand(AllSliceOp op, int64_t devices) {
 }
 
 /// The value that replaces a collective; null when it is as libraries want it.
-Value expandCollective(Operation *op, MeshAttr mesh) {
-  auto axes = op->getAttrOfType<AxesAttr>("axes");
-  if (!axes)
-    return {};
-  int64_t devices = mesh.getSize(axes.getAxes());
-  // Alone on its axes a device has everything already; only a permute may drop it.
-  bool movesWhole = isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, AllSliceOp,
-                        BroadcastOp, ScatterOp, GatherOp>(op);
-  if (devices == 1 && movesWhole)
+Value expandCollective(CollectiveOpInterface op, MeshAttr mesh) {
+  int64_t devices = mesh.getSize(op.getAxesAttr().getAxes());
+  if (devices == 1 && op.isIdentityAlone())
     return op->getOperand(0);
-  if (auto gather = dyn_cast<AllGatherOp>(op))
-    return expand(gather, devices);
-  if (auto scatter = dyn_cast<ReduceScatterOp>(op))
-    return expand(scatter, devices);
-  if (auto exchange = dyn_cast<AllToAllOp>(op))
-    return expand(exchange, devices);
-  if (auto slice = dyn_cast<AllSliceOp>(op))
-    return expand(slice, devices);
-  return {};
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<AllGatherOp, ReduceScatterOp, AllToAllOp, AllSliceOp>(
+          [&](auto collective) { return expand(collective, devices); })
+      .Default(Value());
 }
 
 struct ExpandCollectivesPass : impl::ExpandCollectivesPassBase<ExpandCollectivesPass> {
@@ -169,12 +159,9 @@ struct ExpandCollectivesPass : impl::ExpandCollectivesPassBase<ExpandCollectives
     MeshOp mesh = lookupMesh(getOperation());
     if (!mesh)
       return;
-    SmallVector<Operation *> collectives;
-    getOperation().walk([&](Operation *op) {
-      if (isa_and_nonnull<DistDialect>(op->getDialect()) && op->getNumResults() == 1)
-        collectives.push_back(op);
-    });
-    for (Operation *op : collectives) {
+    SmallVector<CollectiveOpInterface> collectives;
+    getOperation().walk([&](CollectiveOpInterface op) { collectives.push_back(op); });
+    for (CollectiveOpInterface op : collectives) {
       Value value = expandCollective(op, mesh.getMesh());
       if (!value)
         continue;

@@ -18,8 +18,7 @@ bool OpSharding::shards(const ShardingRule &rule, FactorKind kind) const {
 int64_t OpSharding::localWork(const ShardingRule &rule, ArrayRef<int64_t> axisSizes) const {
   int64_t work = 1;
   for (auto [factor, axes] : zip_equal(rule.factors, factors)) {
-    int64_t parts = groupSize(axes, axisSizes);
-    work *= factor.size / parts + (factor.size % parts != 0);
+    work *= shardSize(factor.size, groupSize(axes, axisSizes));
   }
   return work;
 }
@@ -103,8 +102,7 @@ private:
   }
 
   void propose(unsigned factor, ArrayRef<unsigned> axes) {
-    FactorKind kind = rule.factors[factor].kind;
-    if (isDecided[factor] || kind == FactorKind::NeedReplication || kind == FactorKind::Permutation)
+    if (isDecided[factor] || rule.factors[factor].kind == FactorKind::NeedReplication)
       return;
     Axes &have = axesOf[factor];
     if (axes.size() <= have.size() || axes.take_front(have.size()) != ArrayRef(have))

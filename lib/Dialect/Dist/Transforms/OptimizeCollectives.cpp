@@ -14,9 +14,17 @@ namespace shoal::dist {
 
 namespace {
 
-bool isCollective(Operation *op) {
-  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, AllSliceOp, BroadcastOp,
-             ScatterOp, GatherOp, CollectivePermuteOp>(op);
+/// From a tensor to a tensor, without side effects: no message, barrier or future.
+bool isPureCollective(Operation *op) {
+  return isa<CollectiveOpInterface>(op) && isPure(op) && op->getNumOperands() == 1 &&
+         llvm::all_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
+}
+
+/// What runs beside the computation when it starts early: collectives that communicate, also those
+/// that are waited for later, and the buckets that they read.
+bool startsEarly(Operation *op) {
+  auto collective = dyn_cast<CollectiveOpInterface>(op);
+  return isa<PackOp>(op) || (collective && collective.communicates() && isPure(op));
 }
 
 void copyAttr(Operation *from, Operation *to, StringRef name) {
@@ -31,7 +39,7 @@ void copyTags(Operation *from, Operation *to) {
   copyAttr(from, to, nn::NNDialect::kLayerAttr);
 }
 
-//===-- equal collectives become one --------------------------------------------===//
+// Equal collectives become one.
 
 /// Whether two collectives on the same operand do the same; why they exist does not matter.
 bool areEqual(Operation *a, Operation *b) {
@@ -40,7 +48,9 @@ bool areEqual(Operation *a, Operation *b) {
     return false;
   auto strip = [](Operation *op) {
     NamedAttrList attrs(op->getAttrDictionary());
-    for (StringRef name : {"reason", "dist.shardings", "dist.globals", "nn.layer"})
+    for (StringRef name :
+         {StringRef("reason"), StringRef(DistDialect::kShardingsAttr),
+          StringRef(DistDialect::kGlobalsAttr), StringRef(nn::NNDialect::kLayerAttr)})
       attrs.erase(name);
     return attrs.getDictionary(op->getContext());
   };
@@ -48,7 +58,7 @@ bool areEqual(Operation *a, Operation *b) {
 }
 
 bool mergeEqual(Operation *op) {
-  if (!isCollective(op))
+  if (!isPureCollective(op))
     return false;
   for (Operation *other : llvm::make_early_inc_range(op->getOperand(0).getUsers()))
     if (other != op && other->getBlock() == op->getBlock() && op->isBeforeInBlock(other) &&
@@ -62,7 +72,7 @@ bool mergeEqual(Operation *op) {
   return false;
 }
 
-//===-- reductions -------------------------------------------------------------------===//
+// Reductions.
 
 /// all_reduce whose only user slices it: a reduce_scatter, and an all_reduce of the shard over the
 /// axes that are not sliced.
@@ -156,7 +166,7 @@ bool reduceOutside(Operation *op) {
   return changed;
 }
 
-//===-- overlap ------------------------------------------------------------------------===//
+// Overlap.
 
 /// Moves every collective up to where its operands are ready. Collectives keep their order among
 /// those that become ready together, and none passes an op with side effects.
@@ -167,8 +177,7 @@ void startEarly(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (!isMemoryEffectFree(&op))
       fence = &op;
-    bool moves = (isCollective(&op) && !isa<AllSliceOp>(op)) || isa<PackOp, PermuteStartOp>(op);
-    if (!moves)
+    if (!startsEarly(&op))
       continue;
     Operation *ready = fence;
     for (Value operand : op.getOperands())

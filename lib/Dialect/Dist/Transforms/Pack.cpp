@@ -239,14 +239,9 @@ void Packer::run() {
   for (auto [i, value] : llvm::enumerate(result.getOperands()))
     if (auto name = func.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kGradAttr))
       collect(value, name.getValue());
-  for (Operation &op : block) {
-    if (auto update = dyn_cast<nn::SgdUpdateOp>(op))
+  for (Operation &op : block)
+    if (auto update = dyn_cast<nn::OptimizerUpdateOpInterface>(op))
       collect(update.getGrad(), "a parameter");
-    else if (auto update = dyn_cast<nn::MomentumUpdateOp>(op))
-      collect(update.getGrad(), "a parameter");
-    else if (auto update = dyn_cast<nn::AdamUpdateOp>(op))
-      collect(update.getGrad(), "a parameter");
-  }
   collectProducers();
   for (auto [index, group] : llvm::enumerate(groups))
     pack(group, index);

@@ -8,8 +8,8 @@
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Support/DeadOps.h"
 
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/Pass.h"
 
 #include <vector>
@@ -27,7 +27,7 @@ std::string nameOf(Operation *op) {
   return name;
 }
 
-//===-- values and what is said of them ---------------------------------------------===//
+// Values and what is said of them.
 
 Value Partitioner::axisIndex(OpBuilder &b, Location loc, ArrayRef<unsigned> axes, int64_t scale) {
   auto op = b.create<AxisIndexOp>(loc, RankedTensorType::get({}, b.getI64Type()), mesh.toAxes(axes),
@@ -114,7 +114,7 @@ LogicalResult Partitioner::defineResult(Operation *op, unsigned result, Value lo
   return success();
 }
 
-//===-- the function ----------------------------------------------------------------===//
+// The function.
 
 LogicalResult Partitioner::partitionOp(Operation *op) {
   if (auto reshard = dyn_cast<ReshardOp>(op))
@@ -232,9 +232,7 @@ LogicalResult Partitioner::run() {
   func.setFunctionType(FunctionType::get(func.getContext(), local->getArgumentTypes(),
                                          local->getTerminator()->getOperandTypes()));
   // A layout that was annotated and that no one reads costs nothing.
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*local)))
-    if (isOpTriviallyDead(&op))
-      op.erase();
+  eraseDeadOps(*local);
   old.dropAllReferences();
   local->moveBefore(&old);
   old.erase();
@@ -243,16 +241,25 @@ LogicalResult Partitioner::run() {
 
 namespace {
 
-/// Written by hand at L2: it communicates, and nothing in it is annotated.
-bool isLocal(func::FuncOp func) {
-  bool communicates = false, isAnnotated = false;
-  func.walk([&](Operation *op) {
-    communicates |= isa_and_nonnull<DistDialect>(op->getDialect()) && op->hasAttr("axes");
-    isAnnotated |= op->hasAttr(DistDialect::kShardingsAttr);
-  });
+/// Whether a value of the function has a sharding.
+bool isAnnotated(func::FuncOp func) {
   for (unsigned i = 0; i < func.getNumArguments(); ++i)
-    isAnnotated |= static_cast<bool>(getSharding(func.getArgument(i)));
-  return communicates && !isAnnotated;
+    if (getSharding(func.getArgument(i)))
+      return true;
+  for (unsigned i = 0; i < func.getNumResults(); ++i)
+    if (getResultSharding(func, i))
+      return true;
+  return func
+      .walk([](Operation *op) {
+        return op->hasAttr(DistDialect::kShardingsAttr) ? WalkResult::interrupt()
+                                                        : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Written by hand at L2: one device's program already, whose values belong to no global ones.
+bool isHandWritten(func::FuncOp func) {
+  return isLocalProgram(func) && !isMadeByPartitioner(func) && !isAnnotated(func);
 }
 
 struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
@@ -267,9 +274,17 @@ struct PartitionPass : impl::PartitionPassBase<PartitionPass> {
     auto mesh = PlanMesh::get(meshOp, names);
     if (failed(mesh))
       return signalPassFailure();
-    for (auto func : module.getOps<func::FuncOp>())
-      if (!func.isExternal() && !isLocal(func) && failed(Partitioner(*mesh, func).run()))
+    for (auto func : module.getOps<func::FuncOp>()) {
+      if (func.isExternal())
+        continue;
+      if (isHandWritten(func)) {
+        func.emitRemark("holds collectives and no sharding: a local program already, which is left "
+                        "as it is");
+        continue;
+      }
+      if (failed(Partitioner(*mesh, func).run()))
         return signalPassFailure();
+    }
   }
 };
 

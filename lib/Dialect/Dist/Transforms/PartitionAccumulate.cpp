@@ -21,7 +21,9 @@ FailureOr<Value> Partitioner::exchangeMicrobatches(AccumulateOp op, unsigned inp
   Layout have = values.layoutOf(global);
   if (count % groupSize(have.dims[0], mesh.sizes()) != 0)
     have.dims[0].clear();
-  have.unreduced.clear();
+  // Rows are only moved, so partial values are exchanged as they are where that is wanted.
+  have.unreduced = wanted.unreduced;
+  have.kind = wanted.kind;
   auto split = [](const Layout &layout, Axes micro, Axes row) {
     Layout view = layout;
     view.dims.front() = std::move(row);
@@ -37,9 +39,13 @@ FailureOr<Value> Partitioner::exchangeMicrobatches(AccumulateOp op, unsigned inp
   std::string reason = "input " + std::to_string(input) + " of " + nameOf(op) +
                        ": a shard of rows -> a shard of every micro-batch";
   auto local = get(op, global, have, reason);
-  auto plan = planReshard(shape, elementBytes(type.getElementType()), mesh.sizes(), from, to);
-  if (failed(local) || !plan)
+  if (failed(local))
     return failure();
+  auto plan = planReshard(shape, elementBytes(type.getElementType()), mesh.sizes(), from, to);
+  if (!plan)
+    return op->emitOpError("input ")
+           << input << " has no way from " << mesh.print(have)
+           << " to a part of every micro-batch that lies as " << mesh.print(wanted);
   OpBuilder &b = builder();
   auto reshape = [&](Value value, ArrayRef<int64_t> to, const Layout &rest) {
     auto op = b.create<nn::ReshapeOp>(value.getLoc(), type.clone(to), value);

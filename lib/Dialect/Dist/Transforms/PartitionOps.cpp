@@ -6,7 +6,6 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"
 
-#include <limits>
 #include <vector>
 
 using namespace mlir;
@@ -71,34 +70,7 @@ Value Partitioner::maskPadding(Operation *op, Value local, Value global, const L
   return mask;
 }
 
-/// The identity of a reduction in an element type.
-static double identityOf(ReduceKind kind, Type elementType) {
-  if (kind == ReduceKind::Sum)
-    return 0.0;
-  double sign = kind == ReduceKind::Max ? -1.0 : 1.0;
-  if (auto type = dyn_cast<IntegerType>(elementType))
-    return type.getWidth() == 32 ? (sign < 0 ? -2147483648.0 : 2147483647.0)
-                                 : sign * 9007199254740992.0;
-  return sign * std::numeric_limits<double>::infinity();
-}
-
-//===-- ops with a sharding rule ------------------------------------------------===//
-
-LogicalResult Partitioner::checkRule(Operation *op, const ShardingRule &rule) {
-  auto fits = [](ArrayRef<TensorFactors> tensors, TypeRange types) {
-    if (tensors.size() != types.size())
-      return false;
-    for (auto [tensor, type] : llvm::zip(tensors, types)) {
-      auto ranked = dyn_cast<RankedTensorType>(type);
-      if (static_cast<int64_t>(tensor.size()) != (ranked ? ranked.getRank() : 0))
-        return false;
-    }
-    return true;
-  };
-  if (fits(rule.operands, op->getOperandTypes()) && fits(rule.results, op->getResultTypes()))
-    return success();
-  return op->emitOpError("sharding rule does not fit the op's operands and results");
-}
+// Ops with a sharding rule.
 
 FailureOr<OpSharding> Partitioner::choose(ShardingRuleOpInterface op, const ShardingRule &rule,
                                           ArrayRef<const Layout *> wanted) {
@@ -158,8 +130,9 @@ Layout Partitioner::inferRest(Operation *op, const ShardingRule &rule, unsigned 
 
 LogicalResult Partitioner::partitionRuled(ShardingRuleOpInterface op) {
   ShardingRule rule = op.getShardingRule();
-  if (failed(checkRule(op, rule)))
-    return failure();
+  if (!fits(rule, op))
+    return op->emitOpError("has a sharding rule that does not cover the dimensions of its operands "
+                           "and results");
   std::vector<std::optional<PlanMesh::Parts>> annotations;
   SmallVector<const Layout *> wanted;
   SmallVector<Layout> rests;
@@ -192,10 +165,13 @@ LogicalResult Partitioner::partitionRuled(ShardingRuleOpInterface op) {
                        !layout.dims[d].empty();
       if (!isReduced || type.getDimSize(d) % groupSize(layout.dims[d], mesh.sizes()) == 0)
         continue;
-      double fill = identityOf(rule.factors[factors[0]].reduce, type.getElementType());
-      if (i < rule.padding.size() && rule.padding[i])
-        fill = *rule.padding[i];
-      *local = maskPadding(op, *local, operand, layout, d, fill);
+      std::optional<double> fill = i < rule.padding.size() ? rule.padding[i] : std::nullopt;
+      if (!fill)
+        fill = reductionIdentity(rule.factors[factors[0]].reduce, type.getElementType());
+      if (!fill)
+        return op->emitOpError("has no mask value for the padding of operand ")
+               << i << ", " << type << ": shard dimension " << d << " by axes that divide it";
+      *local = maskPadding(op, *local, operand, layout, d, *fill);
     }
     operands.push_back(*local);
   }
@@ -244,7 +220,7 @@ LogicalResult Partitioner::decompose(ShardingRuleOpInterface op, const OpShardin
   return success();
 }
 
-//===-- other ops -----------------------------------------------------------------===//
+// Other ops.
 
 LogicalResult Partitioner::partitionUnruled(Operation *op) {
   IRMapping mapping;

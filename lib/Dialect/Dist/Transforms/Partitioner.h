@@ -35,7 +35,6 @@ private:
   Layout inferRest(mlir::Operation *op, const ShardingRule &rule, unsigned result);
   llvm::FailureOr<OpSharding> choose(ShardingRuleOpInterface op, const ShardingRule &rule,
                                      llvm::ArrayRef<const Layout *> wanted);
-  llvm::LogicalResult checkRule(mlir::Operation *op, const ShardingRule &rule);
 
   llvm::FailureOr<mlir::Value> getOperand(mlir::Operation *op, mlir::Value value,
                                           const Layout &layout, const llvm::Twine &what);

@@ -32,7 +32,7 @@ public:
   }
 
 private:
-  //===-- dimensions ----------------------------------------------------------===//
+  // Dimensions.
 
   void propagateDims() {
     int64_t last = 0;
@@ -107,7 +107,7 @@ private:
     return changed;
   }
 
-  //===-- partial values ------------------------------------------------------===//
+  // Partial values.
 
   /// Lets values stay partial through linear ops; where some user of a value needs it reduced, all
   /// of its users read it reduced, so that it is reduced once. Ends because `readReduced` grows.
@@ -164,7 +164,7 @@ private:
                         [&](const Axes &axes) { return llvm::is_contained(axes, axis); });
   }
 
-  //===-- diagnostics ---------------------------------------------------------===//
+  // Diagnostics.
 
   /// A remark for every operand that an op reads in another layout, and every result that it makes
   /// in another layout, than the value has. Partial values that are reduced are no conflict.

@@ -14,7 +14,7 @@ int64_t Slot::bytes() const {
   return type.getNumElements() * bits / 8;
 }
 
-//===-- slots -----------------------------------------------------------------===//
+// Slots.
 
 unsigned PropagationGraph::addSlot(Value value, Location loc, Type type, ShardingAttr annotation) {
   auto tensor = dyn_cast<RankedTensorType>(type);
@@ -57,7 +57,7 @@ SmallVector<unsigned> PropagationGraph::slotsOf(ValueRange values) const {
   return found;
 }
 
-//===-- construction ----------------------------------------------------------===//
+// Construction.
 
 FailureOr<PropagationGraph> PropagationGraph::build(FunctionOpInterface func, MeshOp mesh) {
   PropagationGraph graph(func);
@@ -80,25 +80,6 @@ LogicalResult PropagationGraph::addBlock(Block &block) {
     if (failed(addOp(op)))
       return failure();
   return success();
-}
-
-/// Whether the rule has an entry for every dimension of every operand and result.
-static bool fits(const ShardingRule &rule, Operation *op) {
-  auto fitsValues = [&](ArrayRef<TensorFactors> tensors, TypeRange types) {
-    if (tensors.size() != types.size())
-      return false;
-    for (auto [tensor, type] : llvm::zip(tensors, types)) {
-      auto ranked = dyn_cast<RankedTensorType>(type);
-      if ((int64_t)tensor.size() != (ranked ? ranked.getRank() : 0))
-        return false;
-      for (ArrayRef<unsigned> dim : tensor)
-        if (llvm::any_of(dim, [&](unsigned f) { return f >= rule.factors.size(); }))
-          return false;
-    }
-    return true;
-  };
-  return fitsValues(rule.operands, op->getOperandTypes()) &&
-         fitsValues(rule.results, op->getResultTypes());
 }
 
 LogicalResult PropagationGraph::addOp(Operation &op) {
@@ -203,7 +184,7 @@ LogicalResult PropagationGraph::addReturn(Operation &op) {
   return success();
 }
 
-//===-- layouts ---------------------------------------------------------------===//
+// Layouts.
 
 SmallVector<Layout> PropagationGraph::layoutsOf(ArrayRef<unsigned> indices,
                                                 int64_t priority) const {

@@ -15,10 +15,6 @@ namespace shoal::dist {
 
 using Kind = ReshardStep::Kind;
 
-bool Layout::isWhole() const {
-  return unreduced.empty() && all_of(dims, [](const Axes &axes) { return axes.empty(); });
-}
-
 bool Layout::uses(unsigned axis) const {
   return is_contained(unreduced, axis) ||
          any_of(dims, [&](const Axes &axes) { return is_contained(axes, axis); });
@@ -31,18 +27,17 @@ int64_t groupSize(ArrayRef<unsigned> axes, ArrayRef<int64_t> axisSizes) {
   return size;
 }
 
-static int64_t ceilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0); }
-
 SmallVector<int64_t> localShape(ArrayRef<int64_t> shape, ArrayRef<int64_t> axisSizes,
                                 const Layout &layout) {
   SmallVector<int64_t> local;
   for (auto [size, axes] : zip_equal(shape, layout.dims))
-    local.push_back(ceilDiv(size, groupSize(axes, axisSizes)));
+    local.push_back(shardSize(size, groupSize(axes, axisSizes)));
   return local;
 }
 
 bool shardsNest(int64_t size, int64_t outer, int64_t inner) {
-  return outer == 1 || inner == 1 || ceilDiv(size, outer) == inner * ceilDiv(size, outer * inner);
+  return outer == 1 || inner == 1 ||
+         shardSize(size, outer) == inner * shardSize(size, outer * inner);
 }
 
 namespace {
@@ -57,6 +52,9 @@ std::vector<unsigned> encode(const Layout &layout) {
   key.insert(key.end(), layout.unreduced.begin(), layout.unreduced.end());
   return key;
 }
+
+/// Up to so many axes every order of them is tried.
+constexpr size_t kOrderedAxes = 3;
 
 /// The moves that lead from one layout to others, with what they cost.
 struct Search {
@@ -88,8 +86,24 @@ struct Search {
     moves.push_back(std::move(step));
   }
 
-  /// Every ordered selection of `pool`, as short ones first.
-  void sequences(ArrayRef<unsigned> pool, function_ref<void(ArrayRef<unsigned>)> visit) const {
+  /// Every ordered selection of `pool`, short ones first. They grow as a factorial: of more than
+  /// `kOrderedAxes` axes only each alone, all in mesh order, and those of `wanted`, in its order.
+  void sequences(ArrayRef<unsigned> pool, ArrayRef<unsigned> wanted,
+                 function_ref<void(ArrayRef<unsigned>)> visit) const {
+    if (pool.size() > kOrderedAxes) {
+      for (unsigned axis : pool)
+        visit(axis);
+      Axes sorted(pool), some;
+      sort(sorted);
+      for (unsigned axis : wanted)
+        if (is_contained(pool, axis))
+          some.push_back(axis);
+      if (some.size() > 1)
+        visit(some);
+      if (some != sorted)
+        visit(sorted);
+      return;
+    }
     std::vector<Axes> level{Axes()};
     for (size_t length = 1; length <= pool.size(); ++length) {
       std::vector<Axes> next;
@@ -109,19 +123,38 @@ struct Search {
     return shardsNest(shape[dim], devices(outer), devices(inner));
   }
 
+  void addSlice(const Layout &at, size_t dim, ArrayRef<unsigned> axes) {
+    ReshardStep step = make(Kind::AllSlice, axes, dim);
+    step.layout = at;
+    step.layout.dims[dim].append(axes.begin(), axes.end());
+    add(std::move(step));
+  }
+
+  /// Where slices alone lead to the end no other move can be cheaper, and only they are added.
+  bool addLastSlices(const Layout &at) {
+    if (at.unreduced != to.unreduced)
+      return false;
+    for (size_t dim = 0; dim < shape.size(); ++dim) {
+      ArrayRef<unsigned> has = at.dims[dim], wants = to.dims[dim];
+      if (wants.size() < has.size() || wants.take_front(has.size()) != has ||
+          !nests(dim, has, wants.drop_front(has.size())))
+        return false;
+    }
+    for (size_t dim = 0; dim < shape.size(); ++dim)
+      if (at.dims[dim].size() < to.dims[dim].size())
+        addSlice(at, dim, ArrayRef(to.dims[dim]).drop_front(at.dims[dim].size()));
+    return true;
+  }
+
   void addSlices(const Layout &at) {
     Axes unused;
     for (unsigned axis : relevant)
       if (!at.uses(axis))
         unused.push_back(axis);
     for (size_t dim = 0; dim < shape.size(); ++dim)
-      sequences(unused, [&](ArrayRef<unsigned> axes) {
-        if (!nests(dim, at.dims[dim], axes))
-          return;
-        ReshardStep step = make(Kind::AllSlice, axes, dim);
-        step.layout = at;
-        step.layout.dims[dim].append(axes.begin(), axes.end());
-        add(std::move(step));
+      sequences(unused, to.dims[dim], [&](ArrayRef<unsigned> axes) {
+        if (nests(dim, at.dims[dim], axes))
+          addSlice(at, dim, axes);
       });
   }
 
@@ -160,7 +193,7 @@ struct Search {
           // What is exchanged: the input, its split dimension padded to equal parts.
           SmallVector<int64_t> buffer = localShape(shape, axisSizes, at);
           int64_t ranks = devices(moved);
-          buffer[split] = ranks * ceilDiv(buffer[split], ranks);
+          buffer[split] = ranks * shardSize(buffer[split], ranks);
           step.sentBytes = sent(rt::Opcode::AllToAll, ranks, product(buffer));
           add(std::move(step));
         }
@@ -172,38 +205,42 @@ struct Search {
       if (!is_contained(to.unreduced, axis))
         reducible.push_back(axis);
     SmallVector<int64_t> local = localShape(shape, axisSizes, at);
-    sequences(reducible, [&](ArrayRef<unsigned> axes) {
+    auto restOf = [&](ArrayRef<unsigned> axes) {
       Axes rest;
       for (unsigned axis : at.unreduced)
         if (!is_contained(axes, axis))
           rest.push_back(axis);
-      int64_t ranks = devices(axes);
-      if (is_sorted(axes)) {
-        ReshardStep step = make(Kind::AllReduce, axes);
-        step.layout = at;
-        step.layout.unreduced = rest;
-        step.sentBytes = sent(rt::Opcode::AllReduce, ranks, product(local));
-        add(std::move(step));
-      }
-      for (size_t dim = 0; dim < shape.size(); ++dim) {
+      return rest;
+    };
+    sequences(reducible, {}, [&](ArrayRef<unsigned> axes) {
+      if (!is_sorted(axes))
+        return;
+      ReshardStep step = make(Kind::AllReduce, axes);
+      step.layout = at;
+      step.layout.unreduced = restOf(axes);
+      step.sentBytes = sent(rt::Opcode::AllReduce, devices(axes), product(local));
+      add(std::move(step));
+    });
+    for (size_t dim = 0; dim < shape.size(); ++dim)
+      sequences(reducible, to.dims[dim], [&](ArrayRef<unsigned> axes) {
         if (!nests(dim, at.dims[dim], axes))
-          continue;
+          return;
         ReshardStep step = make(Kind::ReduceScatter, axes, dim);
         step.layout = at;
-        step.layout.unreduced = rest;
+        step.layout.unreduced = restOf(axes);
         step.layout.dims[dim].append(axes.begin(), axes.end());
         SmallVector<int64_t> result = localShape(shape, axisSizes, step.layout);
+        int64_t ranks = devices(axes);
         step.sentBytes = sent(rt::Opcode::ReduceScatter, ranks, ranks * product(result));
         add(std::move(step));
-      }
-    });
+      });
   }
 
   /// Devices exchange whole shards: another order of a dimension's axes, or the wanted layout when
   /// its shards have the same shape.
   void addPermutes(const Layout &at) {
     for (size_t dim = 0; dim < shape.size(); ++dim)
-      sequences(at.dims[dim], [&](ArrayRef<unsigned> axes) {
+      sequences(at.dims[dim], to.dims[dim], [&](ArrayRef<unsigned> axes) {
         if (axes.size() != at.dims[dim].size() || axes == ArrayRef(at.dims[dim]))
           return;
         Layout next = at;
@@ -222,6 +259,14 @@ struct Search {
     for (unsigned axis : relevant)
       if (!is_contained(at.unreduced, axis) && (at.uses(axis) || next.uses(axis)))
         step.axes.push_back(axis);
+    step.layout = next;
+    step.sentBytes = sent(rt::Opcode::Permute, 2, product(localShape(shape, axisSizes, at)));
+    add(std::move(step));
+  }
+
+  /// The pairs of a permute that a plan takes; most that the search looks at are not taken.
+  void pairPermute(const Layout &at, ReshardStep &step) const {
+    const Layout &next = step.layout;
     int64_t count = devices(step.axes);
     auto blockOf = [&](const Layout &layout, int64_t position) {
       SmallVector<int64_t> coordinate(axisSizes.size(), 0);
@@ -256,9 +301,6 @@ struct Search {
       step.sources.push_back(source);
       step.targets.push_back(target);
     }
-    step.layout = next;
-    step.sentBytes = sent(rt::Opcode::Permute, 2, product(localShape(shape, axisSizes, at)));
-    add(std::move(step));
   }
 
   static int64_t product(ArrayRef<int64_t> shape) {
@@ -269,8 +311,8 @@ struct Search {
   }
 };
 
-/// What the search minimises: bytes times the devices of the mesh, without rounding an all-reduce up
-/// to equal chunks. Rounded, a scalar would seem cheaper to reduce axis by axis than at once.
+/// What the search minimises: bytes times the devices of the mesh, without rounding an all-reduce
+/// up to equal chunks. Rounded, a scalar would seem cheaper to reduce axis by axis than at once.
 int64_t exactCost(const ReshardStep &step, int64_t elementBytes, ArrayRef<int64_t> axisSizes) {
   int64_t devices = 1;
   for (int64_t size : axisSizes)
@@ -324,16 +366,20 @@ std::optional<ReshardPlan> planReshard(ArrayRef<int64_t> shape, int64_t elementB
       for (int i = index; nodes[i].parent >= 0; i = nodes[i].parent) {
         plan.sentBytes += nodes[i].step.sentBytes;
         plan.steps.push_back(nodes[i].step);
+        if (plan.steps.back().kind == Kind::Permute)
+          search.pairPermute(nodes[nodes[i].parent].layout, plan.steps.back());
       }
       std::reverse(plan.steps.begin(), plan.steps.end());
       return plan;
     }
     search.moves.clear();
-    search.addReductions(at);
-    search.addSlices(at);
-    search.addExchanges(at);
-    search.addGathers(at);
-    search.addPermutes(at);
+    if (!search.addLastSlices(at)) {
+      search.addReductions(at);
+      search.addSlices(at);
+      search.addExchanges(at);
+      search.addGathers(at);
+      search.addPermutes(at);
+    }
     for (ReshardStep &step : search.moves) {
       std::pair<int64_t, unsigned> reached{cost + exactCost(step, elementBytes, axisSizes),
                                            depth + 1};

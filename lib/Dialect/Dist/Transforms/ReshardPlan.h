@@ -30,7 +30,6 @@ struct Layout {
            (unreduced.empty() || kind == other.kind);
   }
   bool operator!=(const Layout &other) const { return !(*this == other); }
-  bool isWhole() const;
   bool uses(unsigned axis) const;
 };
 
@@ -70,8 +69,9 @@ int64_t groupSize(llvm::ArrayRef<unsigned> axes, llvm::ArrayRef<int64_t> axisSiz
 bool shardsNest(int64_t size, int64_t outer, int64_t inner);
 
 /// The cheapest way from one layout to another; ties go to fewer steps, then to a fixed order, so
-/// that the plan is the same in every run. Nothing when there is none: a whole value cannot become
-/// partial, nor a sum a maximum. Axes of size 1 must not occur in the layouts.
+/// that the plan is the same in every run. Where more than three axes move at once, not every order
+/// of them is tried, and the way may not be the cheapest. Nothing when there is none: a whole value
+/// cannot become partial, nor a sum a maximum. Axes of size 1 must not occur in the layouts.
 std::optional<ReshardPlan> planReshard(llvm::ArrayRef<int64_t> shape, int64_t elementBytes,
                                        llvm::ArrayRef<int64_t> axisSizes, const Layout &from,
                                        const Layout &to);

@@ -62,22 +62,8 @@ LogicalResult verifyNothingLeft(Operation *op) {
   return success();
 }
 
-/// The partitioner tags arguments and results of the functions that it makes.
-bool isMadeByPartitioner(FunctionOpInterface func) {
-  for (unsigned i = 0; i < func.getNumArguments(); ++i)
-    if (func.getArgAttr(i, DistDialect::kGlobalAttr))
-      return true;
-  for (unsigned i = 0; i < func.getNumResults(); ++i)
-    if (func.getResultAttr(i, DistDialect::kGlobalAttr))
-      return true;
-  return false;
-}
-
-LogicalResult verifyReason(Operation *op) {
-  if (!isa_and_nonnull<DistDialect>(op->getDialect()) || isa<AxisIndexOp>(op) ||
-      !op->getAttrOfType<AxesAttr>("axes"))
-    return success();
-  auto reason = op->getAttrOfType<StringAttr>("reason");
+LogicalResult verifyReason(CollectiveOpInterface op) {
+  StringAttr reason = op.getReasonAttr();
   if (!reason || reason.empty())
     return op->emitOpError("must say its reason: the op and the annotation that caused it");
   return success();
@@ -124,8 +110,9 @@ private:
     if (auto accumulate = dyn_cast<AccumulateOp>(op))
       return verifyAccumulate(accumulate);
     SmallVector<Partial> results(op.getNumResults());
-    if (isa<AllReduceOp, ReduceScatterOp>(op)) {
-      if (failed(verifyReduction(op, results.front())))
+    auto collective = dyn_cast<CollectiveOpInterface>(op);
+    if (collective && collective.getReduction()) {
+      if (failed(verifyReduction(collective, results.front())))
         return failure();
     } else if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op)) {
       if (failed(verifyRuled(op, ruled.getShardingRule(), results)))
@@ -141,14 +128,14 @@ private:
   }
 
   /// The operand must be partial over what is reduced, and no longer is.
-  LogicalResult verifyReduction(Operation &op, Partial &result) {
-    Partial operand = known[op.getOperand(0)];
-    auto kind = fromAttrEnum(op.getAttrOfType<ReduceKindAttrEnumAttr>("kind").getValue());
-    Axes reduced = toAxes(op.getAttrOfType<AxesAttr>("axes").getAxes());
+  LogicalResult verifyReduction(CollectiveOpInterface op, Partial &result) {
+    Partial operand = known[op->getOperand(0)];
+    ReduceKind kind = fromAttrEnum(*op.getReduction());
+    Axes reduced = toAxes(op.getAxesAttr().getAxes());
     for (unsigned axis : reduced) {
       bool isPartial = llvm::is_contained(operand.axes, axis) && operand.kind == kind;
       if (!isPartial && !operand.mayBeMore && axisSizes[axis] > 1)
-        return op.emitOpError("reduces over ")
+        return op->emitOpError("reduces over ")
                << name(axis) << ", over which its operand is no partial "
                << stringifyReduceKindAttrEnum(toAttrEnum(kind)) << ": it would count twice";
     }
@@ -194,8 +181,16 @@ private:
     if (failed(verify(body)))
       return failure();
     SmallVector<Partial> results;
-    for (Value value : body.getTerminator()->getOperands())
-      results.push_back(known[value]);
+    for (Value value : body.getTerminator()->getOperands()) {
+      const Partial &yielded = known[value];
+      // A sum over micro-batches of maxima over parts is no maximum over the whole.
+      if (op.getMicrobatches() > 1 && yielded.kind != ReduceKind::Sum)
+        for (unsigned axis : yielded.axes)
+          if (axisSizes[axis] > 1)
+            return emitUnreduced(body.getTerminator(), value, axis)
+                   << "; micro-batches are summed, which only partial sums pass";
+      results.push_back(yielded);
+    }
     return settle(*op, results);
   }
 
@@ -261,7 +256,7 @@ struct VerifyLocalPass : dist::impl::VerifyLocalPassBase<VerifyLocalPass> {
     for (auto func : getOperation().getOps<FunctionOpInterface>()) {
       if (!mesh || func.isExternal() || !isMadeByPartitioner(func))
         continue;
-      WalkResult reasons = func->walk([](Operation *op) {
+      WalkResult reasons = func->walk([](CollectiveOpInterface op) {
         return failed(verifyReason(op)) ? WalkResult::interrupt() : WalkResult::advance();
       });
       if (reasons.wasInterrupted() || failed(PartialVerifier(mesh.getMesh()).verify(func)))

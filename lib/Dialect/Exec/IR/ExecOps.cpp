@@ -1,6 +1,8 @@
 // Verifiers of the exec ops, and which buffers each row touches.
 #include "shoal/Dialect/Exec/IR/Exec.h"
 
+#include "shoal/Support/KeywordFormat.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/Support/MathExtras.h"
@@ -391,23 +393,6 @@ LogicalResult ProbeOp::verify() {
 }
 void ProbeOp::getReads(SmallVectorImpl<Value> &buffers) { buffers.push_back(getInput()); }
 void ProbeOp::getWrites(SmallVectorImpl<Value> &) {}
-
-} // namespace shoal::exec
-
-namespace shoal::exec {
-
-/// An enum attribute as a bare keyword.
-template <typename EnumAttr> static ParseResult parseKeyword(OpAsmParser &parser, EnumAttr &attr) {
-  auto value = FieldParser<decltype(attr.getValue())>::parse(parser);
-  if (failed(value))
-    return failure();
-  attr = EnumAttr::get(parser.getContext(), *value);
-  return success();
-}
-template <typename EnumAttr>
-static void printKeyword(OpAsmPrinter &printer, Operation *, EnumAttr attr) {
-  printer << stringifyEnum(attr.getValue());
-}
 
 } // namespace shoal::exec
 

@@ -329,8 +329,8 @@ bool ClusterGraph::addOrder(unsigned before, unsigned after) {
 }
 
 static bool communicates(Operation *op) {
-  return isa<dist::DistDialect>(op->getDialect()) && op->hasAttr("axes") &&
-         !isa<dist::AxisIndexOp>(op);
+  auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
+  return collective && collective.communicates();
 }
 
 /// Where a node stands in the schedule among those that are ready. Program order; behind the last

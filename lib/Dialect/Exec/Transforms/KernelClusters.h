@@ -41,7 +41,6 @@ public:
   /// The nodes in an order that respects their values and addOrder, close to program order.
   llvm::SmallVector<unsigned> schedule() const;
 
-  unsigned size() const { return clusters.size(); }
   const Cluster &operator[](unsigned i) const { return clusters[i]; }
   /// The node of an op; none for constants and the terminator.
   std::optional<unsigned> nodeOf(mlir::Operation *op) const;

@@ -56,20 +56,6 @@ FailureOr<int64_t> evaluateAt(Value index, dist::MeshAttr mesh, int64_t position
   return integer.getValue().getSExtValue();
 }
 
-int64_t movedAlong(dist::MeshAttr mesh, int64_t position, ArrayRef<StringAttr> axes,
-                   int64_t index) {
-  SmallVector<int64_t> coordinates = mesh.getCoordinates(position);
-  for (StringAttr axis : llvm::reverse(axes)) {
-    int64_t size = *mesh.getAxisSize(axis);
-    coordinates[mesh.getAxisIndex(axis)] = index % size;
-    index /= size;
-  }
-  int64_t linear = 0;
-  for (auto [axis, coordinate] : llvm::zip_equal(mesh.getAxes(), coordinates))
-    linear = linear * axis.getSize() + coordinate;
-  return linear;
-}
-
 FailureOr<SmallVector<int64_t>> evaluatePeers(Operation *op, Value peer, ArrayRef<StringAttr> axes,
                                               dist::MeshAttr mesh) {
   SmallVector<int64_t> peers;
@@ -82,7 +68,7 @@ FailureOr<SmallVector<int64_t>> evaluatePeers(Operation *op, Value peer, ArrayRe
       return op->emitOpError() << "peer of mesh position " << position
                                << " must be a position of the group of " << size
                                << ", got: " << *index;
-    peers.push_back(movedAlong(mesh, position, axes, *index));
+    peers.push_back(mesh.getPositionAlong(position, axes, *index));
   }
   return peers;
 }

@@ -17,10 +17,6 @@ mlir::FailureOr<llvm::SmallVector<int64_t>> evaluatePeers(mlir::Operation *op, m
                                                           llvm::ArrayRef<mlir::StringAttr> axes,
                                                           dist::MeshAttr mesh);
 
-/// The mesh position whose coordinate along `axes` is `index`, all else as at `position`.
-int64_t movedAlong(dist::MeshAttr mesh, int64_t position, llvm::ArrayRef<mlir::StringAttr> axes,
-                   int64_t index);
-
 } // namespace shoal::exec
 
 #endif // SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_PEERS_H

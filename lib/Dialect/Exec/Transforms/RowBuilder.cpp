@@ -166,11 +166,12 @@ static LogicalResult checkChunks(Operation *op, Value small, Value large, int64_
 }
 
 LogicalResult RowBuilder::collective(Operation *op, dist::MeshAttr mesh) {
-  auto axes = op->getAttrOfType<dist::AxesAttr>("axes");
+  auto collective = cast<dist::CollectiveOpInterface>(op);
+  dist::AxesAttr axes = collective.getAxesAttr();
   int64_t ranks = mesh.getSize(axes.getAxes());
   Location loc = op->getLoc();
   StringAttr name = nameOf(op, axes);
-  auto reason = op->getAttrOfType<StringAttr>("reason");
+  StringAttr reason = collective.getReasonAttr();
   Value input = op->getOperand(0), result = op->getResult(0);
   auto onDim0 = [&](int64_t dim, Value small, Value large) -> LogicalResult {
     if (dim != 0)
@@ -245,7 +246,7 @@ LogicalResult RowBuilder::messages(Location loc, ArrayRef<Operation *> ops, dist
   SmallVector<Attribute> targets, sources;
   std::string name, reason;
   for (Operation *op : ops) {
-    auto axes = op->getAttrOfType<dist::AxesAttr>("axes");
+    dist::AxesAttr axes = cast<dist::CollectiveOpInterface>(op).getAxesAttr();
     auto send = dyn_cast<dist::SendOp>(op);
     Value peer = send ? send.getPeer() : cast<dist::RecvOp>(op).getPeer();
     FailureOr<SmallVector<int64_t>> peers = evaluatePeers(op, peer, axes.getAxes(), mesh);
@@ -322,7 +323,8 @@ LogicalResult RowBuilder::build(Operation *op, dist::MeshAttr mesh) {
                                 commStream, nameOf(op, barrier.getAxes()));
       return success();
     }
-    if (op->getNumOperands() == 1 && op->getNumResults() == 1 && op->hasAttr("axes"))
+    if (isa<dist::CollectiveOpInterface>(op) && op->getNumOperands() == 1 &&
+        op->getNumResults() == 1)
       return collective(op, mesh);
     return op->emitOpError() << "has no row (run dist-partition and dist-expand-collectives)";
   }

@@ -68,7 +68,7 @@ static unsigned getNumInitValues(Init init) {
   llvm_unreachable("unknown initial distribution");
 }
 
-//===-- #nn.input ------------------------------------------------------------===//
+// #nn.input.
 
 Attribute InputAttr::parse(AsmParser &parser, Type) {
   StringAttr name;
@@ -92,7 +92,7 @@ void InputAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
-//===-- #nn.param ------------------------------------------------------------===//
+// #nn.param.
 
 Attribute ParamAttr::parse(AsmParser &parser, Type) {
   StringAttr name;
@@ -137,7 +137,7 @@ void ParamAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
-//===-- #nn.state ------------------------------------------------------------===//
+// #nn.state.
 
 Attribute StateAttr::parse(AsmParser &parser, Type) {
   StringAttr name, of;

@@ -8,7 +8,7 @@ using namespace shoal::nn;
 
 using VJP = FailureOr<SmallVector<Value>>;
 
-//===-- helpers ----------------------------------------------------------------===//
+// Helpers.
 
 namespace {
 
@@ -92,7 +92,7 @@ static SmallVector<Value> toOperandShapes(Build b, Operation *op, const llvm::Bi
     return nulls(*this);                                                                           \
   [[maybe_unused]] Build b{builder, getLoc()};
 
-//===-- constant and elementwise --------------------------------------------------===//
+// Constant and elementwise.
 
 SHOAL_VJP(ConstantOp) { return nulls(*this); }
 SHOAL_VJP(CompareOp) { return nulls(*this); }
@@ -205,7 +205,7 @@ SHOAL_VJP(MaskOp) {
   return result;
 }
 
-//===-- shape ------------------------------------------------------------------------===//
+// Shape.
 
 SHOAL_VJP(ReshapeOp) {
   SHOAL_COTANGENT
@@ -239,7 +239,7 @@ SHOAL_VJP(PadOp) {
 
 SHOAL_VJP(DynamicSliceOp) { return noGradient(*this); }
 
-//===-- contractions and reductions -----------------------------------------------------===//
+// Contractions and reductions.
 
 SHOAL_VJP(MatmulOp) {
   SHOAL_COTANGENT
@@ -320,7 +320,7 @@ SHOAL_VJP(LogSoftmaxOp) {
   return SmallVector<Value>{b.sub(ct, b.mul(p, total))};
 }
 
-//===-- losses ----------------------------------------------------------------------------===//
+// Losses.
 
 SHOAL_VJP(MseLossOp) {
   SHOAL_COTANGENT
@@ -366,7 +366,7 @@ SHOAL_VJP(CrossEntropyOp) {
 
 SHOAL_VJP(CrossEntropyGradOp) { return noGradient(*this); }
 
-//===-- optimizer updates --------------------------------------------------------------------===//
+// Optimizer updates.
 
 SHOAL_VJP(SgdUpdateOp) { return noGradient(*this); }
 SHOAL_VJP(MomentumUpdateOp) { return noGradient(*this); }

@@ -1,6 +1,8 @@
 // Verifiers, result types and folders of the `nn` ops.
 #include "shoal/Dialect/NN/IR/NN.h"
 
+#include "shoal/Support/KeywordFormat.h"
+
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -8,23 +10,11 @@
 using namespace mlir;
 using namespace shoal::nn;
 
-/// An enum attribute as a bare keyword after the op's name.
-template <typename EnumAttr> static ParseResult parseKeyword(OpAsmParser &parser, EnumAttr &attr) {
-  auto value = FieldParser<decltype(attr.getValue())>::parse(parser);
-  if (failed(value))
-    return failure();
-  attr = EnumAttr::get(parser.getContext(), *value);
-  return success();
-}
-template <typename EnumAttr>
-static void printKeyword(OpAsmPrinter &printer, Operation *, EnumAttr attr) {
-  printer << stringifyEnum(attr.getValue());
-}
-
+#include "shoal/Dialect/NN/NNInterfaces.cpp.inc"
 #define GET_OP_CLASSES
 #include "shoal/Dialect/NN/NNOps.cpp.inc"
 
-//===-- shared checks --------------------------------------------------------===//
+// Shared checks.
 
 /// The numpy broadcast of shapes, aligned at the last dimension; none when they do not fit.
 static std::optional<SmallVector<int64_t>> broadcastShapes(ArrayRef<int64_t> a,
@@ -104,7 +94,7 @@ static LogicalResult verifyRange(Operation *op, StringRef what, const APFloat &v
   return op->emitOpError() << what << " must be " << rule << ", got: " << value.convertToDouble();
 }
 
-//===-- constant -------------------------------------------------------------===//
+// Constant.
 
 void ConstantOp::build(OpBuilder &, OperationState &state, RankedTensorType type, double splat) {
   Type element = type.getElementType();
@@ -125,7 +115,7 @@ LogicalResult ConstantOp::verify() {
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
-//===-- elementwise ----------------------------------------------------------===//
+// Elementwise.
 
 #define SHOAL_INFER(OP)                                                                            \
   LogicalResult OP::inferReturnTypes(MLIRContext *context, std::optional<Location> loc,            \
@@ -207,7 +197,7 @@ LogicalResult MaskOp::verify() {
   return success();
 }
 
-//===-- shape ----------------------------------------------------------------===//
+// Shape.
 
 LogicalResult ReshapeOp::verify() {
   auto from = getInput().getType(), to = getType();
@@ -320,7 +310,7 @@ LogicalResult DynamicSliceOp::verify() {
   return success();
 }
 
-//===-- contractions and reductions --------------------------------------------===//
+// Contractions and reductions.
 
 LogicalResult MatmulOp::verify() {
   auto a = getA().getType(), b = getB().getType(), c = getType();
@@ -382,7 +372,7 @@ SHOAL_INFER(ReduceOp) {
 LogicalResult SoftmaxOp::verify() { return verifyDim(*this, getDim(), getType()); }
 LogicalResult LogSoftmaxOp::verify() { return verifyDim(*this, getDim(), getType()); }
 
-//===-- losses -----------------------------------------------------------------===//
+// Losses.
 
 LogicalResult MseLossOp::verify() {
   auto prediction = getPrediction().getType(), target = getTarget().getType();
@@ -434,7 +424,7 @@ LogicalResult CrossEntropyGradOp::verify() {
   return verifyScalar(*this, "scale", getScale().getType(), logits.getElementType());
 }
 
-//===-- optimizer updates ---------------------------------------------------------===//
+// Optimizer updates.
 
 template <typename UpdateOp> static LogicalResult verifyUpdate(UpdateOp op) {
   if (failed(

@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace shoal;
 using namespace shoal::nn;
 
-//===-- helpers ----------------------------------------------------------------===//
+// Helpers.
 
 /// One factor of the given kind per dimension.
 static TensorFactors addFactors(ShardingRule &rule, ArrayRef<int64_t> shape,
@@ -45,7 +45,7 @@ static ShardingRule resizesDim(Operation *op, int64_t dim) {
   return rule;
 }
 
-//===-- constant ----------------------------------------------------------------===//
+// Constant.
 
 ShardingRule ConstantOp::getShardingRule() {
   ShardingRule rule;
@@ -70,7 +70,7 @@ LogicalResult ConstantOp::localize(OpBuilder &builder, ValueRange, const Localiz
   return success();
 }
 
-//===-- elementwise ---------------------------------------------------------------===//
+// Elementwise.
 
 /// Numpy broadcasting, and the groups of operands the op is linear in.
 static ShardingRule elementwise(Operation *op, ArrayRef<SmallVector<unsigned, 2>> linear = {}) {
@@ -126,7 +126,7 @@ LogicalResult MaskOp::localize(OpBuilder &builder, ValueRange operands, const Lo
   return success();
 }
 
-//===-- shape ----------------------------------------------------------------------===//
+// Shape.
 
 /// Splits both shapes into common factors from the major end. Where the sizes that remain share
 /// no divisor, what is left up to the next common boundary needs replication.
@@ -225,7 +225,7 @@ ShardingRule SliceOp::getShardingRule() {
 ShardingRule PadOp::getShardingRule() { return resizesDim(*this, getDim()); }
 ShardingRule DynamicSliceOp::getShardingRule() { return resizesDim(*this, getDim()); }
 
-//===-- contractions and reductions ---------------------------------------------------===//
+// Contractions and reductions.
 
 ShardingRule MatmulOp::getShardingRule() {
   ShardingRule rule;
@@ -277,7 +277,7 @@ ShardingRule ReduceOp::getShardingRule() {
   return rule;
 }
 
-//===-- softmax ------------------------------------------------------------------------===//
+// Softmax.
 
 ShardingRule SoftmaxOp::getShardingRule() {
   return alongDim(getType(), getDim(), FactorKind::Decompose);
@@ -308,7 +308,7 @@ FailureOr<SmallVector<Value>> LogSoftmaxOp::decompose(OpBuilder &builder) {
   return SmallVector<Value>{builder.create<SubOp>(getLoc(), shifted, log)};
 }
 
-//===-- losses -----------------------------------------------------------------------------===//
+// Losses.
 
 ShardingRule MseLossOp::getShardingRule() {
   ShardingRule rule;
@@ -344,6 +344,7 @@ ShardingRule CrossEntropyOp::getShardingRule() {
   // A padded row must not count: its target is ignored (its probabilities are 0).
   if (!isa<FloatType>(targetsType.getElementType()))
     rule.padding = {std::nullopt, double(int64_t(getIgnoreIndex()))};
+  rule.leftOut = {0};
   return rule;
 }
 
@@ -357,7 +358,7 @@ ShardingRule CrossEntropyGradOp::getShardingRule() {
   return rule;
 }
 
-//===-- optimizer updates ---------------------------------------------------------------------===//
+// Optimizer updates.
 
 /// Element by element over tensors of one shape; learning rate and step are scalars.
 static ShardingRule update(Operation *op) {

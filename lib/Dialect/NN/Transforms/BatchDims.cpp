@@ -89,8 +89,7 @@ void BatchDims::propagate(Operation *op, const ShardingRule &rule) {
         continue;
       // What needs the whole dimension may move rows anywhere.
       bool movesRows = llvm::any_of(factors, [&](unsigned factor) {
-        FactorKind kind = rule.factors[factor].kind;
-        return kind == FactorKind::NeedReplication || kind == FactorKind::Permutation;
+        return rule.factors[factor].kind == FactorKind::NeedReplication;
       });
       if (movesRows || !splitOffBatch(rule, factors, batchSize))
         lost = op;

@@ -5,8 +5,6 @@
 #include "BatchDims.h"
 #include "ModelRewriter.h"
 
-#include <limits>
-
 namespace shoal::nn {
 #define GEN_PASS_DEF_EXPLICITCOUNTSPASS
 #include "shoal/passes/ShoalNN.h.inc"
@@ -35,15 +33,12 @@ private:
   LogicalResult checkResults();
   Value maskedOperand(OpOperand &operand, unsigned dim, int64_t inner, double fill);
 
-  void splitMean(ReduceOp op);
-  void splitMean(MseLossOp op);
-  void splitMean(CrossEntropyOp op);
   void markOutputs();
-  /// Divides the only result of `op` by a count, for all its users.
-  void divideResult(Operation *op, Value count);
-  /// Product of the sizes of dimensions, real rows for those of the batch, as a scalar of
-  /// `element`.
-  Value countOf(Value value, ArrayRef<int64_t> dims, Type element);
+  /// Divides the only result of `op`, a sum by now, by the number of its terms, for all its users.
+  void divideByCount(MeanOpInterface op);
+  /// Product of the sizes of dimensions that all values have, real rows for those of the batch, as
+  /// a scalar of `element`.
+  Value countOf(ValueRange values, ArrayRef<int64_t> dims, Type element);
   /// The number of real rows times `inner`, computed once.
   Value limit(int64_t inner);
   Value scalar(OpBuilder &at, Type element, double value) {
@@ -61,7 +56,7 @@ private:
 
 } // namespace
 
-//===-- the hidden argument ------------------------------------------------------------===//
+// The hidden argument.
 
 LogicalResult CountRewriter::addValidRows() {
   std::optional<unsigned> first;
@@ -107,7 +102,10 @@ Value CountRewriter::limit(int64_t inner) {
   return result;
 }
 
-Value CountRewriter::countOf(Value value, ArrayRef<int64_t> dims, Type element) {
+Value CountRewriter::countOf(ValueRange values, ArrayRef<int64_t> dims, Type element) {
+  // Any of them may be the one that brings the batch.
+  auto batched = llvm::find_if(values, [&](Value value) { return batch.isBatched(value); });
+  Value value = batched == values.end() ? values.front() : *batched;
   auto type = cast<RankedTensorType>(value.getType());
   int64_t rest = 1;
   Value count;
@@ -131,81 +129,20 @@ Value CountRewriter::countOf(Value value, ArrayRef<int64_t> dims, Type element) 
              : builder.create<CastOp>(model.getLoc(), countType, count).getResult();
 }
 
-//===-- means ------------------------------------------------------------------------------===//
+// Means.
 
-void CountRewriter::divideResult(Operation *op, Value count) {
-  builder.setInsertionPointAfter(op);
+void CountRewriter::divideByCount(MeanOpInterface op) {
   Value sum = op->getResult(0);
+  Type element = getElementTypeOrSelf(sum.getType());
+  Value count = op.buildCount(builder, [&](ValueRange values, ArrayRef<int64_t> dims) {
+    return countOf(values, dims, element);
+  });
+  builder.setInsertionPointAfter(op);
   auto mean = builder.create<DivOp>(op->getLoc(), sum, count);
   sum.replaceAllUsesExcept(mean, mean);
 }
 
-void CountRewriter::splitMean(ReduceOp op) {
-  if (op.getKind() != Reduce::mean)
-    return;
-  Value count = countOf(op.getInput(), op.getDims(), op.getType().getElementType());
-  op.setKind(Reduce::sum);
-  divideResult(op, count);
-}
-
-void CountRewriter::splitMean(MseLossOp op) {
-  if (op.getReduction() != LossReduction::mean)
-    return;
-  auto type = op.getPrediction().getType();
-  auto dims = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
-  // Either side may be the one that brings the batch.
-  Value value = batch.isBatched(op.getPrediction()) ? op.getPrediction() : op.getTarget();
-  Value count = countOf(value, dims, type.getElementType());
-  op.setReduction(LossReduction::sum);
-  divideResult(op, count);
-}
-
-void CountRewriter::splitMean(CrossEntropyOp op) {
-  if (op.getReduction() != LossReduction::mean)
-    return;
-  auto logits = op.getLogits().getType();
-  auto targets = op.getTargets().getType();
-  Type element = logits.getElementType();
-  Value count;
-  if (isa<FloatType>(targets.getElementType())) {
-    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, logits.getRank() - 1));
-    Value value = batch.isBatched(op.getLogits()) ? op.getLogits() : op.getTargets();
-    count = countOf(value, dims, element);
-  } else {
-    // The targets are masked already, so rows that are not real are ignored ones here.
-    Location loc = op.getLoc();
-    Type i64 = builder.getI64Type();
-    Value ignored = scalar(builder, targets.getElementType(), int64_t(op.getIgnoreIndex()));
-    Value counted = builder.create<CompareOp>(loc, Predicate::ne, op.getTargets(), ignored);
-    count = builder.create<CastOp>(loc, targets.clone(i64), counted);
-    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, targets.getRank()));
-    if (!dims.empty())
-      count = builder.create<ReduceOp>(loc, Reduce::sum, count, dims);
-    count = builder.create<MaximumOp>(loc, count, scalar(builder, i64, 1));
-    count = builder.create<CastOp>(loc, RankedTensorType::get({}, element), count);
-  }
-  op.setReduction(LossReduction::sum);
-  divideResult(op, count);
-}
-
-//===-- masks --------------------------------------------------------------------------------===//
-
-/// What leaves the reduction as it is; none when a mask can not hold it.
-static std::optional<double> getIdentity(ReduceKind kind, Type element) {
-  if (kind == ReduceKind::Sum)
-    return 0.0;
-  double infinity = std::numeric_limits<double>::infinity();
-  auto integer = dyn_cast<IntegerType>(element);
-  if (!integer)
-    return kind == ReduceKind::Max ? -infinity : infinity;
-  double bound = std::ldexp(1.0, integer.getWidth() - 1);
-  if (kind == ReduceKind::Max)
-    return -bound;
-  // The largest i64 is no double.
-  if (integer.getWidth() > 53)
-    return std::nullopt;
-  return bound - 1;
-}
+// Masks.
 
 Value CountRewriter::maskedOperand(OpOperand &operand, unsigned dim, int64_t inner, double fill) {
   Value value = operand.get();
@@ -251,8 +188,7 @@ LogicalResult CountRewriter::maskOperands(Operation *op, const ShardingRule &rul
 
   for (OpOperand &operand : op->getOpOperands()) {
     unsigned i = operand.getOperandNumber();
-    // An ignored target, or one without probability, is enough to leave a row out.
-    if (isa<CrossEntropyOp>(op) && i == 0)
+    if (llvm::is_contained(rule.leftOut, i))
       continue;
     for (auto [d, factors] : llvm::enumerate(rule.operands[i])) {
       std::optional<int64_t> inner = BatchDims::getInner(rule, factors, batches);
@@ -263,8 +199,8 @@ LogicalResult CountRewriter::maskOperands(Operation *op, const ShardingRule &rul
         continue;
       std::optional<double> fill = i < rule.padding.size() ? rule.padding[i] : std::nullopt;
       if (!fill)
-        fill = getIdentity(rule.factors[factors[0]].reduce,
-                           getElementTypeOrSelf(operand.get().getType()));
+        fill = reductionIdentity(rule.factors[factors[0]].reduce,
+                                 getElementTypeOrSelf(operand.get().getType()));
       if (!fill)
         return op->emitOpError() << "has no mask value for the batch dimension of operand " << i;
       operand.set(maskedOperand(operand, d, *inner, *fill));
@@ -273,8 +209,7 @@ LogicalResult CountRewriter::maskOperands(Operation *op, const ShardingRule &rul
   return success();
 }
 
-//===-- ops, first to last
-//----------------------------------------------------------------------===//
+// Ops, first to last.
 
 LogicalResult CountRewriter::decompose(Operation *op) {
   builder.setInsertionPoint(op);
@@ -306,45 +241,33 @@ LogicalResult CountRewriter::rewrite(Operation *op) {
     return success();
   }
 
+  // A mean's rule says nothing of its rows, that of the sum does.
+  auto mean = dyn_cast<MeanOpInterface>(op);
+  bool isMean = mean && mean.isMean();
+  if (isMean)
+    mean.makeSum();
+
   if (batched) {
     auto sharded = dyn_cast<ShardingRuleOpInterface>(op);
     if (!sharded)
       return op->emitOpError() << "has no sharding rule to follow the batch dimension by; it must "
                                   "implement ShardingRuleOpInterface";
-    // A mean's rule says nothing of its rows, that of the sum does; divided by the count below.
-    if (auto reduce = dyn_cast<ReduceOp>(op))
-      splitMean(reduce);
-    else if (auto mse = dyn_cast<MseLossOp>(op))
-      splitMean(mse);
-    bool isMean = false;
-    if (auto entropy = dyn_cast<CrossEntropyOp>(op)) {
-      isMean = entropy.getReduction() == LossReduction::mean;
-      entropy.setReduction(LossReduction::sum);
-    }
-    builder.setInsertionPoint(op);
-
     ShardingRule rule = sharded.getShardingRule();
     for (const BatchFactors &factors : batch.getBatchFactors(op, rule))
       for (unsigned factor : factors.factors)
-        if (rule.factors[factor].kind == FactorKind::Decompose)
+        if (rule.factors[factor].kind == FactorKind::Decompose) {
+          if (isMean)
+            return op->emitOpError() << "is a mean that combines rows of the batch and must be "
+                                        "decomposed: its count can not be followed";
           return decompose(op);
+        }
     if (failed(checkFollowed(op, rule)) || failed(maskOperands(op, rule)))
       return failure();
     batch.propagate(op, rule);
-    if (isMean) {
-      auto entropy = cast<CrossEntropyOp>(op);
-      entropy.setReduction(LossReduction::mean);
-      splitMean(entropy);
-    }
-    return success();
   }
-
-  if (auto reduce = dyn_cast<ReduceOp>(op))
-    splitMean(reduce);
-  else if (auto mse = dyn_cast<MseLossOp>(op))
-    splitMean(mse);
-  else if (auto entropy = dyn_cast<CrossEntropyOp>(op))
-    splitMean(entropy);
+  // Behind the masks, which say what counts.
+  if (isMean)
+    divideByCount(cast<MeanOpInterface>(op));
   return success();
 }
 
@@ -376,7 +299,8 @@ void CountRewriter::markOutputs() {
       continue;
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
       // Batches of one row are not followed, since they are never short.
-      bool batched = rows > 1 ? batch.getInner(value, dim) == 1 : dim == 0 && type.getDimSize(0) == 1;
+      bool batched =
+          rows > 1 ? batch.getInner(value, dim) == 1 : dim == 0 && type.getDimSize(0) == 1;
       if (batched && type.getDimSize(dim) == rows)
         model.setResultAttr(index, kBatchDimAttr, builder.getI64IntegerAttr(dim));
     }

@@ -38,10 +38,4 @@ void addResult(func::FuncOp model, Value value, StringRef attrName, Attribute at
   getReturn(model).getOperandsMutable().append(value);
 }
 
-void eraseDeadOps(func::FuncOp model) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(model.front())))
-    if (isOpTriviallyDead(&op))
-      op.erase();
-}
-
 } // namespace shoal::nn

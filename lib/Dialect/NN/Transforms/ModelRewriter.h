@@ -22,9 +22,6 @@ mlir::BlockArgument addArgument(mlir::func::FuncOp model, mlir::Type type, llvm:
 void addResult(mlir::func::FuncOp model, mlir::Value value, llvm::StringRef attrName,
                mlir::Attribute attr);
 
-/// Erases, last to first, the ops of the body whose results nothing uses.
-void eraseDeadOps(mlir::func::FuncOp model);
-
 /// While it lives, ops made by the builder belong to the layer of `op` (`nn.layer`), if it has one.
 /// Constants belong to none, so that equal ones become one.
 class LayerScope : public mlir::OpBuilder::Listener {

@@ -42,7 +42,7 @@ private:
 
 } // namespace
 
-//===-- options -------------------------------------------------------------------===//
+// Options.
 
 LogicalResult OptimizePass::checkOptions() {
   auto require = [&](bool holds, StringRef rule, const auto &value) -> LogicalResult {
@@ -72,7 +72,7 @@ LogicalResult OptimizePass::checkOptions() {
   return success();
 }
 
-//===-- gradients, their norm and clipping -------------------------------------------===//
+// Gradients, their norm and clipping.
 
 FailureOr<SmallVector<Gradient>> OptimizePass::findGradients(func::FuncOp model) {
   SmallVector<Gradient> gradients;
@@ -141,7 +141,7 @@ static Value buildClipFactor(OpBuilder &builder, Location loc, Value norm, doubl
   return builder.create<MinimumOp>(loc, ratio, scalar(builder, loc, element, 1.0));
 }
 
-//===-- updates ------------------------------------------------------------------------===//
+// Updates.
 
 /// The incremented count of steps: Adam's t is 1 in the first step.
 static Value buildStep(func::FuncOp model, OpBuilder &builder) {

@@ -3,6 +3,8 @@
 
 #include "ModelRewriter.h"
 
+#include "shoal/Support/DeadOps.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace shoal::nn {
@@ -57,7 +59,7 @@ struct SelectResultsPass : shoal::nn::impl::SelectResultsPassBase<SelectResultsP
     }
     getReturn(model)->eraseOperands(dropped);
     model.eraseResults(dropped);
-    eraseDeadOps(model);
+    shoal::eraseDeadOps(model.front());
 
     llvm::BitVector unused(model.getNumArguments());
     for (unsigned i = 0; i < model.getNumArguments(); ++i) {

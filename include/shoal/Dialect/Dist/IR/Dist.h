@@ -11,6 +11,7 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -19,6 +20,7 @@
 #define GET_ATTRDEF_CLASSES
 #include "shoal/Dialect/Dist/DistAttrs.h.inc"
 #define GET_TYPEDEF_CLASSES
+#include "shoal/Dialect/Dist/CollectiveOpInterface.h.inc"
 #include "shoal/Dialect/Dist/DistTypes.h.inc"
 #define GET_OP_CLASSES
 #include "shoal/Dialect/Dist/DistOps.h.inc"
@@ -55,10 +57,14 @@ inline ReduceKind fromAttrEnum(ReduceKindAttrEnum kind) {
                                            : ReduceKind::Min;
 }
 
-/// Elements of one of `parts` shards of a dimension: ceil(size / parts).
-inline int64_t shardSize(int64_t size, int64_t parts) {
-  return size / parts + (size % parts != 0);
-}
+using shoal::shardSize;
+
+/// Whether an op below is of L2 alone: a collective, a message, a position on the mesh. The program
+/// is one device's already; at L1 plans are annotations.
+bool isLocalProgram(mlir::Operation *root);
+/// Whether arguments or results say which global value they are a piece of, as dist-partition
+/// writes it.
+bool isMadeByPartitioner(mlir::FunctionOpInterface func);
 
 } // namespace shoal::dist
 

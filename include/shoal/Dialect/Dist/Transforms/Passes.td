@@ -3,7 +3,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-//===-- annotation ---------------------------------------------------------------===//
+// Annotation.
 
 def NumberPass : Pass<"dist-number", "::mlir::ModuleOp"> {
   let summary = "numbers the ops of the global program";
@@ -71,7 +71,7 @@ def PropagatePass : Pass<"dist-propagate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::shoal::dist::DistDialect"];
 }
 
-//===-- partition and collectives ----------------------------------------------------===//
+// Partition and collectives.
 
 def PartitionPass : Pass<"dist-partition", "::mlir::ModuleOp"> {
   let summary = "one device's program from annotations";
@@ -86,6 +86,9 @@ def PartitionPass : Pass<"dist-partition", "::mlir::ModuleOp"> {
 
     Micro-batches (`dist.accumulate`) are the rows that L1 says. A device holds a part of each, so with more than one micro-batch its
     rows are exchanged first; sums over micro-batches stay partial through the region and are reduced once.
+
+    A function that holds collectives, but no sharding and no `dist.global`, is written by hand at L2: one device's program already. It is left as
+    it is, and a remark says so.
 
     ```mlir
     func.func @f(%x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"} ]>},
@@ -170,7 +173,7 @@ def ExpandCollectivesPass : Pass<"dist-expand-collectives", "::mlir::ModuleOp"> 
   let dependentDialects = ["::shoal::dist::DistDialect", "::shoal::nn::NNDialect"];
 }
 
-//===-- contracts ----------------------------------------------------------------===//
+// Contracts.
 
 def VerifyGlobalPass : Pass<"dist-verify-global", "::mlir::ModuleOp"> {
   let summary = "the contract of an annotated L1 program";

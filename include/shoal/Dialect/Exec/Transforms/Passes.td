@@ -58,7 +58,7 @@ def VerifyPass : Pass<"exec-verify", "::mlir::ModuleOp"> {
     Derives from the program alone, without what `exec-lower` knew: every buffer lies in the arena; buffers in use at the same time do not
     overlap; rows of different streams that touch the same bytes, one of them writing, are ordered by tokens; nothing is read
     before it is written; a kernel's written buffers overlap no other; every token is waited for, and at the end stream 0 has waited for all rows;
-    every result has one probe, on bytes that are complete.
+    no result has two probes, and a probe reads bytes that are complete.
   }];
 }
 

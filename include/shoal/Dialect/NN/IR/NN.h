@@ -17,6 +17,7 @@
 #include "shoal/Dialect/NN/NNEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "shoal/Dialect/NN/NNAttrs.h.inc"
+#include "shoal/Dialect/NN/NNInterfaces.h.inc"
 #define GET_OP_CLASSES
 #include "shoal/Dialect/NN/NNOps.h.inc"
 

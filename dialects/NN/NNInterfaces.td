@@ -1,0 +1,37 @@
+#ifndef SHOAL_NN_INTERFACES
+#define SHOAL_NN_INTERFACES
+
+include "mlir/IR/OpBase.td"
+
+def OptimizerUpdateOpInterface : OpInterface<"OptimizerUpdateOpInterface"> {
+  let cppNamespace = "::shoal::nn";
+  let description = [{
+    One optimizer step of one parameter: new values of the parameter and of its states, in the order of the results.
+  }];
+  let methods = [
+    InterfaceMethod<"The parameter before the step.", "::mlir::Value", "getParam">,
+    InterfaceMethod<"The parameter's gradient.", "::mlir::Value", "getGrad">,
+    InterfaceMethod<"What the optimizer keeps of the parameter (moments), before the step.",
+      "::llvm::SmallVector<::mlir::Value>", "getStates">,
+  ];
+}
+
+def MeanOpInterface : OpInterface<"MeanOpInterface"> {
+  let cppNamespace = "::shoal::nn";
+  let description = [{
+    An op that can be a sum or the mean of the same terms. `nn-explicit-counts` makes every mean a sum that is
+    divided by a count, so that no mean is differentiated or sharded.
+  }];
+  let methods = [
+    InterfaceMethod<"Whether it is the mean.", "bool", "isMean">,
+    InterfaceMethod<"Makes it the sum.", "void", "makeSum">,
+    InterfaceMethod<[{
+        Builds the number of terms, a scalar of the result's element type. `count` builds the product of the sizes of
+        dimensions that all of the values have; which of their rows are real is its business.
+      }], "::mlir::Value", "buildCount",
+      (ins "::mlir::OpBuilder &":$builder,
+           "::llvm::function_ref<::mlir::Value(::mlir::ValueRange, ::llvm::ArrayRef<int64_t>)>":$count)>,
+  ];
+}
+
+#endif
