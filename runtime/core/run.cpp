@@ -292,7 +292,8 @@ int runExecutable(World &world, int argc, const char *const *argv) {
     const Program &program = *payload.program;
     options = parseOptions(argc, argv, program);
     if (!options.text && uint32_t(world.size()) != program.numPositions())
-      badInput("this program runs on ", program.numPositions(), " ranks (", meshText(program),
+      badInput("this program runs on ", program.numPositions(),
+               program.numPositions() == 1 ? " rank (" : " ranks (", meshText(program),
                "), got: ", world.size(), "; start it with: shoal-run -n ",
                program.numPositions(), " ", argv[0]);
   } catch (const Error &caught) {
