@@ -151,6 +151,33 @@ std::string print(ModuleOp module) {
   return text;
 }
 
+/// Every tensor has elements, and few enough that sums of their bytes fit 64 bits.
+LogicalResult checkSizes(ModuleOp module) {
+  static constexpr int64_t kMost = int64_t(1) << 40;
+  auto check = [](Location loc, Type type) -> LogicalResult {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !tensor.hasStaticShape())
+      return success();
+    int64_t elements = 1;
+    for (int64_t size : tensor.getShape())
+      if (size == 0 || size > kMost / elements)
+        return emitError(loc) << "a tensor must hold from 1 to " << kMost << " elements, got: " << tensor;
+      else
+        elements *= size;
+    return success();
+  };
+  bool isRight = true;
+  module.walk([&](Operation *op) {
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (BlockArgument argument : block.getArguments())
+          isRight = isRight && succeeded(check(argument.getLoc(), argument.getType()));
+    for (Type type : op->getResultTypes())
+      isRight = isRight && succeeded(check(op->getLoc(), type));
+  });
+  return success(isRight);
+}
+
 /// A mesh axis that shards nothing would make its devices repeat each other's work.
 LogicalResult checkAxesUsed(ModuleOp module) {
   llvm::StringSet<> used;
@@ -219,7 +246,7 @@ int makeLocal(ModuleOp module, const CompilerOptions &options, PlanOptions &plan
 }
 
 int compile(ModuleOp module, const CompilerOptions &options, const std::string &runtime) {
-  if (failed(setMesh(module, options)))
+  if (failed(checkSizes(module)) || failed(setMesh(module, options)))
     return kInputWrong;
   PlanOptions plan = options.plan;
   if (int code = makeLocal(module, options, plan))
@@ -266,6 +293,10 @@ int main(int argc, char **argv) {
   CompilerOptions options;
   if (std::optional<int> code = parseCommandLine(argc, argv, options))
     return *code;
+
+  for (const std::string &output : {options.output, options.report})
+    if (output != "-" && llvm::sys::fs::equivalent(output, options.input))
+      return fail(kInputWrong, "'" + output + "' is the model itself; name another file to write");
 
   std::string runtime = options.runtime;
   if (runtime.empty()) {
