@@ -149,16 +149,22 @@ private:
   SmallVector<bool> isDecided, isUsed;
 };
 
-/// Whether partial values of `kind` in exactly these operands make a partial result.
-bool isLinearIn(const ShardingRule &rule, const SmallVector<unsigned, 2> &partial,
-                ReduceKind kind) {
-  if (rule.movesOnly)
-    return partial.size() == rule.operands.size();
-  return kind == rule.linearKind && any_of(rule.linear, [&](const auto &group) {
-           SmallVector<unsigned, 2> sorted(group);
-           sort(sorted);
-           return sorted == partial;
-         });
+/// The operands that may stay partial with `kind` and make a partial result, given those that are
+/// partial: a group in which the op is linear, the others being reduced first. Empty: none may.
+SmallVector<unsigned, 2> linearPart(const ShardingRule &rule, ArrayRef<unsigned> partial, ReduceKind kind) {
+  SmallVector<unsigned, 2> part;
+  if (rule.movesOnly) {
+    if (partial.size() == rule.operands.size())
+      part.assign(partial.begin(), partial.end());
+    return part;
+  }
+  if (kind != rule.linearKind)
+    return part;
+  for (const auto &group : rule.linear)
+    if (all_of(group, [&](unsigned operand) { return is_contained(partial, operand); }) &&
+        group.size() > part.size())
+      part.assign(group.begin(), group.end());
+  return part;
 }
 
 } // namespace
@@ -209,9 +215,12 @@ OpSharding shardOp(const ShardingRule &rule, ArrayRef<int64_t> axisSizes,
         kind = layout->kind;
       }
     if (holders.empty() || !kindsAgree || resolver.uses(axis) ||
-        !isLinearIn(rule, holders, *kind) || (!partial.unreduced.empty() && partial.kind != *kind))
+        (!partial.unreduced.empty() && partial.kind != *kind))
       continue;
-    for (unsigned i : holders) {
+    SmallVector<unsigned, 2> kept = linearPart(rule, holders, *kind);
+    if (kept.empty())
+      continue;
+    for (unsigned i : kept) {
       sharding.operands[i].unreduced.push_back(axis);
       sharding.operands[i].kind = *kind;
     }
