@@ -3,7 +3,9 @@
 //
 // Order is judged by vector clocks: a row knows, per stream, how many rows have ended before it
 // starts. Two accesses to the same bytes, one of them a write, must be ordered; so must the lives
-// of two buffers that share bytes.
+// of two buffers that share bytes. Whether the ranks meet is judged by Rendezvous.
+#include "Rendezvous.h"
+
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -349,7 +351,7 @@ namespace {
 struct Verify : impl::VerifyPassBase<Verify> {
   void runOnOperation() override {
     for (auto program : getOperation().getOps<ProgramOp>())
-      if (failed(ProgramVerifier(program).run()))
+      if (failed(ProgramVerifier(program).run()) || failed(checkRendezvous(program)))
         return signalPassFailure();
   }
 };

@@ -58,7 +58,14 @@ def VerifyPass : Pass<"exec-verify", "::mlir::ModuleOp"> {
     Derives from the program alone, without what `exec-lower` knew: every buffer lies in the arena; buffers in use at the same time do not
     overlap; rows of different streams that touch the same bytes, one of them writing, are ordered by tokens; nothing is read
     before it is written; a kernel's written buffers overlap no other; every token is waited for, and at the end stream 0 has waited for all rows;
-    no result has two probes, and a probe reads bytes that are complete.
+    no result has two probes, and a probe reads bytes that are complete. On all mesh positions together: every message has its other end, of
+    the same size, and no rows wait for each other in a circle. A send counts as ended when its receive has started, as without buffering:
+
+    ```mlir
+    exec.point_to_point sends(%a : ...) to [array<i64: 1, 0>] from [] {name = "send"}
+    exec.point_to_point to [] recvs(%b : ...) from [array<i64: 1, 0>] {name = "recv"}
+    ```
+    is refused: 'send' at mesh position 0 waits for 'send' at mesh position 1, which waits for 'send' at mesh position 0. In one row they progress together.
   }];
 }
 

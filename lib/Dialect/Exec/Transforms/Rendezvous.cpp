@@ -1,0 +1,339 @@
+// Runs the communication of a rank program on all mesh positions at once, without data: rows start
+// in order on each stream, messages meet in order per stream and pair of positions, collectives end
+// when the whole group has come. What then still waits does so in a circle.
+#include "Rendezvous.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <map>
+#include <tuple>
+
+using namespace mlir;
+
+namespace shoal::exec {
+
+namespace {
+
+// Members of a cycle that a diagnostic names; a ring may have thousands.
+constexpr size_t kMaxNamed = 8;
+
+/// One end of a message.
+struct End {
+  Operation *op;
+  BufferType type;
+};
+
+/// The messages of one stream from one position to another, in order: the k-th send meets the k-th
+/// receive.
+struct Channel {
+  SmallVector<End, 2> sends, recvs;
+  size_t sent = 0, received = 0; // how many have started
+};
+
+/// A row or wait of a stream; the same at all positions.
+struct Step {
+  Operation *op;
+  unsigned row;             // its own number, or the one it waits for
+  dist::AxesAttr axes = {}; // of a collective
+};
+
+/// A message that the running row has started.
+struct Transfer {
+  Channel *channel;
+  bool isSend;
+  size_t number; // in the channel
+  int64_t other; // position
+  bool isMet() const { return number < (isSend ? channel->received : channel->sent); }
+};
+
+/// One stream at one position.
+struct Lane {
+  size_t next = 0; // step
+  bool running = false;
+  unsigned open = 0; // transfers that have not met
+  SmallVector<Transfer, 2> transfers;
+};
+
+struct Place {
+  int64_t position;
+  int64_t stream;
+  bool operator==(const Place &other) const = default;
+};
+
+class Rendezvous {
+public:
+  Rendezvous(ProgramOp program, dist::MeshAttr mesh)
+      : program(program), mesh(mesh), positions(mesh.getNumDevices()) {}
+  LogicalResult run();
+
+private:
+  using OnTransfer = llvm::function_ref<void(bool isSend, int64_t other, BufferType type)>;
+  void forEachTransfer(Operation *op, int64_t position, OnTransfer onTransfer);
+  void collect();
+  LogicalResult matchEnds();
+  void advance(Place place);
+  bool startMessages(Place place, Step &step);
+  bool joinGroup(Place place, Step &step);
+  void finish(Place place);
+  Place waitsFor(Place place);
+  LogicalResult reportCycle(Place start);
+
+  Lane &laneAt(Place place) { return lanes[place.position * streams.size() + place.stream]; }
+  std::string nameAt(Place place);
+
+  ProgramOp program;
+  dist::MeshAttr mesh;
+  int64_t positions;
+  SmallVector<SmallVector<Step>> streams;
+  SmallVector<Operation *> rows;
+  std::map<std::tuple<int64_t, int64_t, int64_t>, Channel> channels; // stream, from, to
+  SmallVector<Lane> lanes;
+  SmallVector<std::vector<bool>> ended;                    // per row and position
+  std::map<std::pair<unsigned, int64_t>, int64_t> arrived; // row, first position of the group
+  SmallVector<Place> work;
+};
+
+} // namespace
+
+static dist::AxesAttr groupOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, dist::AxesAttr>(op)
+      .Case<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, BroadcastOp, ScatterOp, GatherOp,
+            BarrierOp>([](auto collective) { return collective.getAxes(); })
+      .Default([](Operation *) { return dist::AxesAttr(); });
+}
+
+static StringRef nameOf(Operation *op) {
+  auto name = op->getAttrOfType<StringAttr>("name");
+  return name ? name.getValue() : op->getName().stripDialect();
+}
+
+/// The messages of a row at a position; a permute is made of them, too.
+void Rendezvous::forEachTransfer(Operation *op, int64_t position, OnTransfer onTransfer) {
+  if (auto permute = dyn_cast<PermuteOp>(op)) {
+    ArrayRef<StringAttr> axes = permute.getAxes().getAxes();
+    int64_t index = mesh.getIndexAlong(position, axes);
+    for (auto [source, target] : llvm::zip_equal(permute.getSources(), permute.getTargets())) {
+      if (index == source)
+        onTransfer(true, mesh.getPositionAlong(position, axes, target),
+                   permute.getInput().getType());
+      if (index == target)
+        onTransfer(false, mesh.getPositionAlong(position, axes, source),
+                   permute.getOutput().getType());
+    }
+    return;
+  }
+  auto messages = dyn_cast<PointToPointOp>(op);
+  if (!messages)
+    return;
+  auto side = [&](bool isSend, OperandRange buffers, ArrayAttr peers) {
+    for (auto [buffer, list] : llvm::zip_equal(buffers, peers))
+      if (int64_t other = cast<DenseI64ArrayAttr>(list)[position]; other >= 0)
+        onTransfer(isSend, other, cast<BufferType>(buffer.getType()));
+  };
+  side(true, messages.getSends(), messages.getTargets());
+  side(false, messages.getRecvs(), messages.getSources());
+}
+
+void Rendezvous::collect() {
+  DenseMap<Value, unsigned> signalled;
+  auto stepsOf = [&](int64_t stream) -> SmallVector<Step> & {
+    if (int64_t(streams.size()) <= stream)
+      streams.resize(stream + 1);
+    return streams[stream];
+  };
+  for (Operation &op : program.getBody().front()) {
+    if (auto wait = dyn_cast<WaitOp>(op)) {
+      stepsOf(wait.getStream()).push_back({&op, signalled.lookup(wait.getToken())});
+    } else if (auto row = dyn_cast<RowOpInterface>(op)) {
+      unsigned number = rows.size();
+      rows.push_back(&op);
+      if (Value token = row.getSignal())
+        signalled[token] = number;
+      stepsOf(row.getStreamIndex()).push_back({&op, number, groupOf(&op)});
+      for (int64_t position = 0; position < positions; ++position)
+        forEachTransfer(&op, position, [&](bool isSend, int64_t other, BufferType type) {
+          int64_t from = isSend ? position : other, to = isSend ? other : position;
+          Channel &channel = channels[{row.getStreamIndex(), from, to}];
+          (isSend ? channel.sends : channel.recvs).push_back({&op, type});
+        });
+    }
+  }
+  lanes.resize(positions * streams.size());
+  ended.assign(rows.size(), std::vector<bool>(positions, false));
+}
+
+/// Every send has its receive and the other way round, with as many elements of the same type.
+LogicalResult Rendezvous::matchEnds() {
+  for (auto &[key, channel] : channels) {
+    auto [stream, from, to] = key;
+    for (auto [send, recv] : llvm::zip(channel.sends, channel.recvs))
+      if (send.type.getElementType() != recv.type.getElementType() ||
+          send.type.getNumElements() != recv.type.getNumElements())
+        return recv.op->emitOpError() << "'" << nameOf(recv.op) << "' at mesh position " << to
+                                      << " receives " << recv.type << ", but '" << nameOf(send.op)
+                                      << "' at mesh position " << from << " sends it " << send.type;
+    size_t sends = channel.sends.size(), recvs = channel.recvs.size();
+    if (sends > recvs)
+      return channel.sends[recvs].op->emitOpError()
+             << "'" << nameOf(channel.sends[recvs].op) << "' at mesh position " << from
+             << " sends to mesh position " << to << ", where no receive on stream " << stream
+             << " matches it";
+    if (recvs > sends)
+      return channel.recvs[sends].op->emitOpError()
+             << "'" << nameOf(channel.recvs[sends].op) << "' at mesh position " << to
+             << " receives from mesh position " << from << ", where no send on stream " << stream
+             << " matches it";
+  }
+  return success();
+}
+
+/// The row at the head of the lane is over.
+void Rendezvous::finish(Place place) {
+  Lane &lane = laneAt(place);
+  unsigned row = streams[place.stream][lane.next].row;
+  ended[row][place.position] = true;
+  lane.running = false;
+  lane.transfers.clear();
+  ++lane.next;
+  work.push_back(place);
+  // Any other stream of the position may wait for the row.
+  if (cast<RowOpInterface>(rows[row]).getSignal())
+    for (size_t stream = 0; stream < streams.size(); ++stream)
+      work.push_back({place.position, int64_t(stream)});
+}
+
+/// Starts the messages of a row; whether there are any.
+bool Rendezvous::startMessages(Place place, Step &step) {
+  Lane &lane = laneAt(place);
+  forEachTransfer(step.op, place.position, [&](bool isSend, int64_t other, BufferType) {
+    int64_t from = isSend ? place.position : other, to = isSend ? other : place.position;
+    Channel &channel = channels[{place.stream, from, to}];
+    size_t number = isSend ? channel.sent++ : channel.received++;
+    lane.transfers.push_back({&channel, isSend, number, other});
+    ++lane.open;
+  });
+  if (lane.transfers.empty())
+    return false;
+  lane.running = true;
+  // What has met now; the other end belongs to the row that runs there. A message to oneself is in
+  // the list twice.
+  SmallVector<Place> done;
+  for (const Transfer &transfer : lane.transfers) {
+    if (!transfer.isMet())
+      continue;
+    --lane.open;
+    Place there{transfer.other, place.stream};
+    if (there != place && --laneAt(there).open == 0)
+      done.push_back(there);
+  }
+  if (lane.open == 0)
+    done.push_back(place);
+  for (Place other : done)
+    finish(other);
+  return true;
+}
+
+/// Joins a collective, which ends when all of its group have; whether the row is one.
+bool Rendezvous::joinGroup(Place place, Step &step) {
+  if (!step.axes)
+    return false;
+  ArrayRef<StringAttr> axes = step.axes.getAxes();
+  laneAt(place).running = true;
+  int64_t size = mesh.getSize(axes);
+  int64_t first = mesh.getPositionAlong(place.position, axes, 0);
+  if (++arrived[{step.row, first}] == size)
+    for (int64_t index = 0; index < size; ++index)
+      finish({mesh.getPositionAlong(place.position, axes, index), place.stream});
+  return true;
+}
+
+/// Runs a lane until a row there has to wait.
+void Rendezvous::advance(Place place) {
+  Lane &lane = laneAt(place);
+  SmallVector<Step> &steps = streams[place.stream];
+  while (!lane.running && lane.next < steps.size()) {
+    Step &step = steps[lane.next];
+    if (isa<WaitOp>(step.op)) {
+      if (!ended[step.row][place.position])
+        return;
+      ++lane.next;
+    } else if (!joinGroup(place, step) && !startMessages(place, step)) {
+      finish(place);
+    }
+  }
+}
+
+/// What holds up a lane that has not come to its end.
+Place Rendezvous::waitsFor(Place place) {
+  const Lane &lane = laneAt(place);
+  const Step &step = streams[place.stream][lane.next];
+  if (isa<WaitOp>(step.op))
+    return {place.position, cast<RowOpInterface>(rows[step.row]).getStreamIndex()};
+  if (!step.axes) {
+    const Transfer *open =
+        llvm::find_if(lane.transfers, [](const Transfer &transfer) { return !transfer.isMet(); });
+    return {open->other, place.stream};
+  }
+  ArrayRef<StringAttr> axes = step.axes.getAxes();
+  for (int64_t index = 0;; ++index) {
+    Place member{mesh.getPositionAlong(place.position, axes, index), place.stream};
+    const Lane &other = laneAt(member);
+    if (other.next < lane.next || !other.running)
+      return member;
+  }
+}
+
+std::string Rendezvous::nameAt(Place place) {
+  const Step &step = streams[place.stream][laneAt(place).next];
+  std::string name = ("'" + nameOf(rows[step.row]) + "'").str();
+  return (isa<WaitOp>(step.op) ? "the wait for " + name : name) + " at mesh position " +
+         std::to_string(place.position);
+}
+
+LogicalResult Rendezvous::reportCycle(Place start) {
+  // Following what each waits for ends in a cycle, as every lane there waits.
+  SmallVector<Place> path;
+  Place place = start;
+  while (!llvm::is_contained(path, place)) {
+    path.push_back(place);
+    place = waitsFor(place);
+  }
+  path.erase(path.begin(), llvm::find(path, place));
+  std::string text = nameAt(place);
+  size_t named = std::min(path.size(), kMaxNamed);
+  for (size_t i = 1; i < named; ++i)
+    text += (i > 1 ? ", which waits for " : " waits for ") + nameAt(path[i]);
+  text += named > 1 ? ", which waits for " : " waits for ";
+  if (named < path.size())
+    text += std::to_string(path.size() - named) + " more up to ";
+  text += path.size() > 1 ? nameAt(place) : "itself";
+  return streams[place.stream][laneAt(place).next].op->emitOpError() << "deadlocks: " << text;
+}
+
+LogicalResult Rendezvous::run() {
+  collect();
+  if (failed(matchEnds()))
+    return failure();
+  for (int64_t position = 0; position < positions; ++position)
+    for (size_t stream = 0; stream < streams.size(); ++stream)
+      work.push_back({position, int64_t(stream)});
+  while (!work.empty())
+    advance(work.pop_back_val());
+  for (int64_t position = 0; position < positions; ++position)
+    for (size_t stream = 0; stream < streams.size(); ++stream)
+      if (Place place{position, int64_t(stream)}; laneAt(place).next < streams[stream].size())
+        return reportCycle(place);
+  return success();
+}
+
+LogicalResult checkRendezvous(ProgramOp program) {
+  // All positions run the same rows in the same order, so without messages whose ends are in
+  // different rows the first row that has not ended can always go on.
+  if (program.getBody().front().getOps<PointToPointOp>().empty())
+    return success();
+  return Rendezvous(program, dist::lookupMesh(program).getMesh()).run();
+}
+
+} // namespace shoal::exec
