@@ -40,3 +40,27 @@ func.func private @foreign(%a: tensor<4xf32>) -> tensor<2xf32> attributes {exec.
   %0 = tensor.extract_slice %a[0] [2] [1] : tensor<4xf32> to tensor<2xf32>
   return %0 : tensor<2xf32>
 }
+
+// -----
+
+// A result must be something.
+// expected-error @below {{result 1 must be an operand, computed or a constant, got: tensor.empty}}
+func.func private @nothing(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<2x2xf32>) attributes {exec.kernel} {
+  %e = tensor.empty() : tensor<4xf32>
+  %v = tensor.expand_shape %e [[0, 1]] output_shape [2, 2] : tensor<4xf32> into tensor<2x2xf32>
+  return %a, %v : tensor<4xf32>, tensor<2x2xf32>
+}
+
+// -----
+
+// Nor may an op read what nothing has written.
+func.func private @reads_nothing() -> tensor<4xf32> attributes {exec.kernel} {
+  %e = tensor.empty() : tensor<4xf32>
+  // expected-error @below {{input 0 must be an operand, computed or a constant, got: tensor.empty}}
+  %0 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      ins(%e : tensor<4xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    linalg.yield %x : f32
+  } -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -21,6 +21,13 @@ Value stripViews(Value value) {
   return value;
 }
 
+/// Whether the elements of a tensor that no op of the kernel computes are known.
+static bool isConstant(Value root) {
+  if (auto fill = root.getDefiningOp<linalg::FillOp>())
+    return bool(fill.getInputs()[0].getDefiningOp<arith::ConstantOp>());
+  return bool(root.getDefiningOp<arith::ConstantOp>());
+}
+
 static Access makeAccess(Value tensor, SmallVector<Position> positions) {
   Access access{tensor, stripViews(tensor), std::move(positions)};
   if (access.root != tensor)
@@ -68,6 +75,13 @@ static FailureOr<std::unique_ptr<Node>> makeNode(linalg::GenericOp op) {
   for (OpOperand *input : op.getDpsInputOperands()) {
     if (!isa<RankedTensorType>(input->get().getType()))
       return op.emitOpError("inputs of ops in kernels must be tensors"), failure();
+    // An input that only gives a shape may be empty.
+    Value root = stripViews(input->get());
+    if (root.getDefiningOp<tensor::EmptyOp>() && !op.getMatchingBlockArgument(input).use_empty())
+      return op.emitOpError("input ") << input->getOperandNumber()
+                                      << " must be an operand, computed or a constant, got: "
+                                      << root.getDefiningOp()->getName(),
+             failure();
     auto positions = positionsOf(*node, maps[input->getOperandNumber()]);
     if (failed(positions))
       return failure();
@@ -266,6 +280,10 @@ LogicalResult KernelPlan::planResults() {
       if (plan.direct)
         where.result = k;
       where.needed = true;
+    } else if (!isConstant(plan.root)) {
+      return func.emitOpError("result ")
+             << k << " must be an operand, computed or a constant, got: "
+             << plan.root.getDefiningOp()->getName();
     }
     results.push_back(plan);
   }
@@ -376,6 +394,8 @@ void KernelPlan::placeValues() {
 }
 
 FailureOr<std::unique_ptr<KernelPlan>> KernelPlan::create(func::FuncOp func) {
+  if (func.isExternal() || !func.getBody().hasOneBlock())
+    return func.emitOpError("a kernel must have a body of one block"), failure();
   auto plan = std::make_unique<KernelPlan>();
   plan->func = func;
   if (failed(plan->collectNodes()))
