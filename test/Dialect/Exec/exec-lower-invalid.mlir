@@ -90,3 +90,29 @@ func.func @a(%x: tensor<4xf32> {nn.input = "x"}) -> (tensor<4xf32> {nn.output = 
   %1 = dist.pack %x[0:4] group 0 at 2 : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// Offsets of all storage fit 64 bits, with room to spare.
+// expected-error @+1 {{storage of a step must fit 2^62 bytes, exceeded by: 'tensor<1152921504606846976xf32>'}}
+func.func @a(%x: tensor<1152921504606846976xf32> {nn.input = "x"}, %y: tensor<1152921504606846976xf32> {nn.input = "y"}) {
+  return
+}
+
+// -----
+
+// So does each tensor.
+// expected-error @+1 {{storage of a step must fit 2^62 bytes, exceeded by: 'tensor<4294967296x4294967296xf32>'}}
+func.func @a(%x: tensor<4294967296x4294967296xf32> {nn.input = "x"}) {
+  return
+}
+
+// -----
+
+// And what kernels ask for.
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel, exec.workspace = 4611686018427387904}
+func.func @a(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = "y"}) {
+  // expected-error @+1 {{storage of a step must fit 2^62 bytes, exceeded by a workspace of 4611686018427387904 bytes}}
+  %0 = exec.call @k(%x) : (tensor<2xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}

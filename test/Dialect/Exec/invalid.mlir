@@ -160,3 +160,24 @@ exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimi
   // expected-error @+1 {{a loss must be a scalar, got: '!exec.buffer<2xf32>'}}
   exec.probe loss "loss" %a : !exec.buffer<2xf32>
 }
+
+// -----
+
+// Nor does a product whose matrices lie further apart than 64 bits count.
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 : !exec.buffer<2x2xf32>
+  %c = exec.buffer activation at 64 : !exec.buffer<2x2xf32>
+  // expected-error @+1 {{a needs more than 2^63 elements, its buffer has 4}}
+  exec.gemm %a, %a into %c m = 2 n = 2 k = 2 lda = 2 ldb = 2 ldc = 2 batch = 3 strides = [9223372036854775807, 0, 0] : !exec.buffer<2x2xf32>, !exec.buffer<2x2xf32>, !exec.buffer<2x2xf32>
+}
+
+// -----
+
+// 2^59 + 1 elements on each of 32 ranks are 2^64 + 32, not 32.
+dist.mesh @mesh <["x"=32]>
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 : !exec.buffer<576460752303423489xi1>
+  %c = exec.buffer activation at 64 : !exec.buffer<32xi1>
+  // expected-error @+1 {{the larger buffer must hold the smaller one once per rank of the group}}
+  exec.all_gather {"x"} %a to %c : !exec.buffer<576460752303423489xi1>, !exec.buffer<32xi1>
+}

@@ -201,11 +201,19 @@ LogicalResult GemmOp::verify() {
     if (ld < cols || stride < 0)
       return emitOpError() << "leading dimension of " << name << " must be at least " << cols
                            << ", got: " << ld;
-    int64_t needed = (batch - 1) * stride + (rows - 1) * ld + cols;
+    int64_t batches, matrix, needed;
+    bool overflows =
+        llvm::MulOverflow(batch - 1, stride, batches) || llvm::MulOverflow(rows - 1, ld, matrix) ||
+        llvm::AddOverflow(batches, matrix, needed) || llvm::AddOverflow(needed, cols, needed);
     int64_t held = cast<BufferType>(buffer.getType()).getNumElements();
-    if (needed > held)
-      return emitOpError() << name << " needs " << needed << " elements, its buffer has " << held;
-    return success();
+    if (!overflows && needed <= held)
+      return success();
+    auto diag = emitOpError() << name << " needs ";
+    if (overflows)
+      diag << "more than 2^63";
+    else
+      diag << needed;
+    return diag << " elements, its buffer has " << held;
   };
   bool ta = getTransposeA(), tb = getTransposeB();
   return success(succeeded(check('a', getA(), ta ? k : m, ta ? m : k, getLda(), 0)) &&
@@ -259,7 +267,9 @@ static LogicalResult verifyChunks(Operation *op, Value input, Value output, int6
   auto in = cast<BufferType>(input.getType()), out = cast<BufferType>(output.getType());
   if (in.getElementType() != out.getElementType())
     return op->emitOpError() << "element types must be equal, got: " << in << " and " << out;
-  if (in.getNumElements() * up != out.getNumElements() * down)
+  int64_t fromInput, fromOutput;
+  if (llvm::MulOverflow(in.getNumElements(), up, fromInput) ||
+      llvm::MulOverflow(out.getNumElements(), down, fromOutput) || fromInput != fromOutput)
     return op->emitOpError() << "the larger buffer must hold the smaller one once per rank of the "
                                 "group (chunks of equal size), got: "
                              << in << " and " << out << " over " << std::max(up, down) << " ranks";

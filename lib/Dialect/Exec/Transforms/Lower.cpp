@@ -8,6 +8,8 @@
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <numeric>
 
 using namespace mlir;
@@ -36,6 +38,7 @@ public:
 private:
   LogicalResult checkRoles();
   LogicalResult findBatch();
+  LogicalResult checkSizes();
   ProgramOp createProgram();
   void createArguments();
   void planProbes();
@@ -116,6 +119,45 @@ LogicalResult Lowering::findBatch() {
                                 << " in \"" << nn::getArgName(step, i) << "\"";
     first = first.value_or(i);
     rows = size;
+  }
+  return success();
+}
+
+/// Offsets are 64-bit integers, so all storage together, reused or not, must be well below 2^63.
+LogicalResult Lowering::checkSizes() {
+  constexpr int64_t kMaxBytes = int64_t(1) << 62;
+  int64_t total = 0;
+  auto exceeds = [&](int64_t bytes) {
+    if (bytes > kMaxBytes || int64_t(llvm::alignTo(bytes, kBufferAlignment)) > kMaxBytes - total)
+      return true;
+    total += llvm::alignTo(bytes, kBufferAlignment);
+    return false;
+  };
+  auto check = [&](Operation *op, TypeRange types) -> LogicalResult {
+    for (Type type : types) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (!tensor || !tensor.getElementType().isIntOrFloat())
+        continue;
+      int64_t bytes = llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+      bool overflows = false;
+      for (int64_t size : tensor.getShape())
+        overflows |= llvm::MulOverflow(bytes, size, bytes);
+      if (overflows || exceeds(bytes))
+        return op->emitOpError() << "storage of a step must fit 2^62 bytes, exceeded by: " << type;
+    }
+    return success();
+  };
+  if (failed(check(step, step.getArgumentTypes())))
+    return failure();
+  for (Operation &op : step.getBody().front()) {
+    if (failed(check(&op, op.getResultTypes())))
+      return failure();
+    auto call = dyn_cast<CallOp>(op);
+    auto kernel = call ? module.lookupSymbol<func::FuncOp>(call.getKernel()) : func::FuncOp();
+    if (kernel && exceeds(getWorkspaceBytes(kernel)))
+      return op.emitOpError()
+             << "storage of a step must fit 2^62 bytes, exceeded by a workspace of "
+             << getWorkspaceBytes(kernel) << " bytes";
   }
   return success();
 }
@@ -301,7 +343,8 @@ ProgramOp Lowering::createProgram() {
 }
 
 LogicalResult Lowering::run() {
-  if (failed(checkRoles()) || failed(findBatch()) || failed(placement.run()))
+  if (failed(checkRoles()) || failed(findBatch()) || failed(checkSizes()) ||
+      failed(placement.run()))
     return failure();
   dist::MeshOp meshOp = dist::lookupMesh(step);
   dist::MeshAttr mesh = meshOp ? meshOp.getMesh() : dist::MeshAttr();
