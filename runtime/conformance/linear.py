@@ -205,10 +205,11 @@ def errors(data):
     refused("holds no program", "train", 2, program=os.path.join(args.bin, "shoal-rt-main"))
     damaged = path("damaged")
     shutil.copy(os.path.join(args.programs, "linear-train-1"), damaged)
-    with open(damaged, "r+b") as f:
-        f.seek(-16, os.SEEK_END)
-        f.write((1 << 60).to_bytes(8, "little"))
-    refused("the payload must lie inside the file", "train", 1, program=damaged)
+    for offset, message in ((-16, "this executable is damaged: checksum"), (-24, "the payload must lie inside the file")):
+        with open(damaged, "r+b") as f:
+            f.seek(offset, os.SEEK_END)
+            f.write((1 << 60).to_bytes(8, "little"))
+        refused(message, "train", 1, program=damaged)
     # A full disk: rank 0 fails in the middle, and all ranks stop.
     if os.path.exists("/dev/full"):
         os.symlink("/dev/full", path("full.jsonl"))
@@ -223,7 +224,9 @@ def launcher():
                                 (["-n", "0", "true"], 2, "at least 1, got: '0'"),
                                 (["-n", "1", "./no-such-program"], 2, "./no-such-program: cannot be executed"),
                                 (["--mca", "btl", "self", "-n", "1", "true"], 0, ""),
-                                (["-n", "1", "sh", "-c", "exit 7"], 7, "")):
+                                (["-n", "1", "sh", "-c", "exit 2"], 2, ""),
+                                # Of others, as of signals, only that the work failed is known.
+                                (["-n", "1", "sh", "-c", "exit 7"], 1, "")):
         done = subprocess.run([os.path.join(args.bin, "shoal-run"), *options], capture_output=True,
                               text=True, timeout=60)
         check(done.returncode == code and part in done.stdout + done.stderr,
