@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <map>
 #include <vector>
+
+#include <sys/stat.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -144,6 +148,39 @@ void checkApplicable(const CLI::App &app, const Program &program) {
     refuse("--dump-grads", "the program has no gradients");
 }
 
+// A file by what it is, so that links and other spellings are seen; devices and pipes may be shared.
+std::string identityOf(const std::string &path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0)
+    return S_ISREG(info.st_mode) ? cat(info.st_dev, ":", info.st_ino) : "";
+  std::error_code error;
+  return std::filesystem::weakly_canonical(path, error).string();
+}
+
+// No output takes the place of an input or of another output. Parameters may go back to the file
+// they came from: it is replaced when the new one is complete.
+void checkFiles(const Options &options) {
+  std::map<std::string, std::string> taken; // identity, flag
+  auto take = [&](const std::string &flag, const std::string &path, bool isInput) {
+    std::string identity = path.empty() ? "" : identityOf(path);
+    if (identity.empty())
+      return;
+    auto [entry, isNew] = taken.try_emplace(identity, flag);
+    bool isReload = entry->second == "--load" && flag == "--dump-params";
+    if (!isNew && !isInput && !isReload)
+      badInput(flag, " and ", entry->second, " name the same file: ", path);
+  };
+  for (const auto &[name, path] : options.data)
+    take(cat("--data ", name), path, true);
+  take("--load", options.load, true);
+  for (const auto &[name, path] : options.outputs)
+    take(cat("--output ", name), path, false);
+  take("--dump-params", options.dumpParams, false);
+  take("--dump-grads", options.dumpGrads, false);
+  take("--metrics", options.metrics, false);
+  take("--report", options.report, false);
+}
+
 } // namespace
 
 std::string meshText(const Program &program) {
@@ -230,6 +267,7 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
   checkApplicable(app, program);
   options.data = pairs("--data", "input", data, inputNames);
   options.outputs = pairs("--output", "output", outputs, outputNames);
+  checkFiles(options);
   return options;
 }
 
