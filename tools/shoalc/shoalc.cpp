@@ -269,11 +269,15 @@ int compile(ModuleOp module, const CompilerOptions &options, const std::string &
   codegen::HostTarget target{options.cpu, ""};
   if (options.emit == Emit::LLVM) {
     FailureOr<std::string> text = codegen::emitKernelsLLVM(module, target);
-    return failed(text) ? kWorkFailed : write(options.output, *text);
+    if (failed(text))
+      return options.cpu.empty() ? kWorkFailed : kInputWrong;
+    return write(options.output, *text);
   }
   FailureOr<codegen::KernelObjects> code = codegen::compileKernels(module, target);
   FailureOr<codegen::Program> program = codegen::emitProgram(module);
-  if (failed(code) || failed(program))
+  if (failed(code)) // what can fail here is the processor that --cpu names
+    return options.cpu.empty() ? kWorkFailed : kInputWrong;
+  if (failed(program))
     return kWorkFailed;
   auto emitError = [&] { return module.emitError(); };
   FailureOr<std::string> payload =
