@@ -1,8 +1,7 @@
 # A library of the compiler. It links the shared libMLIR only: mixing in a static
 # MLIR library would link silently and break type ids.
 function(shoal_add_library name)
-  add_mlir_library(${name} STATIC ${ARGN} EXCLUDE_FROM_LIBMLIR DISABLE_INSTALL
-                   PARTIAL_SOURCES_INTENDED)
+  add_mlir_library(${name} STATIC ${ARGN} EXCLUDE_FROM_LIBMLIR DISABLE_INSTALL)
   target_link_libraries(${name} PUBLIC MLIR)
 endfunction()
 
