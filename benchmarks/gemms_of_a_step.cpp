@@ -6,12 +6,15 @@
 // Prints the seconds of each step, one a line, after one step that is not counted.
 #include "../runtime/host/gemm.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <sys/mman.h>
 
 using namespace shoal::rt;
 
@@ -20,8 +23,11 @@ namespace {
 using Buffer = std::unique_ptr<float, decltype(&std::free)>;
 
 Buffer makeBuffer(int64_t elements) {
-  size_t bytes = (size_t(elements) * sizeof(float) + kAlignment - 1) / kAlignment * kAlignment;
-  Buffer buffer(static_cast<float *>(std::aligned_alloc(kAlignment, bytes)), &std::free);
+  // Huge pages, as the arena of a compiled program has them.
+  constexpr size_t kPage = size_t(2) << 20;
+  size_t bytes = (size_t(elements) * sizeof(float) + kPage - 1) / kPage * kPage;
+  Buffer buffer(static_cast<float *>(std::aligned_alloc(kPage, bytes)), &std::free);
+  madvise(buffer.get(), bytes, MADV_HUGEPAGE);
   // Small values of both signs: neither denormal nor growing from layer to layer.
   for (int64_t i = 0; i < elements; ++i)
     buffer.get()[i] = float(i * 37 % 101 - 50) / 5000.0f;
