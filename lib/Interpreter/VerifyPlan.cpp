@@ -32,6 +32,7 @@ namespace {
 struct Reference {
   struct Execution {
     int64_t order = 0;
+    double terms = 0; // see PlanVerifier::allowed
     TensorList values;
   };
   Operation *op = nullptr;
@@ -55,7 +56,7 @@ public:
       : global(global), local(local), mesh(mesh), options(options) {
     bool exact = options.precision == Precision::F64;
     tolerance = options.tolerance > 0 ? options.tolerance : exact ? 1e-10 : 1e-4;
-    // Values that are mathematically zero are rounding noise of terms of order one.
+    // Values that are mathematically zero are the rounding noise of their terms.
     floor = exact ? 1e-14 : 1e-6;
   }
 
@@ -70,12 +71,12 @@ private:
   void compareResults(const TensorList &whole, const std::vector<TensorList> &ranks);
 
   void comparePiece(const Tensor &whole, const Tensor &piece, dist::ShardingAttr sharding,
-                    int64_t position, Mismatch where, const Twine &what);
+                    int64_t position, double terms, Mismatch where, const Twine &what);
   void comparePartial(const Tensor &whole, ArrayRef<const Tensor *> pieces,
-                      dist::ShardingAttr sharding, Mismatch where, const Twine &what);
+                      dist::ShardingAttr sharding, double terms, Mismatch where, const Twine &what);
   void note(Mismatch mismatch, const Twine &what, ArrayRef<int64_t> index, const Twine &rank,
             double got, double expected, bool isFloat);
-  double allowed(const Tensor &whole) const;
+  double allowed(const Tensor &whole, double terms) const;
   int64_t rankOf(int64_t position) const {
     return mesh.getDeviceIds().empty() ? position : mesh.getDeviceIds()[position];
   }
@@ -92,6 +93,7 @@ private:
   int64_t step = 0, compared = 0;
   bool invalid = false; // an error has been emitted
 
+  llvm::DenseMap<Value, double> terms; // largest norm among what a value of one device is made of
   llvm::DenseSet<int64_t> wanted; // ids that the local program has pieces of
   llvm::DenseMap<int64_t, Reference> references;
   std::optional<Mismatch> first;
@@ -130,10 +132,30 @@ void PlanVerifier::collectWanted() {
   });
 }
 
+double normOf(const Tensor &tensor) {
+  double square = 0;
+  for (double value : tensor.f)
+    if (std::isfinite(value))
+      square += value * value;
+  return std::sqrt(square);
+}
+
 FailureOr<TensorList> PlanVerifier::runOneDevice(const TensorList &arguments) {
   references.clear();
+  // State brings the noise of the steps before.
+  double before = 0;
+  for (const auto &[value, added] : terms)
+    before = std::max(before, added);
+  terms.clear();
+  for (auto [argument, tensor] : llvm::zip_equal(global.getArguments(), arguments))
+    terms[argument] = std::max(before, normOf(tensor));
   int64_t order = 0;
   RunOptions run{options.precision, [&](Operation *op, int64_t, ArrayRef<const Tensor *> results) {
+                   double added = 0;
+                   for (Value operand : op->getOperands())
+                     added = std::max(added, terms.lookup(operand));
+                   for (auto [value, tensor] : llvm::zip(op->getResults(), results))
+                     terms[value] = std::max(added, normOf(*tensor));
                    auto id = op->getAttrOfType<IntegerAttr>(dist::DistDialect::kIdAttr);
                    if (!id)
                      return;
@@ -141,6 +163,7 @@ FailureOr<TensorList> PlanVerifier::runOneDevice(const TensorList &arguments) {
                    reference.op = op;
                    Reference::Execution &execution = reference.executions.emplace_back();
                    execution.order = order++;
+                   execution.terms = added;
                    if (wanted.contains(id.getInt()))
                      for (const Tensor *result : results)
                        execution.values.push_back(*result);
@@ -187,7 +210,7 @@ void PlanVerifier::observeLocal(Operation *op, int64_t position, ArrayRef<const 
     if (iteration >= reference.executions.size())
       return refuse(op, "runs more often than the reference's op of dist.id " + Twine(tag.getId()) +
                             ", times: " + Twine(reference.executions.size()));
-    const auto &[order, values] = reference.executions[iteration];
+    const auto &[order, added, values] = reference.executions[iteration];
     // An op of several results may have become several ops of one (an accumulate that is unrolled):
     // the type tells which result is meant; where it does not, the value is not compared.
     unsigned which = number;
@@ -218,7 +241,7 @@ void PlanVerifier::observeLocal(Operation *op, int64_t position, ArrayRef<const 
     const Tensor &whole = values[which];
     compared += position == 0;
     if (tag.getSharding().getUnreducedAxes().empty()) {
-      comparePiece(whole, *result, tag.getSharding(), position, where, what);
+      comparePiece(whole, *result, tag.getSharding(), position, added, where, what);
       continue;
     }
     Pieces &pieces = partials[key];
@@ -229,12 +252,14 @@ void PlanVerifier::observeLocal(Operation *op, int64_t position, ArrayRef<const 
     SmallVector<const Tensor *> pointers;
     for (const Tensor &piece : pieces.tensors)
       pointers.push_back(&piece);
-    comparePartial(whole, pointers, tag.getSharding(), where, what);
+    comparePartial(whole, pointers, tag.getSharding(), added, where, what);
     partials.erase(key);
   }
 }
 
-double PlanVerifier::allowed(const Tensor &whole) const {
+/// Single elements against the root mean square of their tensor, and, since many sums are
+/// mathematically 0, against the rounding of `terms`: the largest norm among what it is made of.
+double PlanVerifier::allowed(const Tensor &whole, double terms) const {
   double square = 0;
   int64_t count = 0;
   for (double value : whole.f)
@@ -242,7 +267,8 @@ double PlanVerifier::allowed(const Tensor &whole) const {
       square += value * value;
       ++count;
     }
-  return tolerance * (count ? std::sqrt(square / double(count)) : 0.0) + floor;
+  return tolerance * (count ? std::sqrt(square / double(count)) : 0.0) +
+         floor * std::max(1.0, terms);
 }
 
 // NaN agrees with NaN, infinities with themselves.
@@ -267,9 +293,9 @@ void forEachShared(const Tensor &whole, ArrayRef<int64_t> shape, ArrayRef<int64_
 }
 
 void PlanVerifier::comparePiece(const Tensor &whole, const Tensor &piece,
-                                dist::ShardingAttr sharding, int64_t position, Mismatch where,
-                                const Twine &what) {
-  double limit = allowed(whole);
+                                dist::ShardingAttr sharding, int64_t position, double terms,
+                                Mismatch where, const Twine &what) {
+  double limit = allowed(whole, terms);
   bool done = false;
   forEachShared(whole, piece.shape(), shardOffsets(piece.shape(), sharding, mesh, position),
                 [&](ArrayRef<int64_t> index, int64_t j, int64_t k) {
@@ -284,7 +310,8 @@ void PlanVerifier::comparePiece(const Tensor &whole, const Tensor &piece,
 }
 
 void PlanVerifier::comparePartial(const Tensor &whole, ArrayRef<const Tensor *> pieces,
-                                  dist::ShardingAttr sharding, Mismatch where, const Twine &what) {
+                                  dist::ShardingAttr sharding, double terms, Mismatch where,
+                                  const Twine &what) {
   // Ranks that differ only along the unreduced axes hold terms of one value.
   std::map<std::vector<int64_t>, SmallVector<int64_t>> groups;
   for (int64_t position = 0; position < int64_t(pieces.size()); ++position) {
@@ -297,7 +324,7 @@ void PlanVerifier::comparePartial(const Tensor &whole, ArrayRef<const Tensor *> 
     Tensor sum = *pieces[members.front()];
     for (int64_t member : ArrayRef<int64_t>(members).drop_front())
       combine(sharding.getUnreducedKind(), sum, *pieces[member]);
-    double limit = allowed(whole);
+    double limit = allowed(whole, terms);
     bool done = false;
     forEachShared(whole, sum.shape(), shardOffsets(sum.shape(), sharding, mesh, members.front()),
                   [&](ArrayRef<int64_t> index, int64_t j, int64_t k) {
@@ -345,6 +372,7 @@ void PlanVerifier::compareResults(const TensorList &whole, const std::vector<Ten
         tag ? tag.getSharding()
             : dist::ShardingAttr::getReplicated(FlatSymbolRefAttr::get(local.getContext(), "mesh"),
                                                 whole[r].type.getRank());
+    double added = terms.lookup(global.getBody().front().getTerminator()->getOperand(r));
     SmallVector<const Tensor *> pieces;
     for (const TensorList &rank : ranks) {
       if (sharding.getLocalType(whole[r].type, mesh) != rank[r].type)
@@ -352,12 +380,12 @@ void PlanVerifier::compareResults(const TensorList &whole, const std::vector<Ten
       pieces.push_back(&rank[r]);
     }
     if (!sharding.getUnreducedAxes().empty()) {
-      comparePartial(whole[r], pieces, sharding, where, what);
+      comparePartial(whole[r], pieces, sharding, added, where, what);
       continue;
     }
     for (auto [position, piece] : llvm::enumerate(pieces)) {
       where.rank = rankOf(position);
-      comparePiece(whole[r], *piece, sharding, position, where, what);
+      comparePiece(whole[r], *piece, sharding, position, added, where, what);
     }
   }
 }
