@@ -181,3 +181,15 @@ exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optim
   // expected-error @+1 {{the larger buffer must hold the smaller one once per rank of the group}}
   exec.all_gather {"x"} %a to %c : !exec.buffer<576460752303423489xi1>, !exec.buffer<32xi1>
 }
+
+// -----
+
+// A rank program calls kernels on tensors; loops over memrefs live in a module of their own.
+func.func private @k(%x: memref<2xf32>) attributes {exec.kernel} {
+  return
+}
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 : !exec.buffer<2xf32>
+  // expected-error @+1 {{kernel @k must work on tensors}}
+  exec.launch @k ins(%a : !exec.buffer<2xf32>)
+}

@@ -146,6 +146,12 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
                                      : SmallVector<int64_t>(kernel.getNumResults(), -1);
   if (inplace != exec::getInplace(kernel))
     return emitOpError() << "inplace must repeat that of kernel " << getKernelAttr();
+  auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
+  if (!llvm::all_of(kernel.getArgumentTypes(), isTensor) ||
+      !llvm::all_of(kernel.getResultTypes(), isTensor))
+    return emitOpError() << "kernel " << getKernelAttr() << " must work on tensors, got: "
+                         << kernel.getFunctionType()
+                         << "; kernels are lowered in a module of their own";
   SmallVector<Type> inputs, outputs;
   for (Type type : kernel.getArgumentTypes())
     inputs.push_back(BufferType::get(cast<RankedTensorType>(type)));
