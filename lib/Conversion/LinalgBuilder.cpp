@@ -14,7 +14,7 @@ Type computeType(Type element) {
   return element.isBF16() ? Float32Type::get(element.getContext()) : element;
 }
 
-//===-- scalars ---------------------------------------------------------------===//
+// Scalars.
 
 static bool isFloat(Value x) { return isa<FloatType>(x.getType()); }
 
@@ -116,7 +116,7 @@ Value Scalars::extract(Value tensor, ValueRange indices) {
   return cast(element, computeType(element.getType()));
 }
 
-//===-- operands --------------------------------------------------------------===//
+// Operands.
 
 Input LinalgBuilder::same(Value tensor) {
   return {tensor, b.getMultiDimIdentityMap(tensorType(tensor).getRank())};
@@ -140,7 +140,7 @@ Input LinalgBuilder::without(Value tensor, int64_t dim, int64_t rank) {
   return {tensor, b.getMultiDimIdentityMap(rank).dropResult(dim)};
 }
 
-//===-- structured ops --------------------------------------------------------===//
+// Structured ops.
 
 SmallVector<Value> LinalgBuilder::generic(ArrayRef<int64_t> shape, ArrayRef<Type> elements,
                                           ArrayRef<Input> inputs, bool widen, Body body) {

@@ -131,7 +131,7 @@ TEST(Update, InPlace) {
   }
 }
 
-//===-- fusion ----------------------------------------------------------------===//
+// Fusion.
 
 TEST(Fusion, BackwardOfBiasAndRelu) {
   KernelTester tester;

@@ -18,7 +18,7 @@ static constexpr int64_t kSumBlock = 4096;
 Value LoopEmitter::index(int64_t value) { return b.create<arith::ConstantIndexOp>(loc, value); }
 Value LoopEmitter::constant(TypedAttr value) { return b.create<arith::ConstantOp>(loc, value); }
 
-//===-- reading and writing ---------------------------------------------------===//
+// Reading and writing.
 
 SmallVector<Value> LoopEmitter::indices(Value root, ArrayRef<Position> positions) {
   SmallVector<Value> result;
@@ -76,7 +76,7 @@ Value LoopEmitter::initial(Node &node, unsigned result) {
   return constant(fill.getInputs()[0].getDefiningOp<arith::ConstantOp>().getValue());
 }
 
-//===-- loops -----------------------------------------------------------------===//
+// Loops.
 
 void LoopEmitter::emitNest(ArrayRef<int64_t> sizes, function_ref<void(ValueRange)> body) {
   SmallVector<Value> at;

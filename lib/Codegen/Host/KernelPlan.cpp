@@ -290,7 +290,7 @@ LogicalResult KernelPlan::planResults() {
   return success();
 }
 
-//===-- fusion ----------------------------------------------------------------===//
+// Fusion.
 
 static bool sharedThrough(ArrayRef<Position> a, ArrayRef<Position> b, Position loop) {
   for (auto [x, y] : llvm::zip(a, b))

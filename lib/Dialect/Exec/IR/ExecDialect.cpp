@@ -40,9 +40,7 @@ void ExecDialect::initialize() {
       >();
 }
 
-//===----------------------------------------------------------------------===//
 // Buffers
-//===----------------------------------------------------------------------===//
 
 BufferType BufferType::get(RankedTensorType tensor) {
   return get(tensor.getContext(), tensor.getShape(), tensor.getElementType());
@@ -88,9 +86,7 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-//===----------------------------------------------------------------------===//
 // Kernels
-//===----------------------------------------------------------------------===//
 
 bool isKernel(func::FuncOp func) { return func->hasAttr(ExecDialect::kKernelAttr); }
 

@@ -13,9 +13,7 @@ using namespace mlir;
 
 namespace shoal::exec {
 
-//===----------------------------------------------------------------------===//
 // Storage
-//===----------------------------------------------------------------------===//
 
 ByteRange getByteRange(Value buffer) {
   int64_t start = 0;
@@ -112,9 +110,7 @@ LogicalResult ProgramOp::verify() {
   return success();
 }
 
-//===----------------------------------------------------------------------===//
 // Calls and launches
-//===----------------------------------------------------------------------===//
 
 static func::FuncOp lookupKernel(Operation *op, FlatSymbolRefAttr name,
                                  SymbolTableCollection &symbols) {
@@ -184,9 +180,7 @@ void LaunchOp::getWrites(SmallVectorImpl<Value> &buffers) {
     buffers.push_back(getWorkspace());
 }
 
-//===----------------------------------------------------------------------===//
 // Library calls and copies
-//===----------------------------------------------------------------------===//
 
 LogicalResult GemmOp::verify() {
   int64_t m = getM(), n = getN(), k = getK(), batch = getBatch();
@@ -252,9 +246,7 @@ LogicalResult AxisIndexOp::verify() {
 void AxisIndexOp::getReads(SmallVectorImpl<Value> &) {}
 void AxisIndexOp::getWrites(SmallVectorImpl<Value> &buffers) { buffers.push_back(getOutput()); }
 
-//===----------------------------------------------------------------------===//
 // Collectives
-//===----------------------------------------------------------------------===//
 
 // The number of ranks of the group; failure when the mesh lacks an axis.
 static FailureOr<int64_t> getGroupSize(Operation *op, dist::AxesAttr axes) {
@@ -395,9 +387,7 @@ void PointToPointOp::getWrites(SmallVectorImpl<Value> &buffers) {
   llvm::append_range(buffers, getRecvs());
 }
 
-//===----------------------------------------------------------------------===//
 // Results
-//===----------------------------------------------------------------------===//
 
 LogicalResult ProbeOp::verify() {
   BufferType type = getInput().getType();

@@ -142,9 +142,7 @@ static std::optional<Shape> commonSpace(ArrayRef<Operation *> ops) {
   return largest;
 }
 
-//===----------------------------------------------------------------------===//
 // The graph
-//===----------------------------------------------------------------------===//
 
 ClusterGraph::ClusterGraph(Block &block) : block(block) {
   int64_t next = 0, heavy = 0;

@@ -73,9 +73,7 @@ static RankedTensorType globalType(Attribute attr, Type local) {
   return global ? global.getType() : cast<RankedTensorType>(local);
 }
 
-//===----------------------------------------------------------------------===//
 // Arguments
-//===----------------------------------------------------------------------===//
 
 LogicalResult Lowering::checkRoles() {
   for (unsigned i = 0; i < step.getNumArguments(); ++i) {
@@ -226,9 +224,7 @@ void Lowering::createArguments() {
   }
 }
 
-//===----------------------------------------------------------------------===//
 // Results
-//===----------------------------------------------------------------------===//
 
 bool Lowering::isResultRole(unsigned result) {
   return llvm::any_of(ArrayRef<StringRef>{nn::NNDialect::kLossAttr, nn::NNDialect::kMetricAttr,
@@ -325,9 +321,7 @@ void Lowering::finishUpdates() {
     build->copy(from.getLoc(), from, to, "update");
 }
 
-//===----------------------------------------------------------------------===//
 // The program
-//===----------------------------------------------------------------------===//
 
 ProgramOp Lowering::createProgram() {
   OpBuilder builder(step);

@@ -18,9 +18,7 @@ static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-//===----------------------------------------------------------------------===//
 // Buffers
-//===----------------------------------------------------------------------===//
 
 Value RowBuilder::rangeOf(Place place, ArrayRef<int64_t> shape) {
   const Storage &storage = placement.getStorages()[place.storage];
@@ -65,9 +63,7 @@ Value RowBuilder::aligned(Location loc, Value tensor, bool mayBeUnaligned) {
   return made;
 }
 
-//===----------------------------------------------------------------------===//
 // Kernels and matrix products
-//===----------------------------------------------------------------------===//
 
 void RowBuilder::call(CallOp op) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
@@ -136,9 +132,7 @@ void RowBuilder::matmul(nn::MatmulOp op) {
   }
 }
 
-//===----------------------------------------------------------------------===//
 // Communication
-//===----------------------------------------------------------------------===//
 
 /// "all_reduce {data} bucket 0".
 StringAttr RowBuilder::nameOf(Operation *op, dist::AxesAttr axes) {
@@ -290,9 +284,7 @@ void RowBuilder::copies(Operation *op) {
   }
 }
 
-//===----------------------------------------------------------------------===//
 // Any op
-//===----------------------------------------------------------------------===//
 
 LogicalResult RowBuilder::build(Operation *op, dist::MeshAttr mesh) {
   if (isa<nn::ReshapeOp, dist::WaitOp>(op))

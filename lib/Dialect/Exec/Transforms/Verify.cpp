@@ -97,9 +97,7 @@ private:
 
 } // namespace
 
-//===----------------------------------------------------------------------===//
 // What each op says for itself
-//===----------------------------------------------------------------------===//
 
 LogicalResult ProgramVerifier::checkStorage(Operation *op, Value buffer, int64_t offset,
                                             bool isArgument) {
@@ -246,9 +244,7 @@ LogicalResult ProgramVerifier::checkOperands(const Row &row) {
   return success();
 }
 
-//===----------------------------------------------------------------------===//
 // Order
-//===----------------------------------------------------------------------===//
 
 LogicalResult ProgramVerifier::checkRow(unsigned number) {
   Row &row = rows[number];
