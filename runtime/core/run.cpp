@@ -12,6 +12,7 @@
 #include "shoal-rt/traffic.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <unistd.h>
@@ -144,6 +145,11 @@ void Run::prepare() {
   std::unique_ptr<SafetensorsFile> file;
   if (!options_.load.empty())
     file = std::make_unique<SafetensorsFile>(options_.load);
+  else if (world_.rank() == 0 && program_.header().mode == Mode::Infer &&
+           std::any_of(program_.args().begin(), program_.args().end(),
+                       [](const Arg &arg) { return arg.kind == ArgKind::Param; }))
+    std::fprintf(stderr, "note: no --load: the parameters are the initial ones of --seed %llu\n",
+                 static_cast<unsigned long long>(options_.seed));
   arena_ = std::make_unique<Arena>(program_.header().arenaBytes);
   std::vector<std::string> unused =
       initializeArguments(program_, position_, options_.seed, file.get(), arena_->base());

@@ -83,8 +83,8 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
 
   std::string mesh;
   app.add_option("--mesh", mesh,
-                 "mesh axes and sizes, the last fastest, as data=2,tensor=2; without it the file's "
-                 "own dist.mesh, or one device")
+                 "mesh axes (replica, data, tensor, pipe, context, ulysses) and sizes, the last fastest, as "
+                 "data=2,tensor=2; without it the file's own dist.mesh, or one device")
       ->type_name("AXIS=SIZE,...")
       ->group("Plan");
   app.add_option("--bucket-mb", options.plan.bucketMb, "bytes of one gradient bucket, in MiB (25)")

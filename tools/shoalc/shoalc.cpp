@@ -16,6 +16,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/ADT/StringSet.h"
@@ -82,8 +83,8 @@ void printDiagnostic(Diagnostic &diagnostic) {
 /// Makes the module's mesh the one of the command line, or a mesh of one device when there is none.
 LogicalResult setMesh(ModuleOp module, const CompilerOptions &options) {
   dist::MeshOp existing = dist::lookupMesh(module);
-  if (existing && options.mesh.empty())
-    return success();
+  if (existing && (failed(verify(existing)) || options.mesh.empty()))
+    return verify(existing);
   MLIRContext *context = module.getContext();
   std::vector<std::pair<std::string, int64_t>> axes = options.mesh;
   if (axes.empty())
@@ -246,7 +247,8 @@ int makeLocal(ModuleOp module, const CompilerOptions &options, PlanOptions &plan
 }
 
 int compile(ModuleOp module, const CompilerOptions &options, const std::string &runtime) {
-  if (failed(checkSizes(module)) || failed(setMesh(module, options)))
+  // Annotations of the file may name the mesh that --mesh brings, so it is verified with it.
+  if (failed(setMesh(module, options)) || failed(verify(module)) || failed(checkSizes(module)))
     return kInputWrong;
   PlanOptions plan = options.plan;
   if (int code = makeLocal(module, options, plan))
@@ -323,7 +325,8 @@ int main(int argc, char **argv) {
     return fail(kInputWrong, message);
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  ParserConfig config(&context, /*verifyAfterParse=*/false);
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, config);
   if (!module)
     return kInputWrong;
   return compile(*module, options, runtime);
