@@ -90,6 +90,21 @@ func.func @init(%a: tensor<4xf32> {nn.param = #nn.param<"w", init = he>}) { retu
 
 // -----
 
+// expected-error @+1 {{uniform must have its lower bound first, got: (}}
+func.func @bounds(%a: tensor<4xf32> {nn.param = #nn.param<"w", init = uniform(1.0, -1.0)>}) { return }
+
+// -----
+
+// expected-error @+1 {{normal must have a standard deviation of at least 0, got: -}}
+func.func @deviation(%a: tensor<4xf32> {nn.param = #nn.param<"w", init = normal(0.0, -1.0)>}) { return }
+
+// -----
+
+// expected-error @+1 {{must be a finite number}}
+func.func @finite(%a: tensor<4xf32> {nn.param = #nn.param<"w", init = constant(1.0e+999)>}) { return }
+
+// -----
+
 // expected-error @+1 {{'nn.loss' needs a scalar float tensor, got: 'tensor<2xf32>'}}
 func.func @loss(%a: tensor<2xf32>) -> (tensor<2xf32> {nn.loss}) { return %a : tensor<2xf32> }
 

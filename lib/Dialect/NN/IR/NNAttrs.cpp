@@ -6,6 +6,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <charconv>
+#include <cmath>
 
 using namespace mlir;
 using namespace shoal::nn;
@@ -37,8 +38,11 @@ static void printExact(AsmPrinter &printer, const llvm::APFloat &value) {
 
 static ParseResult parseFinite(AsmParser &parser, llvm::APFloat &value) {
   double number;
+  SMLoc loc = parser.getCurrentLocation();
   if (parser.parseFloat(number))
     return failure();
+  if (!std::isfinite(number))
+    return parser.emitError(loc) << "must be a finite number, got: " << number;
   value = llvm::APFloat(number);
   return success();
 }
@@ -119,6 +123,16 @@ Attribute ParamAttr::parse(AsmParser &parser, Type) {
       return {};
   if ((count && parser.parseRParen()) || parser.parseGreater())
     return {};
+  if (*init == Init::uniform && values[0] > values[1]) {
+    parser.emitError(loc) << "uniform must have its lower bound first, got: ("
+                          << values[0].convertToDouble() << ", " << values[1].convertToDouble() << ")";
+    return {};
+  }
+  if (*init == Init::normal && values[1].isNegative()) {
+    parser.emitError(loc) << "normal must have a standard deviation of at least 0, got: "
+                          << values[1].convertToDouble();
+    return {};
+  }
   return ParamAttr::get(parser.getContext(), name, *init, values[0], values[1]);
 }
 
