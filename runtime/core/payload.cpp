@@ -16,9 +16,11 @@
 #include <unistd.h>
 #include <vector>
 
-// What shoalc looks for before it appends a payload.
-extern "C" __attribute__((used)) const char shoal_runtime_marker[sizeof shoal::rt::kRuntimeMarker] =
-    "shoal runtime for payloads SHOALPA2";
+// Keeps the text that shoalc looks for in the executable.
+extern "C" {
+extern const char *const shoal_runtime_marker;
+__attribute__((used)) const char *const shoal_runtime_marker = shoal::rt::kRuntimeMarker;
+}
 
 namespace shoal::rt {
 namespace {

@@ -83,8 +83,10 @@ void printDiagnostic(Diagnostic &diagnostic) {
 /// Makes the module's mesh the one of the command line, or a mesh of one device when there is none.
 LogicalResult setMesh(ModuleOp module, const CompilerOptions &options) {
   dist::MeshOp existing = dist::lookupMesh(module);
-  if (existing && (failed(verify(existing)) || options.mesh.empty()))
-    return verify(existing);
+  if (existing && failed(verify(existing)))
+    return failure();
+  if (existing && options.mesh.empty())
+    return success();
   MLIRContext *context = module.getContext();
   std::vector<std::pair<std::string, int64_t>> axes = options.mesh;
   if (axes.empty())

@@ -1,6 +1,7 @@
 // Names of the exec dialect to numbers of the runtime.
 #include "Rows.h"
 
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -44,7 +45,11 @@ rt::DType dtypeOf(Type elementType) {
     return rt::DType::BF16;
   if (elementType.isInteger(32))
     return rt::DType::I32;
-  return elementType.isInteger(64) ? rt::DType::I64 : rt::DType::I1;
+  if (elementType.isInteger(64))
+    return rt::DType::I64;
+  if (elementType.isInteger(1))
+    return rt::DType::I1;
+  llvm_unreachable("the verifier of exec buffers admits no other element type");
 }
 
 std::vector<uint32_t> permutePeers(exec::PermuteOp op, dist::MeshAttr mesh, bool sends) {
