@@ -5,7 +5,7 @@ set -euo pipefail
 bin=${1:?usage: check-shared-mlir.sh BUILD/bin}
 status=0
 checked=0
-for tool in "$bin"/shoal-opt "$bin"/shoalc; do
+for tool in "$bin"/{shoal-opt,shoalc,shoal-lsp-server}; do
   [ -x "$tool" ] || { echo "check-shared-mlir.sh: missing tool: $tool" >&2; exit 1; }
   checked=$((checked + 1))
   # mlir::MLIRContext's constructor is defined in libMLIR and nowhere else.
