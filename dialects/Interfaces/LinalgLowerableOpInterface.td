@@ -7,8 +7,8 @@ def LinalgLowerableOpInterface : OpInterface<"LinalgLowerableOpInterface"> {
   let cppNamespace = "::shoal";
   let description = [{
     The op as a kernel body: `linalg` on tensors. Implemented as external models by
-    `lib/Conversion/NNToLinalg`. Ops that are library calls (matmul) do not implement it;
-    `isLibraryCall` in `lib/Conversion` says which they are.
+    `lib/Conversion/NNToLinalg`. Ops that are library calls (matmul) do not implement it
+    and never enter a kernel. What an op does in a kernel it is fused into follows from its sharding rule.
   }];
   let methods = [
     InterfaceMethod<"Builds linalg, tensor and arith ops that compute the results.",

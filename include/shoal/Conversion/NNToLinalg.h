@@ -7,7 +7,6 @@
 
 namespace mlir {
 class DialectRegistry;
-class Operation;
 namespace func {
 class FuncOp;
 } // namespace func
@@ -17,9 +16,6 @@ namespace shoal {
 
 /// Attaches LinalgLowerableOpInterface to every nn op that can be part of a kernel.
 void registerLinalgLoweringModels(mlir::DialectRegistry &registry);
-
-/// True for ops that are executed by a library (nn.matmul: GEMM) and never enter a kernel.
-bool isLibraryCall(mlir::Operation *op);
 
 /// Replaces the nn ops of a kernel by linalg on tensors (pass convert-nn-to-linalg).
 mlir::LogicalResult convertKernelToLinalg(mlir::func::FuncOp kernel);

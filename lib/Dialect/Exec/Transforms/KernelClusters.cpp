@@ -8,9 +8,9 @@
 #include "KernelClusters.h"
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Interfaces/LinalgLowerable.h"
 
 #include "mlir/Transforms/RegionUtils.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 #include <queue>
 
@@ -25,16 +25,13 @@ static constexpr int64_t kSmallBytes = 4096;
 static constexpr unsigned kNoNode = ~0u;
 
 bool isKernelOp(Operation *op) {
-  return isa<nn::NNDialect>(op->getDialect()) &&
-         !isa<nn::MatmulOp, nn::ReshapeOp, nn::ConstantOp>(op);
+  return isa<LinalgLowerableOpInterface>(op) && !isa<nn::ReshapeOp>(op) &&
+         !op->hasTrait<OpTrait::ConstantLike>();
 }
 
-bool isElementwise(Operation *op) {
-  return isa<nn::AddOp, nn::SubOp, nn::MulOp, nn::DivOp, nn::MaximumOp, nn::MinimumOp, nn::NegOp,
-             nn::ExpOp, nn::LogOp, nn::SqrtOp, nn::RsqrtOp, nn::TanhOp, nn::ReluOp, nn::CompareOp,
-             nn::SelectOp, nn::CastOp, nn::MaskOp, nn::BroadcastOp, nn::SgdUpdateOp,
-             nn::MomentumUpdateOp, nn::AdamUpdateOp>(op);
-}
+// What an op does in a kernel follows from its sharding rule: a factor that passes through is a
+// loop, one that the results lack is reduced, one that must be whole is visited from end to end
+// before the results are there.
 
 using Shape = ArrayRef<int64_t>;
 static Shape shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
@@ -44,21 +41,109 @@ static int64_t bytesOf(Value value) {
   return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
 }
 
+static bool hasFactor(ArrayRef<unsigned> dim, unsigned factor) {
+  return dim.size() == 1 && dim[0] == factor;
+}
+
+/// Whether a tensor of the rule has the factors `space`, one per dimension.
+static bool spans(const TensorFactors &tensor, ArrayRef<unsigned> space) {
+  return tensor.size() == space.size() &&
+         llvm::all_of(llvm::zip(tensor, space), [](auto entry) {
+           return hasFactor(std::get<0>(entry), std::get<1>(entry));
+         });
+}
+
+/// Whether it has one element per row of the space, the row's dimension kept as 1 or dropped.
+static bool spansRows(const TensorFactors &tensor, ArrayRef<unsigned> space) {
+  if (space.empty())
+    return false;
+  ArrayRef<SmallVector<unsigned, 1>> dims(tensor);
+  if (dims.size() == space.size() && dims.back().empty())
+    dims = dims.drop_back();
+  return spans(TensorFactors(dims), space.drop_back());
+}
+
+namespace {
+/// What of an op's rule matters for fusion.
+struct Iteration {
+  ShardingRule rule;
+  SmallVector<unsigned> space; // the factors in the order of the tensor that has them all
+  Shape shape;                 // that tensor's
+};
+} // namespace
+
 /// The points an op visits; none for ops that are never fused (they move elements, or normalise
 /// over another dimension than the last).
-static std::optional<Shape> spaceOf(Operation *op) {
-  if (isElementwise(op))
-    return shapeOf(op->getResult(0));
-  return llvm::TypeSwitch<Operation *, std::optional<Shape>>(op)
-      .Case<nn::ReduceOp, nn::MseLossOp, nn::CrossEntropyOp, nn::CrossEntropyGradOp>(
-          [](Operation *op) { return shapeOf(op->getOperand(0)); })
-      .Case<nn::SoftmaxOp, nn::LogSoftmaxOp>([](auto softmax) -> std::optional<Shape> {
-        Shape shape = shapeOf(softmax.getResult());
-        if (int64_t(softmax.getDim()) + 1 != int64_t(shape.size()))
+static std::optional<Iteration> iterationOf(Operation *op) {
+  auto sharded = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!sharded || !isKernelOp(op))
+    return std::nullopt;
+  Iteration result{sharded.getShardingRule(), {}, {}};
+  const ShardingRule &rule = result.rule;
+  auto takeSpace = [&](const TensorFactors &tensor, Value value) {
+    SmallVector<unsigned> factors;
+    for (ArrayRef<unsigned> dim : tensor)
+      if (dim.size() == 1 && !llvm::is_contained(factors, dim[0]))
+        factors.push_back(dim[0]);
+    if (factors.size() != rule.factors.size() || factors.size() != tensor.size())
+      return false;
+    result.space = std::move(factors);
+    result.shape = shapeOf(value);
+    return true;
+  };
+  bool found = false;
+  for (unsigned i = 0; i < rule.results.size() && !found; ++i)
+    found = takeSpace(rule.results[i], op->getResult(i));
+  for (unsigned i = 0; i < rule.operands.size() && !found; ++i)
+    found = takeSpace(rule.operands[i], op->getOperand(i));
+  if (!found)
+    return std::nullopt;
+  // Every tensor keeps the order of the space: nothing is transposed.
+  auto inOrder = [&](const TensorFactors &tensor) {
+    ArrayRef<unsigned> rest(result.space);
+    for (ArrayRef<unsigned> dim : tensor)
+      for (unsigned factor : dim) {
+        auto at = llvm::find(rest, factor);
+        if (at == rest.end())
+          return false;
+        rest = rest.drop_front(at - rest.begin() + 1);
+      }
+    return true;
+  };
+  if (!llvm::all_of(rule.operands, inOrder) || !llvm::all_of(rule.results, inOrder))
+    return std::nullopt;
+  for (const TensorFactors &tensor : rule.results)
+    for (ArrayRef<unsigned> dim : tensor)
+      for (unsigned factor : dim)
+        if (rule.factors[factor].kind != FactorKind::PassThrough && factor != result.space.back())
           return std::nullopt;
-        return shape;
-      })
-      .Default([](Operation *) { return std::nullopt; });
+  return result;
+}
+
+static bool isElementwise(Operation *op, const Iteration &iteration) {
+  const ShardingRule &rule = iteration.rule;
+  size_t rank = iteration.space.size();
+  auto aligned = [&](const TensorFactors &tensor, Value value) {
+    if (tensor.size() > rank)
+      return false;
+    for (auto [d, dim] : llvm::enumerate(tensor)) {
+      bool stretched = dim.empty() && shapeOf(value)[d] == 1;
+      if (!stretched && !hasFactor(dim, iteration.space[rank - tensor.size() + d]))
+        return false;
+    }
+    return true;
+  };
+  return llvm::all_of(rule.factors,
+                      [](Factor factor) { return factor.kind == FactorKind::PassThrough; }) &&
+         llvm::all_of(rule.results,
+                      [&](const TensorFactors &tensor) { return spans(tensor, iteration.space); }) &&
+         llvm::all_of(llvm::zip_equal(rule.operands, op->getOperands()),
+                      [&](auto entry) { return std::apply(aligned, entry); });
+}
+
+bool isElementwise(Operation *op) {
+  std::optional<Iteration> iteration = iterationOf(op);
+  return iteration && isElementwise(op, *iteration);
 }
 
 /// One element per row of the space, with the row's dimension kept as 1 or dropped.
@@ -78,40 +163,35 @@ enum class Level { Full, Row, Final };
 /// none when the op cannot be part of it.
 static std::optional<Level> levelIn(Operation *op, Shape space,
                                     const DenseMap<Value, Level> &levels) {
-  std::optional<Shape> own = spaceOf(op);
+  std::optional<Iteration> own = iterationOf(op);
   if (!own)
     return std::nullopt;
-  bool full = *own == space;
-  if (!full && !isRowShape(*own, space))
+  bool full = own->shape == space;
+  if (!full && !isRowShape(own->shape, space))
     return std::nullopt;
-  for (Value operand : op->getOperands()) {
+  for (auto [operand, factors] : llvm::zip_equal(op->getOperands(), own->rule.operands)) {
     auto at = levels.find(operand);
     if (at == levels.end())
       continue;
     if (at->second == Level::Final)
       return std::nullopt;
-    Shape shape = shapeOf(operand);
-    bool kept = shape.size() == space.size();
     if (full) {
-      // Row values broadcast along the row, or are the targets of a row-wise op.
-      bool targets = isa<nn::CrossEntropyOp, nn::CrossEntropyGradOp>(op) &&
-                     operand == op->getOperand(1) && shape == space.drop_back();
-      bool ok = at->second == Level::Full ? shape == space : (kept && isElementwise(op)) || targets;
-      if (!ok)
+      // Row values broadcast along the row, or are one number (a target) for each.
+      bool rows = at->second == Level::Row && spansRows(factors, own->space);
+      if (!rows && !spans(factors, own->space))
         return std::nullopt;
-    } else if (at->second != Level::Row || shape != *own) {
+    } else if (at->second != Level::Row || shapeOf(operand) != own->shape) {
       return std::nullopt;
     }
   }
-  if (isElementwise(op))
+  if (isElementwise(op, *own))
     return full ? Level::Full : Level::Row;
-  if (isa<nn::SoftmaxOp, nn::LogSoftmaxOp, nn::CrossEntropyGradOp>(op))
+  auto all = [&](auto holds) {
+    return llvm::all_of(own->rule.results, [&](auto &tensor) { return holds(tensor, own->space); });
+  };
+  if (all(spans))
     return full ? std::optional(Level::Full) : std::nullopt;
-  if (auto reduce = dyn_cast<nn::ReduceOp>(op))
-    if (full && space.size() >= 2 && reduce.getDims().size() == 1 &&
-        reduce.getDims()[0] == int64_t(space.size()) - 1)
-      return Level::Row;
-  return Level::Final;
+  return full && space.size() >= 2 && all(spansRows) ? Level::Row : Level::Final;
 }
 
 /// Whether the ops, in program order, can be one kernel over `space`.
@@ -131,12 +211,13 @@ static bool formsKernel(ArrayRef<Operation *> ops, Shape space) {
 static std::optional<Shape> commonSpace(ArrayRef<Operation *> ops) {
   std::optional<Shape> largest;
   for (Operation *op : ops) {
-    std::optional<Shape> space = spaceOf(op);
-    if (!space)
+    std::optional<Iteration> iteration = iterationOf(op);
+    if (!iteration)
       return std::nullopt;
-    if (!largest || ShapedType::getNumElements(*space) > ShapedType::getNumElements(*largest) ||
-        (space->size() > largest->size() &&
-         ShapedType::getNumElements(*space) == ShapedType::getNumElements(*largest)))
+    Shape space = iteration->shape;
+    if (!largest || ShapedType::getNumElements(space) > ShapedType::getNumElements(*largest) ||
+        (space.size() > largest->size() &&
+         ShapedType::getNumElements(space) == ShapedType::getNumElements(*largest)))
       largest = space;
   }
   return largest;
