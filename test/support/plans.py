@@ -11,7 +11,6 @@ root mean square. The bytes that shoalc promises must be those that the program 
 """
 
 import argparse
-import json
 import math
 import os
 import re
@@ -62,8 +61,7 @@ def run_plan(args, text, index, mesh):
               "--steps", str(args.steps), "--seed", "3", "--shuffle", "--metrics", path("metrics.jsonl"),
               "--report", path("counted.json"), "--dump-params", path("params.safetensors"),
               "--dump-grads", path("grads.safetensors"))
-    with open(path("promise.json")) as promise, open(path("counted.json")) as counted:
-        check_reports(mesh, json.load(promise)["ranks"], json.load(counted)["ranks"])
+    check_reports(mesh, shoal.ranks_of_report(path("promise.json")), shoal.ranks_of_report(path("counted.json")))
     return (read_metrics(path("metrics.jsonl")), read_safetensors(path("grads.safetensors")),
             read_safetensors(path("params.safetensors")))
 

@@ -3,6 +3,7 @@
 The tools are found on PATH. A tool that fails ends the test with its own output.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -44,3 +45,13 @@ def run(ranks, program, *options, expect=0, env=None):
     program = os.path.abspath(program)
     return call(["shoal-run", "-n", str(ranks), program, "--no-progress", *options],
                 RUN_LIMIT, expect, env)
+
+
+def ranks_of_report(path):
+    """The entries of a report's ranks, without `measured`, which only a run can know: a promise and a count
+    are equal in the rest."""
+    with open(path) as file:
+        ranks = json.load(file)["ranks"]
+    for entry in ranks:
+        entry.pop("measured", None)
+    return ranks

@@ -50,5 +50,15 @@ TEST(Traffic, ReportLinesMergeByKindAndAxes) {
             R"("count":1,"bytes":20}]})");
 }
 
+TEST(Traffic, WhatWasMeasuredStandsApart) {
+  RankReport promised, counted;
+  counted.measured["seconds"] = 2;
+  EXPECT_FALSE(toJson(promised).contains("measured"));
+  ReportJson json = toJson(counted);
+  EXPECT_EQ(json["measured"].dump(), R"({"seconds":2})");
+  json.erase("measured");
+  EXPECT_EQ(json.dump(), toJson(promised).dump());
+}
+
 } // namespace
 } // namespace shoal::rt

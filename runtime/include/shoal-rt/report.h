@@ -1,6 +1,6 @@
 // The report of bytes held and sent per rank. The compiler fills it with what it
 // promises, the program with what it counted; both write it with this one function, so
-// that the two files can be compared as text.
+// that what they share can be compared as text.
 #ifndef SHOAL_RT_REPORT_H
 #define SHOAL_RT_REPORT_H
 
@@ -25,11 +25,15 @@ struct BytesReport {
   uint64_t params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0, peak = 0;
 };
 
+using ReportJson = nlohmann::ordered_json;
+
 struct RankReport {
   uint64_t rank = 0;                                    // MPI rank
   std::vector<std::pair<std::string, uint64_t>> coords; // axis name, position
   BytesReport bytes;
   std::vector<CollectiveReport> collectives;
+  // What only a run can know, by name: no promise has this member.
+  ReportJson measured = ReportJson::object();
 
   // Adds to the line of this kind and these axes, which is made at first use.
   void addCollective(const std::string &kind, const std::vector<std::string> &axes, uint64_t count,
@@ -50,8 +54,6 @@ struct Report {
   std::vector<RankReport> ranks;                      // by MPI rank
 };
 
-using ReportJson = nlohmann::ordered_json;
-
 inline ReportJson toJson(const RankReport &rank) {
   ReportJson coords = ReportJson::object();
   for (const auto &[axis, position] : rank.coords)
@@ -61,16 +63,19 @@ inline ReportJson toJson(const RankReport &rank) {
     collectives.push_back(
         {{"kind", line.kind}, {"axes", line.axes}, {"count", line.count}, {"bytes", line.bytes}});
   const BytesReport &b = rank.bytes;
-  return {{"rank", rank.rank},
-          {"coords", coords},
-          {"bytes",
-           {{"params", b.params},
-            {"grads", b.grads},
-            {"optimizer", b.optimizer},
-            {"activations", b.activations},
-            {"workspace", b.workspace},
-            {"peak", b.peak}}},
-          {"collectives", collectives}};
+  ReportJson json = {{"rank", rank.rank},
+                     {"coords", coords},
+                     {"bytes",
+                      {{"params", b.params},
+                       {"grads", b.grads},
+                       {"optimizer", b.optimizer},
+                       {"activations", b.activations},
+                       {"workspace", b.workspace},
+                       {"peak", b.peak}}},
+                     {"collectives", collectives}};
+  if (!rank.measured.empty())
+    json["measured"] = rank.measured;
+  return json;
 }
 
 inline ReportJson toJson(const Report &report) {
