@@ -40,6 +40,10 @@ void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
     nn::OptimizePassOptions optimize;
     optimize.optimizer = options.optimizer;
     optimize.lr = options.lr;
+    optimize.lrSchedule = options.lrSchedule;
+    optimize.warmupSteps = options.warmupSteps;
+    optimize.decaySteps = options.decaySteps;
+    optimize.minLr = options.minLr;
     optimize.momentum = options.momentum;
     optimize.beta1 = options.beta1;
     optimize.beta2 = options.beta2;
@@ -131,6 +135,15 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
   Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("sgd, adam or adamw"),
                                 llvm::cl::init(PlanOptions().optimizer)};
   Option<double> lr{*this, "lr", llvm::cl::desc("learning rate"), llvm::cl::init(PlanOptions().lr)};
+  Option<std::string> lrSchedule{*this, "lr-schedule",
+                                 llvm::cl::desc("none, constant or linear"),
+                                 llvm::cl::init(PlanOptions().lrSchedule)};
+  Option<int64_t> warmupSteps{*this, "warmup-steps", llvm::cl::desc("steps up to the full rate"),
+                              llvm::cl::init(0)};
+  Option<int64_t> decaySteps{*this, "decay-steps", llvm::cl::desc("steps down to min-lr"),
+                             llvm::cl::init(0)};
+  Option<double> minLr{*this, "min-lr", llvm::cl::desc("rate after decay-steps"),
+                       llvm::cl::init(0.0)};
   Option<double> momentum{*this, "momentum", llvm::cl::desc("of sgd"), llvm::cl::init(0.0)};
   Option<double> beta1{*this, "beta1", llvm::cl::desc("of adam"), llvm::cl::init(PlanOptions().beta1)};
   Option<double> beta2{*this, "beta2", llvm::cl::desc("of adam"), llvm::cl::init(PlanOptions().beta2)};
@@ -156,6 +169,10 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
     options.dtype = dtype;
     options.optimizer = optimizer;
     options.lr = lr;
+    options.lrSchedule = lrSchedule;
+    options.warmupSteps = warmupSteps;
+    options.decaySteps = decaySteps;
+    options.minLr = minLr;
     options.momentum = momentum;
     options.beta1 = beta1;
     options.beta2 = beta2;

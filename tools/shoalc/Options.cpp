@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iostream>
 #include <map>
+#include <sstream>
 
 namespace shoal {
 namespace {
@@ -53,6 +54,16 @@ CLI::Validator nonNegative() {
         return "";
       },
       "NUMBER >= 0");
+}
+
+CLI::Validator stepCount() {
+  return CLI::Validator(
+      [](std::string &text) -> std::string {
+        bool isNumber = !text.empty() && text.size() <= 15 &&
+                        text.find_first_not_of("0123456789") == std::string::npos;
+        return isNumber ? "" : "must be a whole number below 10^15, got: '" + text + "'";
+      },
+      "STEPS");
 }
 
 CLI::Validator beta() {
@@ -117,6 +128,21 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
       ->check(CLI::IsMember({"sgd", "adam", "adamw"}))
       ->group("Optimizer");
   app.add_option("--lr", plan.lr, "learning rate (0.01)")->check(nonNegative())->group("Optimizer");
+  auto *schedule =
+      app.add_option("--lr-schedule", plan.lrSchedule,
+                     "constant or linear: how the rate goes from step to step, reported as lr")
+          ->check(CLI::IsMember({"constant", "linear"}))
+          ->group("Optimizer");
+  app.add_option("--warmup-steps", plan.warmupSteps, "steps in which the rate rises to --lr (0)")
+      ->check(stepCount())
+      ->group("Optimizer");
+  app.add_option("--decay-steps", plan.decaySteps,
+                 "steps, with the warm-up, until the rate of linear is --min-lr")
+      ->check(stepCount())
+      ->group("Optimizer");
+  app.add_option("--min-lr", plan.minLr, "rate after --decay-steps (0)")
+      ->check(nonNegative())
+      ->group("Optimizer");
   auto *momentum = app.add_option("--momentum", plan.momentum, "momentum of SGD (0)")
                        ->check(nonNegative())
                        ->group("Optimizer");
@@ -201,13 +227,33 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
     return fail("--decay needs --weight-decay above 0");
   if (app.count("--clip-grad-norm") && plan.clipGradNorm == 0)
     return fail("--clip-grad-norm must be above 0");
+  if (!schedule->count())
+    for (const char *flag : {"--warmup-steps", "--decay-steps", "--min-lr"})
+      if (app.count(flag))
+        return fail(std::string(flag) + " needs --lr-schedule");
+  if (plan.lrSchedule == "constant")
+    for (const char *flag : {"--decay-steps", "--min-lr"})
+      if (app.count(flag))
+        return fail(std::string(flag) + " belongs to --lr-schedule linear, got: constant");
+  if (plan.lrSchedule == "linear") {
+    if (!app.count("--decay-steps"))
+      return fail("--lr-schedule " + plan.lrSchedule + " needs --decay-steps");
+    if (plan.decaySteps <= plan.warmupSteps)
+      return fail("--decay-steps counts the warm-up and must be above --warmup-steps, " +
+                  std::to_string(plan.warmupSteps) + ", got: " + std::to_string(plan.decaySteps));
+    if (plan.minLr > plan.lr) {
+      std::ostringstream text;
+      text << "--min-lr must be at most --lr, " << plan.lr << ", got: " << plan.minLr;
+      return fail(text.str());
+    }
+  }
   if (plan.mode == "infer")
-    for (const char *flag : {"--optimizer", "--lr", "--momentum", "--betas", "--eps",
+    for (const char *flag : {"--optimizer", "--lr", "--lr-schedule", "--momentum", "--betas", "--eps",
                              "--weight-decay", "--decay", "--clip-grad-norm", "--grad-norm",
                              "--bucket-mb", "--no-overlap"})
       if (app.count(flag))
         return fail(std::string(flag) + " belongs to --mode train");
-  for (const char *flag : {"--mode", "--dtype", "--optimizer", "--lr", "--momentum", "--betas", "--eps",
+  for (const char *flag : {"--mode", "--dtype", "--optimizer", "--lr", "--lr-schedule", "--momentum", "--betas", "--eps",
                            "--weight-decay", "--decay", "--clip-grad-norm", "--grad-norm",
                            "--bucket-mb", "--verify-plan"})
     if (app.count(flag))

@@ -26,6 +26,10 @@ struct PlanOptions {
   std::string dtype;          // f32 | f64; empty: as written
   std::string optimizer = "sgd";
   double lr = 0.01;
+  std::string lrSchedule = "none"; // none | constant | linear
+  int64_t warmupSteps = 0;
+  int64_t decaySteps = 0; // with the warm-up
+  double minLr = 0.0;
   double momentum = 0.0;
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;

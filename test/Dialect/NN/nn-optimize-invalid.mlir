@@ -4,12 +4,22 @@
 // RUN: not shoal-opt %s --nn-optimize="optimizer=adam momentum=0.9" -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=IGNORED
 // RUN: not shoal-opt %s --nn-optimize=lr=nan -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=LR
 // RUN: not shoal-opt %s --nn-optimize=decay=none -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=DECAY
+// RUN: not shoal-opt %s --nn-optimize=lr-schedule=step -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=SCHEDULE
+// RUN: not shoal-opt %s --nn-optimize=warmup-steps=3 -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=ALONE
+// RUN: not shoal-opt %s --nn-optimize="lr-schedule=constant decay-steps=3" -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=CONSTANT
+// RUN: not shoal-opt %s --nn-optimize="lr-schedule=linear warmup-steps=3 decay-steps=3" -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=STEPS
+// RUN: not shoal-opt %s --nn-optimize="lr-schedule=linear decay-steps=3 lr=0.5 min-lr=1" -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=LEAST
 
 // LION: error: optimizer must be sgd, adam or adamw, got: lion
 // MOMENTUM: error: momentum must be in [0, 1), got: 1.0
 // IGNORED: error: momentum belongs to sgd, adam has beta1, got: 9.0
 // LR: error: lr must be at least 0, got: nan
 // DECAY: error: decay must be all or matrices, got: none
+// SCHEDULE: error: lr-schedule must be none, constant{{.*}}, got: step
+// ALONE: error: warmup-steps needs an lr-schedule, got: 3
+// CONSTANT: error: decay-steps belongs to lr-schedule linear{{.*}}, got: 3
+// STEPS: error: decay-steps, which includes the warm-up, must be above warmup-steps (3) and at most 2^53, got: 3
+// LEAST: error: min-lr must be from 0 to lr, got: 1.0
 
 // expected-error @+1 {{the optimizer needs results with 'nn.grad', got none; run nn-differentiate first}}
 func.func @none(%w: tensor<f32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.loss}) {

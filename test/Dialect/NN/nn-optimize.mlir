@@ -4,6 +4,8 @@
 // RUN: shoal-opt %s --nn-optimize="optimizer=adam" | FileCheck %s --check-prefix=ADAM
 // RUN: shoal-opt %s --nn-optimize="clip-grad-norm=2 grad-norm=1" | FileCheck %s --check-prefix=CLIP
 // RUN: shoal-opt %s --nn-optimize="clip-grad-norm=2" | FileCheck %s --check-prefix=SILENT
+// RUN: shoal-opt %s --nn-optimize="lr=0.5 lr-schedule=linear warmup-steps=4 decay-steps=12 min-lr=0.25" | FileCheck %s --check-prefix=LINEAR
+// RUN: shoal-opt %s --nn-optimize="lr=0.5 lr-schedule=constant" | FileCheck %s --check-prefix=CONSTANT
 
 // Plain SGD has no state.
 // SGD-LABEL: func.func @model
@@ -37,6 +39,39 @@
 // Adam's decay is not decoupled.
 // ADAM-LABEL: func.func @model
 // ADAM-NOT: decoupled
+
+// A schedule counts steps, also for SGD, and computes the rate from their number as f64: how far the decay is, the
+// rate between both ends, the share of the warm-up. The parameters' type comes last.
+// LINEAR-LABEL: func.func @model
+// LINEAR-SAME: %[[STEP:[^:]*]]: tensor<i64> {nn.step}
+// LINEAR-SAME: tensor<i64> {nn.updates = "step"}, tensor<f64> {nn.metric = "lr"}
+// LINEAR: %[[NEXT:.*]] = nn.add %[[STEP]]
+// LINEAR: %[[T:.*]] = nn.cast %[[NEXT]] : tensor<i64> -> tensor<f64>
+// LINEAR: %[[FIVE:.*]] = nn.constant dense<5.000000e+00>
+// LINEAR: %[[PAST:.*]] = nn.sub %[[T]], %[[FIVE]]
+// LINEAR: %[[UP:.*]] = nn.maximum %[[PAST]]
+// LINEAR: %[[EIGHT:.*]] = nn.constant dense<8.000000e+00>
+// LINEAR: %[[RATIO:.*]] = nn.div %[[UP]], %[[EIGHT]]
+// LINEAR: %[[P:.*]] = nn.minimum %[[RATIO]]
+// LINEAR: %[[REST:.*]] = nn.sub %{{.*}}, %[[P]]
+// LINEAR: %[[HIGH:.*]] = nn.constant dense<5.000000e-01>
+// LINEAR: nn.mul %[[REST]], %[[HIGH]]
+// LINEAR: %[[LOW:.*]] = nn.constant dense<2.500000e-01>
+// LINEAR: nn.mul %[[P]], %[[LOW]]
+// LINEAR: %[[DECAYED:.*]] = nn.add
+// LINEAR: %[[FOUR:.*]] = nn.constant dense<4.000000e+00>
+// LINEAR: %[[SHARE:.*]] = nn.div %[[T]], %[[FOUR]]
+// LINEAR: %[[WARM:.*]] = nn.minimum %[[SHARE]]
+// LINEAR: %[[RATE:.*]] = nn.mul %[[WARM]], %[[DECAYED]]
+// LINEAR: %[[LR:.*]] = nn.cast %[[RATE]] : tensor<f64> -> tensor<f32>
+// LINEAR: nn.sgd_update %{{.*}}, %{{.*}} lr = %[[LR]]
+
+// A constant rate without warm-up needs no arithmetic, but is reported.
+// CONSTANT-LABEL: func.func @model
+// CONSTANT-SAME: tensor<f64> {nn.metric = "lr"}
+// CONSTANT-NOT: nn.div
+// CONSTANT: %[[RATE:.*]] = nn.constant dense<5.000000e-01> : tensor<f64>
+// CONSTANT: nn.cast %[[RATE]] : tensor<f64> -> tensor<f32>
 
 // The norm is over all gradients, reported before clipping; updates see clipped gradients, results do not.
 // CLIP-LABEL: func.func @model

@@ -1,4 +1,5 @@
-// nn-optimize: the global norm, clipping, and the optimizer's updates and state.
+// nn-optimize: the global norm, clipping, the learning rate's schedule, and the optimizer's updates
+// and state.
 #include "shoal/Dialect/NN/Transforms/Passes.h"
 
 #include "ModelRewriter.h"
@@ -14,6 +15,9 @@ using namespace mlir;
 using namespace shoal::nn;
 
 namespace {
+
+/// Steps up to here are exact as f64, in which the rate is computed.
+constexpr int64_t kMostSteps = int64_t(1) << 53;
 
 struct Gradient {
   StringAttr name;
@@ -35,9 +39,12 @@ struct OptimizePass : shoal::nn::impl::OptimizePassBase<OptimizePass> {
 
 private:
   LogicalResult checkOptions();
+  template <typename Require> LogicalResult checkSchedule(Require require);
   LogicalResult optimize(func::FuncOp model);
   FailureOr<SmallVector<Gradient>> findGradients(func::FuncOp model);
-  void update(func::FuncOp model, OpBuilder &builder, const Gradient &gradient, Value step);
+  Value buildRate(OpBuilder &builder, Location loc, Value step);
+  void update(func::FuncOp model, OpBuilder &builder, const Gradient &gradient, Value step,
+              Value scheduled);
 };
 
 } // namespace
@@ -69,7 +76,31 @@ LogicalResult OptimizePass::checkOptions() {
       failed(require(atLeastZero(clipGradNorm), "clip-grad-norm must be at least 0",
                      clipGradNorm.getValue())))
     return failure();
-  return success();
+  return checkSchedule(require);
+}
+
+template <typename Require> LogicalResult OptimizePass::checkSchedule(Require require) {
+  bool decays = lrSchedule == "linear";
+  if (failed(require(decays || lrSchedule == "none" || lrSchedule == "constant",
+                     "lr-schedule must be none, constant or linear",
+                     lrSchedule.getValue())) ||
+      failed(require(warmupSteps >= 0 && warmupSteps <= kMostSteps,
+                     "warmup-steps must be from 0 to 2^53", warmupSteps.getValue())) ||
+      failed(require(warmupSteps == 0 || lrSchedule != "none", "warmup-steps needs an lr-schedule",
+                     warmupSteps.getValue())))
+    return failure();
+  if (!decays)
+    return success(
+        succeeded(require(decaySteps == 0, "decay-steps belongs to lr-schedule linear",
+                          decaySteps.getValue())) &&
+        succeeded(require(minLr == 0, "min-lr belongs to lr-schedule linear",
+                          minLr.getValue())));
+  return success(
+      succeeded(require(decaySteps > warmupSteps && decaySteps <= kMostSteps,
+                        "decay-steps, which includes the warm-up, must be above warmup-steps (" +
+                            std::to_string(warmupSteps) + ") and at most 2^53",
+                        decaySteps.getValue())) &&
+      succeeded(require(minLr >= 0 && minLr <= lr, "min-lr must be from 0 to lr", minLr.getValue())));
 }
 
 // Gradients, their norm and clipping.
@@ -143,7 +174,7 @@ static Value buildClipFactor(OpBuilder &builder, Location loc, Value norm, doubl
 
 // Updates.
 
-/// The incremented count of steps: Adam's t is 1 in the first step.
+/// The incremented count of steps, 1 in the first one: Adam's t.
 static Value buildStep(func::FuncOp model, OpBuilder &builder) {
   for (unsigned i = 0; i < model.getNumResults(); ++i)
     if (auto updated = model.getResultAttrOfType<StringAttr>(i, NNDialect::kUpdatesAttr))
@@ -159,11 +190,39 @@ static Value buildStep(func::FuncOp model, OpBuilder &builder) {
   return step;
 }
 
+/// The learning rate of the step, as f64. With t steps done before it, W of warm-up and D in all,
+/// p = min(max(t - W, 0) / (D - W), 1) is how far the decay is:
+///   linear  rate(p) = lr + (min_lr - lr) p
+/// and the rate is min((t + 1) / W, 1) rate(p): during the warm-up p is 0, behind it the factor is 1.
+Value OptimizePass::buildRate(OpBuilder &builder, Location loc, Value step) {
+  Type f64 = builder.getF64Type();
+  auto constant = [&](double value) { return scalar(builder, loc, f64, value); };
+  Value count = castTo(builder, step, f64); // t + 1
+  Value rate = constant(lr);
+  if (lrSchedule != "constant") {
+    Value past = builder.create<SubOp>(loc, count, constant(double(warmupSteps) + 1));
+    past = builder.create<MaximumOp>(loc, past, constant(0));
+    Value p = builder.create<DivOp>(loc, past, constant(double(decaySteps - warmupSteps)));
+    p = builder.create<MinimumOp>(loc, p, constant(1));
+    // As a mean of both ends, which is exact at either.
+    Value rest = builder.create<SubOp>(loc, constant(1), p);
+    rate = builder.create<AddOp>(loc, builder.create<MulOp>(loc, rest, constant(lr)),
+                                 builder.create<MulOp>(loc, p, constant(minLr)));
+  }
+  if (warmupSteps > 0) {
+    Value warm = builder.create<DivOp>(loc, count, constant(double(warmupSteps)));
+    warm = builder.create<MinimumOp>(loc, warm, constant(1));
+    rate = builder.create<MulOp>(loc, warm, rate);
+  }
+  return rate;
+}
+
 void OptimizePass::update(func::FuncOp model, OpBuilder &builder, const Gradient &gradient,
-                          Value step) {
+                          Value step, Value scheduled) {
   Location loc = gradient.value.getLoc();
   auto type = cast<RankedTensorType>(gradient.param.getType());
-  Value rate = scalar(builder, loc, type.getElementType(), lr);
+  Value rate = scheduled ? castTo(builder, scheduled, type.getElementType())
+                         : scalar(builder, loc, type.getElementType(), lr);
   bool decays = decay == "all" || type.getRank() >= 2;
   auto weightDecayAttr = builder.getF64FloatAttr(decays ? weightDecay.getValue() : 0.0);
   SmallVector<StringAttr> stateNames;
@@ -212,11 +271,17 @@ LogicalResult OptimizePass::optimize(func::FuncOp model) {
                                                castTo(builder, factor, elementOf(gradient.value)));
     }
   }
-  Value step = optimizer == "sgd" ? Value() : buildStep(model, builder);
+  bool isScheduled = lrSchedule != "none";
+  Value step = optimizer == "sgd" && !isScheduled ? Value() : buildStep(model, builder);
+  Value rate;
+  if (isScheduled) {
+    rate = buildRate(builder, loc, step);
+    addResult(model, rate, NNDialect::kMetricAttr, builder.getStringAttr("lr"));
+  }
   for (const Gradient &gradient : *gradients) {
     Operation *producer = gradient.value.getDefiningOp();
     LayerScope layer(builder, producer ? producer : model.getOperation());
-    update(model, builder, gradient, step);
+    update(model, builder, gradient, step, rate);
   }
   return success();
 }

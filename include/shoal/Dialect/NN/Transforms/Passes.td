@@ -120,6 +120,10 @@ def OptimizePass : Pass<"nn-optimize", "::mlir::ModuleOp"> {
     `#nn.state` with results of their own, and Adam's count of steps is the argument `nn.step`. With `clip-grad-norm` the updates (not the
     `nn.grad` results) see gradients times min(1, c / (norm + 1e-6)), where the norm is over all parameters; `grad-norm` reports it, before clipping.
 
+    With `lr-schedule` the learning rate is computed in the program, from `nn.step`, and is the metric `lr`. After t steps it is lr (t + 1) / W
+    while t < W = `warmup-steps`; then lr (`constant`), or falls over the steps from W to D = `decay-steps` to `min-lr` in a
+    line (`linear`), and stays there.
+
     Before:
     ```mlir
     func.func @f(..., %w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.loss}, tensor<4xf32> {nn.grad = "w"})
@@ -138,6 +142,10 @@ def OptimizePass : Pass<"nn-optimize", "::mlir::ModuleOp"> {
   let options = [
     Option<"optimizer", "optimizer", "std::string", "\"sgd\"", "sgd, adam or adamw">,
     Option<"lr", "lr", "double", "0.01", "learning rate">,
+    Option<"lrSchedule", "lr-schedule", "std::string", "\"none\"", "none, constant or linear">,
+    Option<"warmupSteps", "warmup-steps", "int64_t", "0", "steps in which the rate rises to lr">,
+    Option<"decaySteps", "decay-steps", "int64_t", "0", "step at which the rate is min-lr, counted from the first one">,
+    Option<"minLr", "min-lr", "double", "0.0", "rate after decay-steps">,
     Option<"momentum", "momentum", "double", "0.0", "momentum of sgd">,
     Option<"beta1", "beta1", "double", "0.9", "decay of adam's first moment">,
     Option<"beta2", "beta2", "double", "0.999", "decay of adam's second moment">,
