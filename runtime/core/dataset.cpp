@@ -48,6 +48,7 @@ Dataset::Dataset(const Program &program, uint32_t position,
                 input.file.type(), input.whole.data() + local * elementBytes(input.type),
                 input.type, count, input.file.path());
       });
+      input.file.checkWhole();
       continue;
     }
     uint64_t rows = input.file.shape()[size_t(arg.batchDim)];
@@ -139,6 +140,7 @@ void Dataset::fillBatched(const Input &input, const std::vector<uint64_t> &fileR
               to + local * elementBytes(input.type), input.type, count, input.file.path());
     });
   }
+  input.file.checkWhole();
 }
 
 } // namespace shoal::rt

@@ -11,8 +11,30 @@ namespace shoal::rt {
 inline constexpr int kExitWorkFailed = 1; // the machine or another rank failed us
 inline constexpr int kExitBadInput = 2;   // the command line or a file is wrong
 
+// One line that a terminal can show: names of files and tensors come from outside, so control
+// characters are written as \xNN, and of a very long line the middle is left out.
+inline std::string oneLine(const std::string &text) {
+  constexpr size_t kEnds = 2000;
+  std::string line;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (i == kEnds && text.size() > 2 * kEnds) {
+      i = text.size() - kEnds;
+      line += " ... ";
+    }
+    unsigned char c = static_cast<unsigned char>(text[i]);
+    if (c >= 0x20 && c != 0x7f) {
+      line += text[i];
+      continue;
+    }
+    line += "\\x";
+    line += "0123456789abcdef"[c >> 4];
+    line += "0123456789abcdef"[c & 15];
+  }
+  return line;
+}
+
 struct Error : std::runtime_error {
-  Error(int code, const std::string &line) : std::runtime_error(line), code(code) {}
+  Error(int code, const std::string &line) : std::runtime_error(oneLine(line)), code(code) {}
   int code;
 };
 

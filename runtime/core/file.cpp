@@ -7,37 +7,106 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <mutex>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace shoal::rt {
+namespace {
+
+std::mutex mappings; // held to change the list of all mappings
+struct sigaction previousAction;
+
+const char *kindOf(mode_t mode) {
+  return S_ISDIR(mode)    ? "a directory"
+         : S_ISCHR(mode)  ? "a device"
+         : S_ISBLK(mode)  ? "a device"
+         : S_ISFIFO(mode) ? "a pipe"
+         : S_ISSOCK(mode) ? "a socket"
+                          : "something else";
+}
+
+// Writes without allocating, as a signal handler must.
+void tell(const char *text) {
+  [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
+}
+
+} // namespace
+
+std::atomic<MappedFile *> MappedFile::all_ = nullptr;
+
+void MappedFile::onBusError(int signal, siginfo_t *info, void *context) {
+  const unsigned char *address = static_cast<const unsigned char *>(info->si_addr);
+  for (MappedFile *file = all_; file; file = file->next_)
+    if (address >= file->data_ && address < file->data_ + file->size_) {
+      tell("error: ");
+      tell(file->path_.c_str());
+      tell(": cannot be read: the file became shorter while it was in use, or its disk failed\n");
+      _exit(kExitWorkFailed);
+    }
+  // Not ours: what was there before decides, in the end the default action.
+  if ((previousAction.sa_flags & SA_SIGINFO) && previousAction.sa_sigaction)
+    return previousAction.sa_sigaction(signal, info, context);
+  if (previousAction.sa_handler != SIG_DFL && previousAction.sa_handler != SIG_IGN)
+    return previousAction.sa_handler(signal);
+  ::signal(signal, SIG_DFL); // the access that failed is tried again
+}
 
 MappedFile::MappedFile(const std::string &path) : path_(path) {
-  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Non-blocking: opening a pipe to read would wait for its writer.
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0)
     badInput(path, ": cannot be opened: ", std::strerror(errno));
   struct stat info;
   if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
     close(fd);
-    badInput(path, ": is not a regular file");
+    badInput(path, ": must be a regular file, got: ", kindOf(info.st_mode));
   }
   size_ = uint64_t(info.st_size);
   if (size_ != 0) {
     void *address = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
     int error = errno;
-    close(fd);
-    if (address == MAP_FAILED)
+    if (address == MAP_FAILED) {
+      close(fd);
       badInput(path, ": cannot be mapped: ", std::strerror(error));
+    }
     data_ = static_cast<const unsigned char *>(address);
-  } else {
-    close(fd);
   }
+  fd_ = fd;
+  static std::once_flag installed;
+  std::call_once(installed, [] {
+    struct sigaction action = {};
+    action.sa_sigaction = onBusError;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGBUS, &action, &previousAction);
+  });
+  std::lock_guard lock(mappings);
+  next_ = all_.load();
+  all_ = this;
 }
 
 MappedFile::~MappedFile() {
+  {
+    std::lock_guard lock(mappings);
+    std::atomic<MappedFile *> *link = &all_;
+    while (*link != this)
+      link = &link->load()->next_;
+    *link = next_.load();
+  }
   if (data_)
     munmap(const_cast<unsigned char *>(data_), size_);
+  close(fd_);
+}
+
+void MappedFile::checkWhole() const {
+  struct stat info;
+  if (fstat(fd_, &info) != 0)
+    workFailed(path_, ": cannot be read: ", std::strerror(errno));
+  if (uint64_t(info.st_size) < size_)
+    workFailed(path_, ": became shorter while it was in use, expected ", size_,
+               " bytes, got: ", info.st_size);
 }
 
 OutputFile::OutputFile(const std::string &path) : path_(path), target_(path) {
@@ -55,7 +124,11 @@ OutputFile::OutputFile(const std::string &path) : path_(path), target_(path) {
     fd_ = open(target_.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
     partial_ = target_ + ".partial";
-    fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    std::string folder = target_.substr(0, target_.find_last_of('/') + 1);
+    fd_ = open(folder.empty() ? "." : folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    isNameless_ = fd_ >= 0;
+    if (!isNameless_)
+      fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   }
   if (fd_ < 0)
     badInput(path, ": cannot be written: ", std::strerror(errno));
@@ -65,7 +138,7 @@ OutputFile::~OutputFile() {
   if (fd_ < 0)
     return;
   close(fd_);
-  if (!partial_.empty())
+  if (!partial_.empty() && !isNameless_)
     unlink(partial_.c_str());
 }
 
@@ -101,10 +174,24 @@ void OutputFile::commit() {
       workFailed(path_, ": write failed: ", std::strerror(errno));
     done += uint64_t(written);
   }
-  int fd = fd_;
-  fd_ = -1;
-  if (close(fd) != 0 || (!partial_.empty() && rename(partial_.c_str(), target_.c_str()) != 0))
-    workFailed(path_, ": cannot be completed: ", std::strerror(errno));
+  auto require = [&](bool done) {
+    if (!done)
+      workFailed(path_, ": cannot be completed: ", std::strerror(errno));
+  };
+  if (partial_.empty()) {
+    int fd = std::exchange(fd_, -1);
+    return require(close(fd) == 0);
+  }
+  require(fsync(fd_) == 0); // the old file goes only when the new one is on disk
+  if (isNameless_) {
+    unlink(partial_.c_str());
+    require(linkat(AT_FDCWD, cat("/proc/self/fd/", fd_).c_str(), AT_FDCWD, partial_.c_str(),
+                   AT_SYMLINK_FOLLOW) == 0);
+    isNameless_ = false;
+  }
+  require(rename(partial_.c_str(), target_.c_str()) == 0);
+  int fd = std::exchange(fd_, -1);
+  require(close(fd) == 0);
 }
 
 } // namespace shoal::rt

@@ -1,14 +1,19 @@
-// Files as the runtime needs them: a read-only mapping, and an output that appears under
-// its name only once it is complete.
+// Files as the runtime needs them: a read-only mapping that notices when its file gets shorter,
+// and an output that appears under its name only once it is complete.
 #ifndef SHOAL_RT_CORE_FILE_H
 #define SHOAL_RT_CORE_FILE_H
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
+#include <csignal>
+
 namespace shoal::rt {
 
+// Reading past the end of a file that was cut off since would raise SIGBUS; a handler ends the
+// process then with one line that names the file, exit 1.
 class MappedFile {
 public:
   explicit MappedFile(const std::string &path); // exit 2 when it cannot be read
@@ -19,16 +24,27 @@ public:
   const std::string &path() const { return path_; }
   const unsigned char *data() const { return data_; }
   uint64_t size() const { return size_; }
+  // Bytes cut off behind the end of the last page that is left read as zeros, without a signal:
+  // whoever has read calls this. Exit 1 when the file is shorter than it was.
+  void checkWhole() const;
 
 private:
+  static void onBusError(int signal, siginfo_t *info, void *context);
+
   std::string path_;
   const unsigned char *data_ = nullptr;
   uint64_t size_ = 0;
+  int fd_ = -1;
+  std::atomic<MappedFile *> next_ = nullptr; // list of all mappings, for the handler
+
+  static std::atomic<MappedFile *> all_;
 };
 
-// Writes PATH.partial and renames it to PATH on commit(). Opening it early finds a wrong
-// path before the work is done; without commit() nothing is left behind. A device or pipe is
-// not replaced: it is written on commit().
+// Writes a file without a name and gives it the name PATH on commit(). Opening it early finds a
+// wrong path before the work is done; without commit(), also when the process is killed, an older
+// file of that name stays and nothing is left behind. (File systems without nameless files get
+// PATH.partial, which only a killed process leaves.) A device or pipe is not replaced: it is
+// written on commit().
 class OutputFile {
 public:
   explicit OutputFile(const std::string &path); // exit 2 when it cannot be made
@@ -44,7 +60,8 @@ public:
 private:
   std::string path_;    // as the user named it
   std::string target_;  // links followed
-  std::string partial_; // empty for a device or pipe
+  std::string partial_; // the name on the way to the target; empty for a device or pipe
+  bool isNameless_ = false;
   std::string stream_;  // what a device or pipe gets on commit()
   int fd_ = -1;
   uint64_t end_ = 0;

@@ -2,10 +2,13 @@
 #include "core/error.h"
 #include "core/run.h"
 
+#include <csignal>
 #include <cstdio>
 
 // Whatever fails after this is told and agreed on inside; only starting MPI can throw.
 int main(int argc, char **argv) {
+  // A file that hits its size limit is an error of that write, with a line that names the file.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     shoal::rt::World world(&argc, &argv);
     return shoal::rt::runExecutable(world, argc, argv);

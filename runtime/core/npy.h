@@ -20,6 +20,7 @@ public:
   FileType type() const { return type_; }
   const std::vector<uint64_t> &shape() const { return shape_; }
   const unsigned char *data() const { return data_; } // any alignment
+  void checkWhole() const { file_.checkWhole(); }
 
 private:
   void parseHeader(std::string_view header);

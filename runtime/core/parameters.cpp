@@ -76,6 +76,8 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
   }
   if (!wrong.empty())
     badInput(file->path(), ": ", wrong);
+  if (file)
+    file->checkWhole();
   std::vector<std::string> unused;
   if (file)
     for (const auto &[name, tensor] : file->tensors())

@@ -5,6 +5,10 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -38,18 +42,31 @@ Progress::Progress(uint64_t totalSteps, uint64_t totalEpochs, uint64_t logEvery,
       terminal_(terminal), metricsPath_(metricsPath) {
   if (metricsPath.empty())
     return;
-  metrics_ = std::fopen(metricsPath.c_str(), "we");
+  // An older file is emptied when the first step starts, not before the run is known to be right.
+  int fd = open(metricsPath.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  madeMetrics_ = fd >= 0;
+  if (!madeMetrics_)
+    fd = open(metricsPath.c_str(), O_WRONLY | O_CLOEXEC);
+  metrics_ = fd < 0 ? nullptr : fdopen(fd, "w");
   if (!metrics_)
     badInput(metricsPath, ": cannot be written: ", std::strerror(errno));
-  std::setvbuf(metrics_, nullptr, _IOLBF, 0); // whoever follows the file sees whole lines
 }
 
 Progress::~Progress() {
   if (metrics_)
     std::fclose(metrics_);
+  if (madeMetrics_ && !started_)
+    unlink(metricsPath_.c_str());
 }
 
-void Progress::start() { begin_ = std::chrono::steady_clock::now(); }
+void Progress::start() {
+  begin_ = std::chrono::steady_clock::now();
+  started_ = true;
+  struct stat info;
+  if (metrics_ && fstat(fileno(metrics_), &info) == 0 && S_ISREG(info.st_mode) &&
+      ftruncate(fileno(metrics_), 0) != 0)
+    workFailed(metricsPath_, ": cannot be emptied: ", std::strerror(errno));
+}
 
 double Progress::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
@@ -63,7 +80,9 @@ void Progress::writeMetrics(const StepRecord &record) {
   for (const auto &[name, value] : record.metrics)
     line[name] = value;
   line["wall_s"] = std::round(seconds() * 1e6) / 1e6;
-  std::fprintf(metrics_, "%s\n", line.dump().c_str());
+  // Line by line: whoever follows the file sees whole lines, and a full disk is seen at once.
+  if (std::fprintf(metrics_, "%s\n", line.dump().c_str()) < 0 || std::fflush(metrics_) != 0)
+    workFailed(metricsPath_, ": write failed: ", std::strerror(errno));
 }
 
 void Progress::step(const StepRecord &record) {
@@ -101,13 +120,8 @@ void Progress::step(const StepRecord &record) {
 }
 
 void Progress::finish() {
-  if (!metrics_)
-    return;
-  bool failed = std::ferror(metrics_) != 0;
-  failed |= std::fclose(metrics_) != 0;
-  metrics_ = nullptr;
-  if (failed)
-    workFailed(metricsPath_, ": write failed");
+  if (metrics_ && std::fclose(std::exchange(metrics_, nullptr)) != 0)
+    workFailed(metricsPath_, ": write failed: ", std::strerror(errno));
 }
 
 } // namespace shoal::rt

@@ -42,6 +42,7 @@ private:
   bool terminal_;
   std::string metricsPath_;
   std::FILE *metrics_ = nullptr;
+  bool madeMetrics_ = false, started_ = false;
   std::chrono::steady_clock::time_point begin_;
   double lastDrawn_ = -1;
   uint64_t rows_ = 0;

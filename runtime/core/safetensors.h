@@ -26,6 +26,7 @@ public:
   const std::string &path() const { return file_.path(); }
   const std::map<std::string, TensorEntry> &tensors() const { return tensors_; }
   const TensorEntry *find(const std::string &name) const;
+  void checkWhole() const { file_.checkWhole(); }
 
 private:
   MappedFile file_;

@@ -89,7 +89,7 @@ TEST(Npy, RefusesHostileFiles) {
     expectBadInput([&] { NpyFile read(file.path()); }, test.part);
   }
   expectBadInput([] { NpyFile read("/no/such/file.npy"); }, "/no/such/file.npy");
-  expectBadInput([] { NpyFile read("/"); }, "not a regular file");
+  expectBadInput([] { NpyFile read("/"); }, "must be a regular file, got: a directory");
 }
 
 // No cut of a good file may be read, and no changed byte may crash.
