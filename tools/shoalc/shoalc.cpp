@@ -11,6 +11,7 @@
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interpreter/VerifyPlan.h"
+#include "shoal/Support/Files.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -18,12 +19,13 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
-#include "mlir/Support/FileUtilities.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <csignal>
 
 using namespace mlir;
 using namespace shoal;
@@ -43,7 +45,7 @@ void printDiagnostic(Diagnostic &diagnostic) {
   auto print = [](Diagnostic &d) {
     Location loc = d.getLocation();
     while (!isa<FileLineColLoc>(loc)) {
-      if (auto named = dyn_cast<NameLoc>(loc))
+      if (auto named = dyn_cast<NameLoc>(loc); named && !isa<UnknownLoc>(named.getChildLoc()))
         loc = named.getChildLoc();
       else if (auto fused = dyn_cast<FusedLoc>(loc); fused && !fused.getLocations().empty())
         loc = fused.getLocations().front();
@@ -52,6 +54,7 @@ void printDiagnostic(Diagnostic &diagnostic) {
       else
         break;
     }
+    auto option = dyn_cast<NameLoc>(loc); // what a flag brought has no place in the file
     if (auto file = dyn_cast<FileLineColLoc>(loc))
       llvm::errs() << file.getFilename().getValue() << ":" << file.getLine() << ":"
                    << file.getColumn() << ": ";
@@ -71,6 +74,8 @@ void printDiagnostic(Diagnostic &diagnostic) {
       llvm::errs() << "remark: ";
       break;
     }
+    if (option)
+      llvm::errs() << option.getName().getValue() << ": ";
     std::string text = d.str();
     std::replace(text.begin(), text.end(), '\n', ' ');
     llvm::errs() << text << "\n";
@@ -95,6 +100,7 @@ LogicalResult setMesh(ModuleOp module, const CompilerOptions &options) {
   for (const auto &[name, size] : axes)
     attrs.push_back(dist::MeshAxisAttr::get(context, StringAttr::get(context, name), size));
   auto mesh = dist::MeshAttr::get(context, attrs, {});
+  Location origin = options.mesh.empty() ? module.getLoc() : NameLoc::get(StringAttr::get(context, "--mesh"));
   if (existing && existing.getMesh().getAxes() == mesh.getAxes())
     return success(); // with the file's device ids
   if (existing) {
@@ -108,10 +114,11 @@ LogicalResult setMesh(ModuleOp module, const CompilerOptions &options) {
         return existing.emitError("--mesh lacks axis '")
                << axis.getName().getValue() << "' of the file's own mesh";
     existing.setMeshAttr(mesh);
+    existing->setLoc(origin);
     return success();
   }
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-  builder.create<dist::MeshOp>(module.getLoc(), "mesh", mesh);
+  builder.create<dist::MeshOp>(origin, "mesh", mesh);
   return success();
 }
 
@@ -122,26 +129,16 @@ LogicalResult run(ModuleOp module, const PlanOptions &plan,
   return pm.run(module);
 }
 
-/// Writes text or bytes to a file, or to stdout for "-". A file that cannot be written whole is
-/// removed, unless it is a device or pipe.
+/// Writes text or bytes to a file, or to stdout for "-".
 int write(llvm::StringRef path, llvm::StringRef contents) {
+  std::error_code error;
   if (path == "-") {
     llvm::outs() << contents;
     llvm::outs().flush();
-    return 0;
-  }
-  llvm::sys::fs::file_status status;
-  bool isSpecial = !llvm::sys::fs::status(path, status) && llvm::sys::fs::exists(status) &&
-                   !llvm::sys::fs::is_regular_file(status);
-  std::error_code error;
-  llvm::raw_fd_ostream file(path, error);
-  if (!error) {
-    file << contents;
-    file.close();
-    error = file.error();
-    file.clear_error();
-    if (error && !isSpecial)
-      llvm::sys::fs::remove(path);
+    error = llvm::outs().error();
+    llvm::outs().clear_error();
+  } else {
+    error = replaceFile(path, contents);
   }
   return error ? fail(kWorkFailed, "cannot write '" + path + "': " + error.message()) : 0;
 }
@@ -195,7 +192,7 @@ LogicalResult checkAxesUsed(ModuleOp module) {
   dist::MeshOp mesh = dist::lookupMesh(module);
   for (dist::MeshAxisAttr axis : mesh.getMesh().getAxes())
     if (axis.getSize() > 1 && !used.contains(axis.getName().getValue()))
-      return module.emitError("mesh axis '")
+      return mesh.emitError("mesh axis '")
              << axis.getName().getValue() << "' of size " << axis.getSize()
              << " shards nothing; annotate a value with it or take it out of the mesh";
   return success();
@@ -283,7 +280,8 @@ int compile(ModuleOp module, const CompilerOptions &options, const std::string &
     return options.cpu.empty() ? kWorkFailed : kInputWrong;
   if (failed(program))
     return kWorkFailed;
-  auto emitError = [&] { return module.emitError(); };
+  // What fails here is about no place in the model.
+  auto emitError = [&] { return mlir::emitError(UnknownLoc::get(module.getContext())); };
   FailureOr<std::string> payload =
       codegen::linkPayload(*code, program->kernels, program->blob, emitError);
   if (failed(payload))
@@ -298,6 +296,8 @@ int compile(ModuleOp module, const CompilerOptions &options, const std::string &
 } // namespace
 
 int main(int argc, char **argv) {
+  // A file that hits its size limit is an error of that write, with a line that names the file.
+  std::signal(SIGXFSZ, SIG_IGN);
   CompilerOptions options;
   if (std::optional<int> code = parseCommandLine(argc, argv, options))
     return *code;
@@ -322,9 +322,13 @@ int main(int argc, char **argv) {
   context.getDiagEngine().registerHandler(printDiagnostic);
 
   std::string message;
-  auto buffer = openInputFile(options.input, &message);
-  if (!buffer)
-    return fail(kInputWrong, message);
+  auto buffer = openModel(options.input, message);
+  if (!buffer) {
+    llvm::errs() << (llvm::StringRef(message).starts_with("error: ") ? "shoalc: " : "") << message << "\n";
+    return kInputWrong;
+  }
+  if (buffer->getBuffer().starts_with("ML\xefR"))
+    return fail(kInputWrong, "'" + options.input + "' must be MLIR text, got: bytecode");
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   ParserConfig config(&context, /*verifyAfterParse=*/false);

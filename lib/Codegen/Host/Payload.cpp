@@ -1,6 +1,7 @@
 // From machine code and blob to an executable: a data object with the two symbols that the runtime
 // looks up, lld as a library, and a copy of the prelinked runtime with the result at its end.
 #include "shoal/Codegen/Host.h"
+#include "shoal/Support/Files.h"
 
 #include "HostMachine.h"
 #include "shoal-rt/payload.h"
@@ -119,6 +120,10 @@ FailureOr<std::string> linkPayload(const KernelObjects &code, ArrayRef<std::stri
 
 LogicalResult writeExecutable(StringRef runtimePath, StringRef payload, StringRef outputPath,
                               EmitError emitError) {
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::status(runtimePath, status) && llvm::sys::fs::exists(status) &&
+      !llvm::sys::fs::is_regular_file(status))
+    return emitError() << "cannot read the runtime '" << runtimePath << "': not a regular file";
   auto runtime =
       llvm::MemoryBuffer::getFile(runtimePath, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!runtime)
@@ -127,30 +132,14 @@ LogicalResult writeExecutable(StringRef runtimePath, StringRef payload, StringRe
   if (!(*runtime)->getBuffer().contains(rt::kRuntimeMarker))
     return emitError() << "'" << runtimePath << "' is no runtime executable of this compiler";
   // The name will be replaced, which a device or folder must not be.
-  llvm::sys::fs::file_status status;
   if (!llvm::sys::fs::status(outputPath, status) && llvm::sys::fs::exists(status) &&
       !llvm::sys::fs::is_regular_file(status))
     return emitError() << "cannot write '" << outputPath << "': not a regular file";
-  int descriptor;
-  llvm::SmallString<128> temporary;
-  if (std::error_code error =
-          llvm::sys::fs::createUniqueFile(outputPath + ".%%%%%%.tmp", descriptor, temporary))
-    return emitError() << "cannot write '" << outputPath << "': " << error.message();
-  auto cleanup = llvm::make_scope_exit([&] { llvm::sys::fs::remove(temporary); });
-  llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
   rt::PayloadFooter footer = rt::payloadFooter(payload.data(), payload.size());
-  out << (*runtime)->getBuffer() << payload
-      << StringRef(reinterpret_cast<const char *>(&footer), sizeof footer);
-  out.close();
-  std::error_code error = out.error();
-  out.clear_error();
-  if (!error)
-    error = llvm::sys::fs::setPermissions(temporary, llvm::sys::fs::perms(0755));
-  if (!error)
-    error = llvm::sys::fs::rename(temporary, outputPath);
-  if (error)
+  StringRef end(reinterpret_cast<const char *>(&footer), sizeof footer);
+  if (std::error_code error = replaceFile(outputPath, {(*runtime)->getBuffer(), payload, end},
+                                          llvm::sys::fs::perms(0777)))
     return emitError() << "cannot write '" << outputPath << "': " << error.message();
-  cleanup.release();
   return success();
 }
 

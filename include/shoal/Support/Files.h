@@ -1,0 +1,29 @@
+// Files of the compiler's tools: models that are safe to parse, and outputs that appear under their
+// name only when they are complete.
+#ifndef SHOAL_SUPPORT_FILES_H
+#define SHOAL_SUPPORT_FILES_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <memory>
+#include <string>
+#include <system_error>
+
+namespace shoal {
+
+/// Reads a model ("-": stdin) from a file or pipe and holds it against `checkModelText`. Null with
+/// one line in `error`, which starts with FILE:LINE:COLUMN where there is such a place.
+std::unique_ptr<llvm::MemoryBuffer> openModel(llvm::StringRef path, std::string &error);
+
+/// Writes `parts`, one after the other, to a new file and gives it the name `path`: when that fails,
+/// an older file of this name stays and nothing is left behind. A device or pipe is written to.
+std::error_code replaceFile(llvm::StringRef path, llvm::ArrayRef<llvm::StringRef> parts,
+                            llvm::sys::fs::perms permissions = llvm::sys::fs::all_read |
+                                                               llvm::sys::fs::all_write);
+
+} // namespace shoal
+
+#endif // SHOAL_SUPPORT_FILES_H

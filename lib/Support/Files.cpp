@@ -1,0 +1,86 @@
+// Reading models and replacing files.
+#include "shoal/Support/Files.h"
+
+#include "shoal/Support/ModelText.h"
+
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/Signals.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace fs = llvm::sys::fs;
+
+namespace shoal {
+
+std::unique_ptr<llvm::MemoryBuffer> openModel(llvm::StringRef path, std::string &error) {
+  // MLIR's source locations are 32 bits wide.
+  static constexpr uint64_t kMostBytes = uint64_t(1) << 31;
+  fs::file_status status;
+  if (path != "-" && !fs::status(path, status) &&
+      (fs::is_directory(status) || fs::is_other(status)) &&
+      status.type() != fs::file_type::fifo_file) {
+    error = ("error: cannot open input file '" + path + "': must be a file or a pipe, got: " +
+             (fs::is_directory(status) ? "a directory" : "a device"))
+                .str();
+    return nullptr;
+  }
+  if (fs::is_regular_file(status) && status.getSize() >= kMostBytes) {
+    error = ("error: cannot open input file '" + path + "': must have less than " +
+             llvm::Twine(kMostBytes) + " bytes, got: " + llvm::Twine(status.getSize()))
+                .str();
+    return nullptr;
+  }
+  auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
+  if (!buffer) {
+    error = ("error: cannot open input file '" + path + "': " + buffer.getError().message()).str();
+    return nullptr;
+  }
+  if (auto problem = checkModelText((*buffer)->getBuffer())) {
+    error = (path + ":" + llvm::Twine(problem->line) + ":" + llvm::Twine(problem->column) +
+             ": error: " + problem->message)
+                .str();
+    return nullptr;
+  }
+  return std::move(*buffer);
+}
+
+std::error_code replaceFile(llvm::StringRef path, llvm::ArrayRef<llvm::StringRef> parts,
+                            fs::perms permissions) {
+  auto write = [&](llvm::raw_fd_ostream &out) {
+    for (llvm::StringRef part : parts)
+      out << part;
+    out.close();
+    std::error_code error = out.error();
+    out.clear_error();
+    return error;
+  };
+  fs::file_status status;
+  bool exists = !fs::status(path, status) && fs::exists(status);
+  if (exists && fs::is_directory(status))
+    return std::make_error_code(std::errc::is_a_directory);
+  if (exists && !fs::is_regular_file(status)) {
+    std::error_code error;
+    llvm::raw_fd_ostream out(path, error);
+    return error ? error : write(out);
+  }
+  // A link stays a link: what it points to is replaced.
+  llvm::SmallString<128> target(path), real;
+  if (exists && !fs::real_path(path, real))
+    target = real;
+  int descriptor;
+  llvm::SmallString<128> temporary;
+  if (std::error_code error = fs::createUniqueFile(target + ".%%%%%%.tmp", descriptor, temporary,
+                                                   fs::OF_None, permissions))
+    return error;
+  llvm::sys::RemoveFileOnSignal(temporary);
+  auto cleanup = llvm::make_scope_exit([&] {
+    fs::remove(temporary);
+    llvm::sys::DontRemoveFileOnSignal(temporary);
+  });
+  llvm::raw_fd_ostream out(descriptor, /*shouldClose=*/true);
+  if (std::error_code error = write(out))
+    return error;
+  return fs::rename(temporary, target);
+}
+
+} // namespace shoal
