@@ -87,6 +87,9 @@ struct InterpretPass : interp::impl::InterpretPassBase<InterpretPass> {
     run.precision = *parsed;
     ArgumentOptions argumentOptions{seed};
     std::vector<TensorList> ranks;
+    auto updated = updatedArguments(*func);
+    if (failed(updated))
+      return failure();
     for (int64_t step = 0; step < int64_t(steps); ++step) {
       if (failed(refresh(*func, mesh, step, argumentOptions, ranks)))
         return failure();
@@ -94,13 +97,9 @@ struct InterpretPass : interp::impl::InterpretPassBase<InterpretPass> {
       if (failed(results))
         return failure();
       report(*func, mesh, step, *results);
-      for (unsigned r = 0; r < func->getNumResults(); ++r) {
-        FailureOr<std::optional<unsigned>> updated = updatedArgument(*func, r);
-        if (failed(updated))
-          return failure();
-        for (size_t p = 0; *updated && p < ranks.size(); ++p)
-          ranks[p][**updated] = (*results)[p][r];
-      }
+      for (auto [r, argument] : llvm::enumerate(*updated))
+        for (size_t p = 0; argument && p < ranks.size(); ++p)
+          ranks[p][*argument] = (*results)[p][r];
     }
     return success();
   }

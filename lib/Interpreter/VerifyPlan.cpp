@@ -403,7 +403,8 @@ FailureOr<PlanReport> PlanVerifier::verify() {
     whole.push_back(std::move(*value));
   }
   FailureOr<std::vector<TensorList>> ranks = distribute(local, mesh, whole);
-  if (failed(ranks))
+  auto updated = updatedArguments(global);
+  if (failed(ranks) || failed(updated))
     return failure();
 
   PlanReport report;
@@ -439,15 +440,12 @@ FailureOr<PlanReport> PlanVerifier::verify() {
       report.difference = std::move(first->difference);
       return report;
     }
-    for (unsigned r = 0; r < expected->size(); ++r) {
-      FailureOr<std::optional<unsigned>> updated = updatedArgument(global, r);
-      if (failed(updated))
-        return failure();
-      if (!*updated)
+    for (auto [r, argument] : llvm::enumerate(*updated)) {
+      if (!argument)
         continue;
-      whole[**updated] = (*expected)[r];
+      whole[*argument] = (*expected)[r];
       for (auto [rank, results] : llvm::zip_equal(*ranks, *got))
-        rank[**updated] = results[r];
+        rank[*argument] = results[r];
     }
   }
   return report;

@@ -123,10 +123,6 @@ ShardingAttr getResultSharding(Operation *func, unsigned index) {
       index, DistDialect::kShardingAttr);
 }
 
-void setResultSharding(Operation *func, unsigned index, ShardingAttr sharding) {
-  cast<FunctionOpInterface>(func).setResultAttr(index, DistDialect::kShardingAttr, sharding);
-}
-
 // Verification.
 
 LogicalResult verifySharding(Operation *op, ShardingAttr sharding, Type type, MeshAttr mesh) {

@@ -3,6 +3,7 @@
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Support/SignatureEdit.h"
 
 namespace shoal::dist {
 #define GEN_PASS_DEF_DATAPARALLELPASS
@@ -58,6 +59,8 @@ private:
 
   LogicalResult annotate(FunctionOpInterface func, MeshOp mesh, StringAttr axis) {
     auto symbol = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
+    nn::ArgTable arguments(func);
+    SignatureEdit signature(func);
     bool anySplit = false;
     for (auto [index, type] : llvm::enumerate(func.getArgumentTypes())) {
       auto tensor = dyn_cast<RankedTensorType>(type);
@@ -66,7 +69,7 @@ private:
       auto sharding = func.getArgAttrOfType<ShardingAttr>(index, DistDialect::kShardingAttr);
       bool isHand = sharding != nullptr;
       if (!isHand)
-        sharding = shardingOfParameter(func, index);
+        sharding = shardingOfParameter(func, arguments, signature, index);
       if (!sharding)
         sharding = ShardingAttr::getReplicated(symbol, tensor.getRank());
       if (nn::isBatchedInput(func, index)) {
@@ -76,7 +79,7 @@ private:
         sharding = *split;
         anySplit |= llvm::is_contained(sharding.getDimAxes(0), axis);
       }
-      func.setArgAttr(index, DistDialect::kShardingAttr, sharding);
+      signature.setArgAttr(index, DistDialect::kShardingAttr, sharding);
     }
     if (!anySplit)
       return func.emitError("data parallelism over ")
@@ -85,12 +88,14 @@ private:
   }
 
   /// State lies as the parameter that it belongs to.
-  static ShardingAttr shardingOfParameter(FunctionOpInterface func, unsigned index) {
+  static ShardingAttr shardingOfParameter(FunctionOpInterface func, const nn::ArgTable &arguments,
+                                          const SignatureEdit &signature, unsigned index) {
     auto state = func.getArgAttrOfType<nn::StateAttr>(index, nn::NNDialect::kStateAttr);
-    auto parameter = state ? nn::findArg(func, state.getOf().getValue()) : std::nullopt;
+    auto parameter = state ? arguments.find(state.getOf().getValue()) : std::nullopt;
     if (!parameter || func.getArgumentTypes()[*parameter] != func.getArgumentTypes()[index])
       return {};
-    return func.getArgAttrOfType<ShardingAttr>(*parameter, DistDialect::kShardingAttr);
+    return dyn_cast_or_null<ShardingAttr>(
+        signature.getArgAttr(*parameter, DistDialect::kShardingAttr));
   }
 
   /// The sharding with the axis on dimension 0. A closed one written by hand stays as it is, unless

@@ -135,27 +135,22 @@ LogicalResult Partitioner::partitionBlock(Block &block) {
 
 LogicalResult Partitioner::setBoundary(bool isArgument, unsigned index, RankedTensorType type,
                                        const Layout &layout, const Layout &rest) {
-  MLIRContext *context = func.getContext();
   auto set = [&](StringRef name, Attribute attr) {
-    isArgument ? func.setArgAttr(index, name, attr) : func.setResultAttr(index, name, attr);
+    isArgument ? signature.setArgAttr(index, name, attr)
+               : signature.setResultAttr(index, name, attr);
   };
   StringRef global = DistDialect::kGlobalAttr, sharding = DistDialect::kShardingAttr;
   auto tag = isArgument ? func.getArgAttrOfType<GlobalAttr>(index, global)
                         : func.getResultAttrOfType<GlobalAttr>(index, global);
   if (!tag)
-    tag = GlobalAttr::get(context, index, type, mesh.toSharding(mesh.whole(type.getRank())));
+    tag = GlobalAttr::get(func.getContext(), index, type, mesh.toSharding(mesh.whole(type.getRank())));
   GlobalAttr extended = mesh.extend(tag, layout);
   if (!extended)
     return func.emitOpError(isArgument ? "argument " : "result ")
            << index << " lies as " << tag << " and then as " << mesh.print(layout)
            << ", which does not divide it: partition these axes in one run";
   set(global, extended);
-  if (mesh.hasRemaining())
-    set(sharding, mesh.toSharding(rest));
-  else if (isArgument)
-    func.removeArgAttr(index, StringAttr::get(context, sharding));
-  else
-    func.removeResultAttr(index, StringAttr::get(context, sharding));
+  set(sharding, mesh.hasRemaining() ? mesh.toSharding(rest) : ShardingAttr());
   return success();
 }
 

@@ -116,9 +116,12 @@ LogicalResult Partitioner::partitionAccumulate(AccumulateOp op) {
   Operation *made = builder().create(state);
   made->removeAttr(DistDialect::kArgShardingsAttr);
   finish(op, last, SmallVector<Value>(made->getResults()), layouts, rests);
-  if (mesh.hasRemaining())
-    for (auto [argument, rest] : llvm::zip_equal(made->getRegion(0).getArguments(), argumentRests))
-      setSharding(argument, mesh.toSharding(rest));
+  if (mesh.hasRemaining()) {
+    SmallVector<Attribute> shardings;
+    for (const Layout &rest : argumentRests)
+      shardings.push_back(mesh.toSharding(rest));
+    made->setAttr(DistDialect::kArgShardingsAttr, ArrayAttr::get(op.getContext(), shardings));
+  }
   for (auto [i, result] : llvm::enumerate(op->getResults())) {
     auto parts = annotationOf(op, result);
     if (failed(parts) ||

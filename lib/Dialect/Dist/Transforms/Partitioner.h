@@ -7,6 +7,8 @@
 #include "FactorSharding.h"
 #include "LocalValues.h"
 
+#include "shoal/Support/SignatureEdit.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace shoal::dist {
@@ -14,7 +16,7 @@ namespace shoal::dist {
 class Partitioner {
 public:
   Partitioner(const PlanMesh &mesh, mlir::func::FuncOp func)
-      : mesh(mesh), func(func), values(mesh) {}
+      : mesh(mesh), func(func), signature(func), values(mesh) {}
 
   llvm::LogicalResult run();
 
@@ -64,6 +66,7 @@ private:
 
   const PlanMesh &mesh;
   mlir::func::FuncOp func;
+  SignatureEdit signature; // what arguments and results are pieces of
   LocalValues values;
   /// Masked forms of local values, by dimension and fill: operands of several reductions share
   /// them.

@@ -2,6 +2,9 @@
 #include "PropagationGraph.h"
 
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Support/SignatureEdit.h"
+
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace shoal;
@@ -155,11 +158,12 @@ LogicalResult PropagationGraph::addReturn(Operation &op) {
   if (op.getNumOperands() != func.getNumResults())
     return op.emitOpError("must return ")
            << func.getNumResults() << " values to be sharded, got: " << op.getNumOperands();
+  nn::ArgTable arguments(func);
   for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
     unsigned from = slotOf.lookup(operand);
     ShardingAttr annotation = getResultSharding(func, index);
     auto updates = func.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
-    auto argument = updates ? nn::findArg(func, updates) : std::nullopt;
+    auto argument = updates ? arguments.find(updates) : std::nullopt;
     if (argument && func.getArgumentTypes()[*argument] == operand.getType()) {
       // The new value takes the buffer of the old one: one layout for both.
       Slot &slot = slots[*argument];
@@ -259,27 +263,42 @@ LogicalResult PropagationGraph::verifyOpaque() const {
 }
 
 void PropagationGraph::annotate() {
+  SignatureEdit signature(func);
+  // Per op and attribute; an array of shardings is written once, when it is complete.
+  llvm::MapVector<std::pair<Operation *, StringRef>, SmallVector<Attribute>> arrays;
+  Block *entry = &func.getFunctionBody().front();
   for (const Slot &slot : slots) {
-    if (!slot.value) {
-      setResultSharding(func, slot.result, toSharding(slot.layout));
-      continue;
-    }
+    ShardingAttr sharding = toSharding(slot.layout);
+    auto argument = dyn_cast_or_null<BlockArgument>(slot.value);
+    if (!slot.value)
+      signature.setResultAttr(slot.result, DistDialect::kShardingAttr, sharding);
+    else if (!argument)
+      arrays[{slot.value.getDefiningOp(), DistDialect::kShardingsAttr}].push_back(sharding);
+    else if (argument.getOwner() != entry)
+      arrays[{argument.getOwner()->getParentOp(), DistDialect::kArgShardingsAttr}].push_back(
+          sharding);
+    else if (slot.type)
+      signature.setArgAttr(argument.getArgNumber(), DistDialect::kShardingAttr, sharding);
+  }
+  for (auto &[key, shardings] : arrays) {
+    auto [op, name] = key;
+    TypeRange types = name == DistDialect::kShardingsAttr
+                          ? TypeRange(op->getResultTypes())
+                          : TypeRange(op->getRegion(0).getArgumentTypes());
     // An op whose results are no tensors has nothing to say.
-    auto result = dyn_cast<OpResult>(slot.value);
-    bool hasTensor = result ? llvm::any_of(result.getOwner()->getResultTypes(),
-                                           [](Type type) { return isa<RankedTensorType>(type); })
-                            : slot.type != nullptr;
-    if (!hasTensor)
+    if (llvm::none_of(types, [](Type type) { return isa<RankedTensorType>(type); }))
       continue;
-    setSharding(slot.value, toSharding(slot.layout));
-    if (auto reshard = slot.value.getDefiningOp<ReshardOp>())
-      reshard.setShardingAttr(toSharding(slot.layout));
+    op->setAttr(name, ArrayAttr::get(op->getContext(), shardings));
+    if (auto reshard = dyn_cast<ReshardOp>(op))
+      reshard.setShardingAttr(cast<ShardingAttr>(shardings.front()));
   }
   // Results in the buffer of an argument have its layout.
+  nn::ArgTable arguments(func);
   for (unsigned index = 0; index < func.getNumResults(); ++index) {
     auto updates = func.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
-    auto argument = updates ? nn::findArg(func, updates) : std::nullopt;
+    auto argument = updates ? arguments.find(updates) : std::nullopt;
     if (argument && func.getArgumentTypes()[*argument] == func.getResultTypes()[index])
-      setResultSharding(func, index, toSharding(slots[*argument].layout));
+      signature.setResultAttr(index, DistDialect::kShardingAttr,
+                              toSharding(slots[*argument].layout));
   }
 }

@@ -70,9 +70,10 @@ private:
   /// A new value takes the buffer of the old one, so both lie alike.
   LogicalResult verifyUpdates() const {
     FunctionOpInterface func = graph.func;
+    nn::ArgTable arguments(func);
     for (unsigned index = 0; index < func.getNumResults(); ++index) {
       auto updates = func.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
-      auto argument = updates ? nn::findArg(func, updates) : std::nullopt;
+      auto argument = updates ? arguments.find(updates) : std::nullopt;
       if (!argument)
         continue;
       ShardingAttr ofArgument = getSharding(func.getArgument(*argument));

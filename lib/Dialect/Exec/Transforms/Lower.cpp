@@ -31,7 +31,7 @@ struct Logical {
 class Lowering {
 public:
   Lowering(ModuleOp module, func::FuncOp step, bool overlap)
-      : module(module), step(step), placement(step), commStream(overlap ? 1 : 0) {}
+      : module(module), step(step), arguments(step), placement(step), commStream(overlap ? 1 : 0) {}
 
   LogicalResult run();
 
@@ -50,6 +50,7 @@ private:
 
   ModuleOp module;
   func::FuncOp step;
+  nn::ArgTable arguments;
   Placement placement;
   int64_t commStream;
   int64_t rows = 0; // of a full global batch
@@ -91,7 +92,7 @@ LogicalResult Lowering::checkRoles() {
     if (!name)
       return step.emitOpError() << "result " << i << " must say what it is: nn.loss, nn.metric, "
                                 << "nn.output, nn.grad or nn.updates";
-    std::optional<unsigned> argument = nn::findArg(step, name.getValue());
+    std::optional<unsigned> argument = arguments.find(name.getValue());
     if (!argument)
       return step.emitOpError() << "result " << i
                                 << " updates an argument that does not exist: " << name;
@@ -302,7 +303,7 @@ void Lowering::finishUpdates() {
     auto name = step.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
     if (!name)
       continue;
-    Value argument = step.getArgument(*nn::findArg(step, name.getValue()));
+    Value argument = step.getArgument(*arguments.find(name.getValue()));
     Place source = placement.placeOf(value), target = placement.placeOf(argument);
     if (source.storage == target.storage)
       continue;

@@ -123,12 +123,13 @@ bool Outliner::mayOverwrite(const Cluster &cluster, Value argument, Value result
 void Outliner::placeUpdates() {
   auto yield = cast<func::ReturnOp>(step.getBody().front().getTerminator());
   llvm::SmallDenseSet<Value> taken;
+  nn::ArgTable arguments(step);
   for (auto [index, value] : llvm::enumerate(yield.getOperands())) {
     auto name = step.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
     std::optional<unsigned> node = graph.producerOf(value);
     if (!name || !node || !graph[*node].kernel || overwritten.count(value))
       continue;
-    std::optional<unsigned> arg = nn::findArg(step, name.getValue());
+    std::optional<unsigned> arg = arguments.find(name.getValue());
     if (!arg)
       continue;
     Value argument = step.getArgument(*arg);

@@ -55,11 +55,15 @@ bool isBatchedInput(FunctionOpInterface func, unsigned index) {
   return !input || input.getBatched();
 }
 
-std::optional<unsigned> findArg(FunctionOpInterface func, StringRef name) {
+ArgTable::ArgTable(FunctionOpInterface func) {
   for (unsigned i = 0; i < func.getNumArguments(); ++i)
-    if (getArgName(func, i) == name)
-      return i;
-  return std::nullopt;
+    if (StringRef name = getArgName(func, i); !name.empty())
+      indices.try_emplace(name, i);
+}
+
+std::optional<unsigned> ArgTable::find(StringRef name) const {
+  auto it = indices.find(name);
+  return it == indices.end() ? std::nullopt : std::optional(it->second);
 }
 
 std::optional<unsigned> findArg(FunctionOpInterface func, ArgRole role) {

@@ -3,6 +3,8 @@
 
 #include "ModelRewriter.h"
 
+#include "shoal/Support/SignatureEdit.h"
+
 namespace shoal::nn {
 #define GEN_PASS_DEF_DIFFERENTIATEPASS
 #include "shoal/passes/ShoalNN.h.inc"
@@ -126,10 +128,11 @@ LogicalResult Differentiator::run() {
   if (!missing.empty())
     return model.emitOpError() << "every parameter must reach the loss, these have no gradient: "
                                << missing;
+  SignatureEdit signature(model);
   for (unsigned i = 0; i < numArgs; ++i)
     if (getArgRole(model, i) == ArgRole::Param)
-      addResult(model, cotangents.lookup(model.getArgument(i)), NNDialect::kGradAttr,
-                builder.getStringAttr(getArgName(model, i)));
+      signature.addResult(cotangents.lookup(model.getArgument(i)), NNDialect::kGradAttr,
+                          builder.getStringAttr(getArgName(model, i)));
   return success();
 }
 

@@ -5,6 +5,8 @@
 #include "BatchDims.h"
 #include "ModelRewriter.h"
 
+#include "shoal/Support/SignatureEdit.h"
+
 namespace shoal::nn {
 #define GEN_PASS_DEF_EXPLICITCOUNTSPASS
 #include "shoal/passes/ShoalNN.h.inc"
@@ -86,8 +88,8 @@ LogicalResult CountRewriter::addValidRows() {
     for (unsigned i = 0; i < model.getNumArguments(); ++i)
       if (isBatchedInput(model, i))
         batch.setInner(model.getArgument(i), 0, 1);
-  validRows = addArgument(model, RankedTensorType::get({}, builder.getI64Type()),
-                          NNDialect::kValidRowsAttr, builder.getUnitAttr());
+  validRows = SignatureEdit(model).addArgument(RankedTensorType::get({}, builder.getI64Type()),
+                                               NNDialect::kValidRowsAttr, builder.getUnitAttr());
   return success();
 }
 

@@ -1,4 +1,4 @@
-// Finds the models of a module and edits their signatures and bodies.
+// Finds the models of a module, and their ends.
 #include "ModelRewriter.h"
 
 using namespace mlir;
@@ -20,22 +20,6 @@ FailureOr<SmallVector<func::FuncOp>> getModels(ModuleOp module) {
 
 func::ReturnOp getReturn(func::FuncOp model) {
   return cast<func::ReturnOp>(model.front().getTerminator());
-}
-
-static DictionaryAttr singleAttr(MLIRContext *context, StringRef name, Attribute attr) {
-  return DictionaryAttr::get(context, NamedAttribute(StringAttr::get(context, name), attr));
-}
-
-BlockArgument addArgument(func::FuncOp model, Type type, StringRef attrName, Attribute attr) {
-  unsigned index = model.getNumArguments();
-  model.insertArgument(index, type, singleAttr(model.getContext(), attrName, attr), model.getLoc());
-  return model.getArgument(index);
-}
-
-void addResult(func::FuncOp model, Value value, StringRef attrName, Attribute attr) {
-  model.insertResult(model.getNumResults(), value.getType(),
-                     singleAttr(model.getContext(), attrName, attr));
-  getReturn(model).getOperandsMutable().append(value);
 }
 
 } // namespace shoal::nn

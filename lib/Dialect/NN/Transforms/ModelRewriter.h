@@ -1,5 +1,4 @@
-// What the passes on models share: finding the models of a module, and adding to their arguments,
-// results and ops.
+// What the passes on models share: finding the models of a module, and adding to their ops.
 #ifndef SHOAL_LIB_DIALECT_NN_TRANSFORMS_MODELREWRITER_H
 #define SHOAL_LIB_DIALECT_NN_TRANSFORMS_MODELREWRITER_H
 
@@ -14,13 +13,6 @@ namespace shoal::nn {
 mlir::FailureOr<llvm::SmallVector<mlir::func::FuncOp>> getModels(mlir::ModuleOp module);
 
 mlir::func::ReturnOp getReturn(mlir::func::FuncOp model);
-
-/// Appends an argument with one attribute.
-mlir::BlockArgument addArgument(mlir::func::FuncOp model, mlir::Type type, llvm::StringRef attrName,
-                                mlir::Attribute attr);
-/// Appends a result with one attribute.
-void addResult(mlir::func::FuncOp model, mlir::Value value, llvm::StringRef attrName,
-               mlir::Attribute attr);
 
 /// While it lives, ops made by the builder belong to the layer of `op` (`nn.layer`), if it has one.
 /// Constants belong to none, so that equal ones become one.

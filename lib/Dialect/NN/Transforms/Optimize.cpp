@@ -4,6 +4,8 @@
 
 #include "ModelRewriter.h"
 
+#include "shoal/Support/SignatureEdit.h"
+
 #include <cmath>
 
 namespace shoal::nn {
@@ -12,6 +14,7 @@ namespace shoal::nn {
 } // namespace shoal::nn
 
 using namespace mlir;
+using namespace shoal;
 using namespace shoal::nn;
 
 namespace {
@@ -43,7 +46,7 @@ private:
   LogicalResult optimize(func::FuncOp model);
   FailureOr<SmallVector<Gradient>> findGradients(func::FuncOp model);
   Value buildRate(OpBuilder &builder, Location loc, Value step);
-  void update(func::FuncOp model, OpBuilder &builder, const Gradient &gradient, Value step,
+  void update(SignatureEdit &signature, OpBuilder &builder, const Gradient &gradient, Value step,
               Value scheduled);
 };
 
@@ -107,9 +110,10 @@ template <typename Require> LogicalResult OptimizePass::checkSchedule(Require re
 
 FailureOr<SmallVector<Gradient>> OptimizePass::findGradients(func::FuncOp model) {
   SmallVector<Gradient> gradients;
+  ArgTable arguments(model);
   for (unsigned i = 0; i < model.getNumResults(); ++i) {
     if (auto updated = model.getResultAttrOfType<StringAttr>(i, NNDialect::kUpdatesAttr)) {
-      auto arg = findArg(model, updated.getValue());
+      auto arg = arguments.find(updated.getValue());
       if (arg && getArgRole(model, *arg) == ArgRole::Param)
         return model.emitOpError()
                << "parameter " << updated << " already has an update, result " << i;
@@ -117,7 +121,7 @@ FailureOr<SmallVector<Gradient>> OptimizePass::findGradients(func::FuncOp model)
     auto name = model.getResultAttrOfType<StringAttr>(i, NNDialect::kGradAttr);
     if (!name)
       continue;
-    auto arg = findArg(model, name.getValue());
+    auto arg = arguments.find(name.getValue());
     if (!arg || getArgRole(model, *arg) != ArgRole::Param)
       return model.emitOpError() << "result " << i
                                  << " is the gradient of an unknown parameter: " << name;
@@ -175,7 +179,7 @@ static Value buildClipFactor(OpBuilder &builder, Location loc, Value norm, doubl
 // Updates.
 
 /// The incremented count of steps, 1 in the first one: Adam's t.
-static Value buildStep(func::FuncOp model, OpBuilder &builder) {
+static Value buildStep(func::FuncOp model, SignatureEdit &signature, OpBuilder &builder) {
   for (unsigned i = 0; i < model.getNumResults(); ++i)
     if (auto updated = model.getResultAttrOfType<StringAttr>(i, NNDialect::kUpdatesAttr))
       if (updated.getValue() == "step")
@@ -183,10 +187,10 @@ static Value buildStep(func::FuncOp model, OpBuilder &builder) {
   auto type = RankedTensorType::get({}, builder.getI64Type());
   auto index = findArg(model, ArgRole::Step);
   Value done = index ? model.getArgument(*index)
-                     : addArgument(model, type, NNDialect::kStepAttr, builder.getUnitAttr());
+                     : signature.addArgument(type, NNDialect::kStepAttr, builder.getUnitAttr());
   Value one = builder.create<ConstantOp>(model.getLoc(), type, 1.0);
   Value step = builder.create<AddOp>(model.getLoc(), done, one);
-  addResult(model, step, NNDialect::kUpdatesAttr, builder.getStringAttr("step"));
+  signature.addResult(step, NNDialect::kUpdatesAttr, builder.getStringAttr("step"));
   return step;
 }
 
@@ -217,7 +221,7 @@ Value OptimizePass::buildRate(OpBuilder &builder, Location loc, Value step) {
   return rate;
 }
 
-void OptimizePass::update(func::FuncOp model, OpBuilder &builder, const Gradient &gradient,
+void OptimizePass::update(SignatureEdit &signature, OpBuilder &builder, const Gradient &gradient,
                           Value step, Value scheduled) {
   Location loc = gradient.value.getLoc();
   auto type = cast<RankedTensorType>(gradient.param.getType());
@@ -228,8 +232,8 @@ void OptimizePass::update(func::FuncOp model, OpBuilder &builder, const Gradient
   SmallVector<StringAttr> stateNames;
   auto state = [&](StringRef suffix) -> Value {
     stateNames.push_back(builder.getStringAttr(gradient.name.getValue() + suffix));
-    return addArgument(
-        model, type, NNDialect::kStateAttr,
+    return signature.addArgument(
+        type, NNDialect::kStateAttr,
         StateAttr::get(&getContext(), stateNames.back(), gradient.name, llvm::APFloat(0.0)));
   };
 
@@ -247,15 +251,16 @@ void OptimizePass::update(func::FuncOp model, OpBuilder &builder, const Gradient
         builder.getF64FloatAttr(beta2), builder.getF64FloatAttr(eps), weightDecayAttr,
         optimizer == "adamw" ? builder.getUnitAttr() : UnitAttr());
   }
-  addResult(model, op->getResult(0), NNDialect::kUpdatesAttr, gradient.name);
+  signature.addResult(op->getResult(0), NNDialect::kUpdatesAttr, gradient.name);
   for (auto [i, name] : llvm::enumerate(stateNames))
-    addResult(model, op->getResult(i + 1), NNDialect::kUpdatesAttr, name);
+    signature.addResult(op->getResult(i + 1), NNDialect::kUpdatesAttr, name);
 }
 
 LogicalResult OptimizePass::optimize(func::FuncOp model) {
   auto gradients = findGradients(model);
   if (failed(gradients))
     return failure();
+  SignatureEdit signature(model);
   OpBuilder builder(getReturn(model));
   Location loc = model.getLoc();
   if (gradNorm || clipGradNorm > 0) {
@@ -263,7 +268,7 @@ LogicalResult OptimizePass::optimize(func::FuncOp model) {
     Type element = elementOf(loss ? getReturn(model).getOperand(*loss) : gradients->front().value);
     Value norm = buildNorm(builder, loc, *gradients, element);
     if (gradNorm)
-      addResult(model, norm, NNDialect::kMetricAttr, builder.getStringAttr("grad_norm"));
+      signature.addResult(norm, NNDialect::kMetricAttr, builder.getStringAttr("grad_norm"));
     if (clipGradNorm > 0) {
       Value factor = buildClipFactor(builder, loc, norm, clipGradNorm);
       for (Gradient &gradient : *gradients)
@@ -272,16 +277,16 @@ LogicalResult OptimizePass::optimize(func::FuncOp model) {
     }
   }
   bool isScheduled = lrSchedule != "none";
-  Value step = optimizer == "sgd" && !isScheduled ? Value() : buildStep(model, builder);
+  Value step = optimizer == "sgd" && !isScheduled ? Value() : buildStep(model, signature, builder);
   Value rate;
   if (isScheduled) {
     rate = buildRate(builder, loc, step);
-    addResult(model, rate, NNDialect::kMetricAttr, builder.getStringAttr("lr"));
+    signature.addResult(rate, NNDialect::kMetricAttr, builder.getStringAttr("lr"));
   }
   for (const Gradient &gradient : *gradients) {
     Operation *producer = gradient.value.getDefiningOp();
     LayerScope layer(builder, producer ? producer : model.getOperation());
-    update(model, builder, gradient, step, rate);
+    update(signature, builder, gradient, step, rate);
   }
   return success();
 }

@@ -4,6 +4,7 @@
 #include "ModelRewriter.h"
 
 #include "shoal/Support/DeadOps.h"
+#include "shoal/Support/SignatureEdit.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -49,13 +50,16 @@ struct SelectResultsPass : shoal::nn::impl::SelectResultsPassBase<SelectResultsP
       return model.emitOpError() << "inference needs a result with 'nn.output', got none";
 
     // A result that is both keeps the role of the chosen mode.
-    for (unsigned i = 0; i < model.getNumResults(); ++i) {
-      if (train)
-        model.removeResultAttr(i, StringAttr::get(&getContext(), NNDialect::kOutputAttr));
-      else
-        for (StringRef name : {NNDialect::kLossAttr, NNDialect::kMetricAttr,
-                               NNDialect::kUpdatesAttr, NNDialect::kGradAttr})
-          model.removeResultAttr(i, StringAttr::get(&getContext(), name));
+    {
+      shoal::SignatureEdit signature(model);
+      for (unsigned i = 0; i < model.getNumResults(); ++i) {
+        if (train)
+          signature.setResultAttr(i, NNDialect::kOutputAttr, {});
+        else
+          for (StringRef name : {NNDialect::kLossAttr, NNDialect::kMetricAttr,
+                                 NNDialect::kUpdatesAttr, NNDialect::kGradAttr})
+            signature.setResultAttr(i, name, {});
+      }
     }
     getReturn(model)->eraseOperands(dropped);
     model.eraseResults(dropped);

@@ -37,7 +37,6 @@ ShardingAttr getSharding(mlir::Value value);
 void setSharding(mlir::Value value, ShardingAttr sharding);
 /// The sharding annotated on a function result, null when none.
 ShardingAttr getResultSharding(mlir::Operation *func, unsigned index);
-void setResultSharding(mlir::Operation *func, unsigned index, ShardingAttr sharding);
 
 /// The mesh of the enclosing module if it has the name `mesh`; else diagnoses at `op`.
 llvm::FailureOr<MeshAttr> getMeshOrEmit(mlir::Operation *op, mlir::FlatSymbolRefAttr mesh);

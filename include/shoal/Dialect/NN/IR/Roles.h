@@ -6,6 +6,7 @@
 #include "shoal/Dialect/NN/IR/NN.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace shoal::nn {
 
@@ -23,8 +24,17 @@ llvm::StringRef getArgName(mlir::FunctionOpInterface func, unsigned index);
 /// Whether the argument is an input whose first dimension is the sample dimension.
 bool isBatchedInput(mlir::FunctionOpInterface func, unsigned index);
 
-/// The argument of that name, if any.
-std::optional<unsigned> findArg(mlir::FunctionOpInterface func, llvm::StringRef name);
+/// The arguments of a function by name, read once for passes that ask for many.
+class ArgTable {
+public:
+  explicit ArgTable(mlir::FunctionOpInterface func);
+  /// The argument of that name, if any; of equal names the first.
+  std::optional<unsigned> find(llvm::StringRef name) const;
+
+private:
+  llvm::DenseMap<llvm::StringRef, unsigned> indices; // keys live in attributes
+};
+
 /// The first argument of that role, if any.
 std::optional<unsigned> findArg(mlir::FunctionOpInterface func, ArgRole role);
 
