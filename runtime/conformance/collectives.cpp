@@ -2,7 +2,7 @@
 // stream, over every group of axes of meshes of the given size, with permuted device ids.
 // The expected values are computed from all positions' inputs by the definitions in
 // shoal-rt/program.h, the expected traffic by the ring formulas, written out again here.
-//   mpirun -n N collectives      (N = 1, 2, 3, 4, 6)
+//   mpirun -n N collectives windows|mpi     (N = 1, 2, 3, 4, 6)
 #include "core/arena.h"
 #include "core/element.h"
 #include "core/executor.h"
@@ -40,7 +40,7 @@ struct Case {
 
 class Harness {
 public:
-  explicit Harness(World &world) : world_(world) {}
+  Harness(World &world, LocalComm localComm) : world_(world), localComm_(localComm) {}
   // Runs all cases of a mesh as the rows of one program, several streams at once.
   void run(const std::vector<Case> &tests);
   void check(bool holds, const Case &test, const std::string &what) {
@@ -51,11 +51,15 @@ public:
                 opcodeName(test.op), test.group.size(), dtypeName(test.type), test.stream,
                 test.root, what.c_str());
   }
+  LocalComm localComm() const { return localComm_; }
   size_t cases() const { return cases_; }
   int failures() const { return failures_; }
 
 private:
+  void checkTransport(const ReportJson &measured, const std::vector<Case> &tests);
+
   World &world_;
+  LocalComm localComm_;
   size_t cases_ = 0;
   int failures_ = 0;
 };
@@ -196,6 +200,18 @@ Placed addCase(BlobBuilder &blob, const Case &test, uint32_t row) {
   return placed;
 }
 
+// With windows, all all-reduces between ranks go through them and nothing else does.
+void Harness::checkTransport(const ReportJson &measured, const std::vector<Case> &tests) {
+  const Case &test = tests[0];
+  for (const ReportJson &line : measured["transport"]) {
+    uint32_t ranks = 1;
+    for (const std::string axis : line["axes"])
+      ranks *= test.mesh.sizes[size_t(axis.back() - '0')];
+    bool inWindow = localComm_ == LocalComm::Windows && line["kind"] == "all_reduce" && ranks > 1;
+    check(line["via"] == (inWindow ? "windows" : "mpi"), test, cat("carried as ", line.dump()));
+  }
+}
+
 void Harness::run(const std::vector<Case> &tests) {
   cases_ += tests.size();
   const Mesh &mesh = tests[0].mesh;
@@ -214,7 +230,7 @@ void Harness::run(const std::vector<Case> &tests) {
   Program program(bytes.data(), bytes.size());
   uint32_t position = program.positionOfRank(uint32_t(world_.rank()));
   Arena arena(program.header().arenaBytes);
-  Fabric fabric(program, position, arena.base());
+  Fabric fabric(program, position, arena, localComm_);
   Executor executor(program, position, nullptr, arena.base(), fabric, world_.crowded());
   constexpr uint64_t steps = 3;
   for (uint64_t step = 0; step < steps; ++step) {
@@ -250,6 +266,8 @@ void Harness::run(const std::vector<Case> &tests) {
                                        program.linear(position, test.group), position,
                                        program.numPositions()));
   }
+  checkTransport(report.measured, tests);
+  report.measured.clear();
   std::string got = toJson(report).dump(), want = toJson(wanted).dump();
   check(got == want, tests[0], cat("reports ", got, ", expected ", want));
 }
@@ -284,7 +302,7 @@ void runExchange(Harness &harness, World &world, const Mesh &mesh, uint32_t stre
   Program program(bytes.data(), bytes.size());
   uint32_t position = program.positionOfRank(uint32_t(world.rank()));
   Arena arena(program.header().arenaBytes);
-  Fabric fabric(program, position, arena.base());
+  Fabric fabric(program, position, arena, harness.localComm());
   Executor executor(program, position, nullptr, arena.base(), fabric, world.crowded());
   for (uint64_t i = 0; i < elements; ++i)
     storeElement(arena.base(), DType::F64, i, position * 1000.0 + double(i % 17));
@@ -331,7 +349,7 @@ void runOverlap(Harness &harness, World &world, uint32_t ranks) {
   Program program(bytes.data(), bytes.size());
   uint32_t position = program.positionOfRank(uint32_t(world.rank()));
   Arena arena(program.header().arenaBytes);
-  Fabric fabric(program, position, arena.base());
+  Fabric fabric(program, position, arena, harness.localComm());
   const shoal_rt_kernel kernels[] = {waitForTransfer};
   Executor executor(program, position, kernels, arena.base(), fabric, world.crowded());
   for (int round = 0; round < 3; ++round) {
@@ -361,7 +379,7 @@ void runNan(Harness &harness, World &world, uint32_t ranks) {
       Program program(bytes.data(), bytes.size());
       uint32_t position = program.positionOfRank(uint32_t(world.rank()));
       Arena arena(64);
-      Fabric fabric(program, position, arena.base());
+      Fabric fabric(program, position, arena, harness.localComm());
       Executor executor(program, position, nullptr, arena.base(), fabric, world.crowded());
       for (uint64_t i = 0; i < 3; ++i)
         storeElement(arena.base(), type, i, i % ranks == position ? NAN : 1.0);
@@ -388,7 +406,7 @@ void runSameBits(Harness &harness, World &world, uint32_t ranks) {
     Program program(bytes.data(), bytes.size());
     uint32_t position = program.positionOfRank(uint32_t(world.rank()));
     Arena arena(program.header().arenaBytes);
-    Fabric fabric(program, position, arena.base());
+    Fabric fabric(program, position, arena, harness.localComm());
     Executor executor(program, position, nullptr, arena.base(), fabric, world.crowded());
     for (uint64_t i = 0; i < elements; ++i)
       storeElement(arena.base(), DType::F32, i, std::sin(double(i * ranks + position)) * 1e3);
@@ -462,7 +480,12 @@ void runAll(Harness &harness, World &world) {
 
 int main(int argc, char **argv) {
   World world(&argc, &argv);
-  Harness harness(world);
+  std::string mode = argc == 2 ? argv[1] : "";
+  if (mode != "windows" && mode != "mpi") {
+    std::fprintf(stderr, "usage: mpirun -n N collectives windows|mpi\n");
+    return 2;
+  }
+  Harness harness(world, mode == "mpi" ? LocalComm::Mpi : LocalComm::Windows);
   try {
     runAll(harness, world);
   } catch (const Error &error) {

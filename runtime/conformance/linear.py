@@ -131,7 +131,8 @@ def counting(data):
         for stale in os.listdir(args.work):
             if stale.startswith("pmpi."):
                 os.unlink(path(stale))
-        run("train", ranks, *data, "--steps", "6", "--report", path("r.json"),
+        mpi = ["--local-comm", "mpi"] if ranks > 1 else []
+        run("train", ranks, *data, "--steps", "6", "--report", path("r.json"), *mpi,
             env={"LD_PRELOAD": args.pmpi, "SHOAL_PMPI_OUT": path("pmpi")})
         with open(path("r.json")) as f:
             report = json.load(f)

@@ -4,7 +4,6 @@
 #include "core/program.h"
 #include "shoal-rt/traffic.h"
 
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -101,15 +100,6 @@ void convertTo(const void *from, void *to, DType toType, uint64_t count, const s
 }
 
 } // namespace
-
-float bf16ToFloat(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
-
-uint16_t floatToBf16(float value) {
-  uint32_t bits = std::bit_cast<uint32_t>(value);
-  if (std::isnan(value))
-    return uint16_t(bits >> 16 | 0x40);
-  return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
 
 uint64_t fileElementBytes(FileType type) {
   static constexpr uint8_t sizes[] = {1, 1, 1, 2, 2, 4, 4, 8, 8, 2, 2, 4, 8};

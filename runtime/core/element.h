@@ -5,6 +5,7 @@
 
 #include "shoal-rt/program.h"
 
+#include <bit>
 #include <string>
 
 namespace shoal::rt {
@@ -29,8 +30,15 @@ void convert(const void *from, FileType fromType, void *to, DType toType, uint64
 double loadElement(const void *at, DType type, uint64_t index);
 void storeElement(void *at, DType type, uint64_t index, double value);
 
-float bf16ToFloat(uint16_t bits);
-uint16_t floatToBf16(float value); // to nearest, ties to even; NaN stays NaN
+// Inline, so that loops over them are vectorized.
+inline float bf16ToFloat(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
+
+// To nearest, ties to even; NaN stays NaN.
+inline uint16_t floatToBf16(float value) {
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  return value != value ? uint16_t(bits >> 16 | 0x40)
+                        : uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
 
 } // namespace shoal::rt
 

@@ -146,6 +146,12 @@ void checkApplicable(const CLI::App &app, const Program &program) {
     refuse("--seed", "without --shuffle it draws first values of parameters, and here are none to draw");
   if (!hasGrads)
     refuse("--dump-grads", "the program has no gradients");
+  bool reduces = false;
+  for (const Instr &instr : program.instrs())
+    reduces |= instr.op == Opcode::AllReduce &&
+               program.extent(program.axesOf(program.groups()[instr.a])) > 1;
+  if (!reduces)
+    refuse("--local-comm", "the program has no all-reduce between ranks");
 }
 
 // A file by what it is, so that links and other spellings are seen; devices and pipes may be shared.
@@ -194,7 +200,7 @@ std::string meshText(const Program &program) {
 Options parseOptions(int argc, const char *const *argv, const Program &program) {
   Options options;
   std::vector<std::string> data, outputs;
-  std::string steps, epochs, seed, logEvery, threads;
+  std::string steps, epochs, seed, logEvery, threads, localComm;
   CLI::App app("A program compiled by shoalc.");
   app.set_help_flag();
   bool help = false, version = false;
@@ -229,6 +235,10 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
       ->type_name("FILE.json");
   app.add_option("--threads", threads, "Threads per rank in matrix products (default 1)")
       ->type_name("T");
+  app.add_option("--local-comm", localComm,
+                 "What all-reduces between ranks of one machine go through: windows of each other's memory "
+                 "(default for large ones, where the machine has room for them) or MPI")
+      ->type_name("windows|mpi");
   app.add_flag("--no-progress", options.noProgress,
                "Plain lines instead of a progress line on a terminal");
   try {
@@ -257,6 +267,12 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
     options.logEvery = number("--log-every", logEvery, 1, UINT64_MAX);
   if (app.count("--threads"))
     options.threads = int(number("--threads", threads, 1, 1024));
+  if (localComm == "windows")
+    options.localComm = LocalComm::Windows;
+  else if (localComm == "mpi")
+    options.localComm = LocalComm::Mpi;
+  else if (app.count("--local-comm"))
+    badInput("--local-comm must be windows or mpi, got: '", localComm, "'");
   std::vector<std::string> inputNames, outputNames;
   for (const Arg &arg : program.args())
     if (arg.kind == ArgKind::Input)

@@ -3,6 +3,7 @@
 #define SHOAL_RT_CORE_OPTIONS_H
 
 #include "core/program.h"
+#include "mpi/local_comm.h"
 
 #include <map>
 #include <optional>
@@ -21,6 +22,7 @@ struct Options {
   std::string metrics, report;
   std::optional<uint64_t> logEvery;
   int threads = 1;
+  LocalComm localComm = LocalComm::Auto;
   bool noProgress = false;
 };
 

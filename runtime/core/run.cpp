@@ -263,9 +263,18 @@ void Run::writeReport() {
   reportFile_->commit();
 }
 
-void Run::connect() { fabric_ = std::make_unique<Fabric>(program_, position_, arena_->base()); }
+void Run::connect() {
+  fabric_ = std::make_unique<Fabric>(program_, position_, *arena_, options_.localComm);
+}
 
 void Run::resolve() {
+  if (const std::string &problem = fabric_->windowProblem(); !problem.empty()) {
+    if (options_.localComm == LocalComm::Windows)
+      workFailed("--local-comm windows cannot be had: ", problem);
+    if (fabric_->isFirstOfMachine())
+      std::fprintf(stderr, "note: all-reduces between ranks of this machine go through MPI: %s\n",
+                   problem.c_str());
+  }
   executor_ = std::make_unique<Executor>(program_, position_, payload_.kernels, arena_->base(),
                                          *fabric_, world_.crowded());
 }

@@ -1,19 +1,22 @@
-// Communication rows as non-blocking MPI calls.
+// Communication rows as non-blocking MPI calls, and all-reduces in windows.
 #include "mpi/fabric.h"
 #include "core/error.h"
 #include "mpi/world.h"
 #include "shoal-rt/traffic.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace shoal::rt {
 
 // Messages between two ranks match in the order in which a stream issues them.
 static constexpr int kTag = 1;
+static constexpr uint32_t kTestsPerProbe = 16;
 
-Fabric::Fabric(const Program &program, uint32_t position, char *arena)
-    : program_(program), position_(position), arena_(arena),
-      channelOf_(program.instrs().size(), nullptr), traffic_(program.instrs().size()) {
+Fabric::Fabric(const Program &program, uint32_t position, const Arena &arena, LocalComm localComm)
+    : program_(program), position_(position), arena_(arena.base()), localComm_(localComm),
+      channelOf_(program.instrs().size(), nullptr), traffic_(program.instrs().size()),
+      inWindow_(program.instrs().size(), false) {
   for (uint32_t row = 0; row < program.instrs().size(); ++row) {
     const Instr &instr = program.instrs()[row];
     if (!isCommunication(instr.op))
@@ -25,11 +28,90 @@ Fabric::Fabric(const Program &program, uint32_t position, char *arena)
       at = channels_.emplace(key, makeChannel(key.first, key.second)).first;
     channelOf_[row] = &at->second;
   }
+  if (localComm != LocalComm::Mpi && program.numPositions() > 1)
+    makeWindows(arena);
 }
 
 Fabric::~Fabric() {
+  shared_.reset();
+  if (node_ != MPI_COMM_NULL)
+    MPI_Comm_free(&node_);
   for (auto &[key, channel] : channels_)
     MPI_Comm_free(&channel.comm);
+}
+
+bool Fabric::wantsWindow(uint32_t row) const {
+  const Instr &instr = program_.instrs()[row];
+  if (instr.op != Opcode::AllReduce || channelOf_[row]->nodeRanks.size() < 2)
+    return false;
+  const View &view = program_.views()[program_.operands(instr)[0]];
+  return localComm_ == LocalComm::Windows ||
+         view.elements * elementBytes(view.dtype) >= kWindowBytes;
+}
+
+// A row may be between ranks of this machine in one group and not in another, so the ranks
+// first agree on the buffers that any of them shares: offsets are then the same everywhere.
+void Fabric::makeWindows(const Arena &arena) {
+  auto require = [](int status) {
+    if (status != MPI_SUCCESS)
+      workFailed("MPI cannot find the ranks of this machine: ", mpiErrorText(status));
+  };
+  require(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node_));
+  MPI_Comm_set_errhandler(node_, MPI_ERRORS_RETURN);
+  int nodeRank = 0;
+  MPI_Comm_rank(node_, &nodeRank);
+  isFirstOfMachine_ = nodeRank == 0;
+  MPI_Group node = MPI_GROUP_NULL, members = MPI_GROUP_NULL;
+  MPI_Comm_group(node_, &node);
+  for (auto &[key, channel] : channels_) {
+    std::vector<int> places(size_t(channel.size));
+    for (int place = 0; place < channel.size; ++place)
+      places[size_t(place)] = place;
+    channel.nodeRanks.resize(places.size());
+    MPI_Comm_group(channel.comm, &members);
+    require(MPI_Group_translate_ranks(members, channel.size, places.data(), node,
+                                      channel.nodeRanks.data()));
+    MPI_Group_free(&members);
+    for (int rank : channel.nodeRanks)
+      if (rank == MPI_UNDEFINED) {
+        channel.nodeRanks.clear();
+        break;
+      }
+  }
+  MPI_Group_free(&node);
+
+  std::vector<uint8_t> wanted(inWindow_.size(), 0);
+  for (uint32_t row = 0; row < wanted.size(); ++row)
+    wanted[row] = wantsWindow(row);
+  std::vector<uint8_t> mine = wanted;
+  require(MPI_Allreduce(mine.data(), wanted.data(), int(wanted.size()), MPI_UINT8_T, MPI_MAX, node_));
+  std::vector<ByteRange> ranges;
+  for (uint32_t row = 0; row < wanted.size(); ++row)
+    if (wanted[row])
+      for (uint32_t operand : program_.operands(program_.instrs()[row])) {
+        const View &view = program_.views()[operand];
+        ranges.push_back({view.offset, view.offset + view.elements * elementBytes(view.dtype)});
+      }
+  if (ranges.empty()) {
+    if (localComm_ == LocalComm::Windows)
+      windowProblem_ = "no all-reduce is between ranks of one machine";
+    return;
+  }
+  shared_ = std::make_unique<SharedArena>(node_, arena, std::move(ranges), channels_.size());
+  windowProblem_ = shared_->problem();
+  if (!windowProblem_.empty()) {
+    shared_.reset();
+    return;
+  }
+  size_t counter = 0;
+  for (auto &[key, channel] : channels_) {
+    if (!channel.nodeRanks.empty())
+      channel.window = std::make_unique<WindowChannel>(*shared_, channel.nodeRanks,
+                                                       size_t(channel.rank), counter);
+    ++counter;
+  }
+  for (uint32_t row = 0; row < mine.size(); ++row)
+    inWindow_[row] = mine[row];
 }
 
 Fabric::Channel Fabric::makeChannel(uint32_t group, uint32_t stream) const {
@@ -109,6 +191,12 @@ void Fabric::startCollective(uint32_t row, const Instr &instr, Pending &pending)
   bool isRoot = root == channel.rank;
   uint64_t full = uint64_t(inCount); // elements of the full buffer, see sentBytes()
 
+  if (inWindow_[row]) {
+    count(row, channel, 0, inView.elements, type);
+    channel.window->start(inView.offset, outView.offset, inView.elements, inView.dtype,
+                          Reduction(instr.b));
+    return;
+  }
   switch (instr.op) {
   case Opcode::AllReduce:
     check(row, MPI_Iallreduce(in == out ? MPI_IN_PLACE : in, out, inCount, type,
@@ -185,12 +273,24 @@ void Fabric::startPeers(uint32_t row, const Instr &instr, Pending &pending) {
 }
 
 bool Fabric::test(uint32_t row, Pending &pending) {
+  if (inWindow_[row]) {
+    const Channel &channel = *channelOf_[row];
+    if (channel.window->test())
+      return true;
+    // MPI may hold a message of ours that another rank needs before it gets here, and moves
+    // it only in its calls.
+    int found = 0;
+    if (++windowTests_ % kTestsPerProbe == 0)
+      check(row, MPI_Iprobe(MPI_ANY_SOURCE, kTag, channel.comm, &found, MPI_STATUS_IGNORE));
+    return false;
+  }
   int done = 0;
   check(row, MPI_Testall(int(pending.size()), pending.data(), &done, MPI_STATUSES_IGNORE));
   return done != 0;
 }
 
 void Fabric::report(uint64_t steps, RankReport &to) const {
+  ReportJson transport = ReportJson::array();
   for (uint32_t row = 0; row < traffic_.size(); ++row) {
     const Instr &instr = program_.instrs()[row];
     const Traffic &traffic = traffic_[row];
@@ -203,8 +303,27 @@ void Fabric::report(uint64_t steps, RankReport &to) const {
     if (instr.a != kNone)
       for (uint32_t axis : program_.axesOf(program_.groups()[instr.a]))
         axes.emplace_back(program_.str(program_.axes()[axis].name));
-    to.addCollective(collectiveKind(instr.op), axes, traffic.calls / steps, traffic.bytes / steps);
+    const char *kind = collectiveKind(instr.op);
+    to.addCollective(kind, axes, traffic.calls / steps, traffic.bytes / steps);
+
+    ReportJson line = {{"kind", kind}, {"axes", axes}, {"via", inWindow_[row] ? "windows" : "mpi"}};
+    auto known = std::find_if(transport.begin(), transport.end(), [&](const ReportJson &other) {
+      return other["kind"] == line["kind"] && other["axes"] == line["axes"] &&
+             other["via"] == line["via"];
+    });
+    if (known == transport.end()) {
+      line["count"] = 0;
+      transport.push_back(line);
+      known = std::prev(transport.end());
+    }
+    (*known)["count"] = (*known)["count"].get<uint64_t>() + traffic.calls / steps;
   }
+  if (transport.empty())
+    return;
+  to.measured["transport"] = std::move(transport);
+  to.measured["shared_bytes"] = shared_ ? shared_->bytes() : 0;
+  if (!windowProblem_.empty())
+    to.measured["no_windows"] = windowProblem_;
 }
 
 } // namespace shoal::rt

@@ -1,18 +1,10 @@
 // Reduction operators that MPI lacks.
 #include "mpi/reduce_ops.h"
 #include "core/element.h"
+#include "mpi/combine.h"
 
 namespace shoal::rt {
 namespace {
-
-template <Reduction kind, typename T> T combine(T a, T b) {
-  if constexpr (kind == Reduction::Sum)
-    return a + b;
-  else if constexpr (kind == Reduction::Max)
-    return a > b || a != a ? a : b;
-  else
-    return a < b || a != a ? a : b;
-}
 
 template <Reduction kind, typename T>
 void reduceFloat(void *in, void *inout, int *count, MPI_Datatype *) {

@@ -9,6 +9,9 @@ rows and calls), and a library that wraps MPI's profiling interface and counts b
 formulas: data parallelism sends 2(N-1)/N times the gradients' bytes in ceil(bytes / bucket)
 all-reduces, and the loss as one scalar more; it holds all parameters, gradients and optimizer
 state on every rank. Beside that the run itself may send only what WORLD_CALLS lists.
+
+All this with --local-comm mpi. With windows, and with what the program chooses by itself, the same is counted,
+and MPI sees no call of those all-reduces that the report says went through windows.
 """
 
 import argparse
@@ -102,6 +105,23 @@ def check_pmpi(find, base, promise, ranks):
         find.equal(f"{who}: calls outside of the program", outside, WORLD_CALLS)
 
 
+def check_windows(find, how, base, counted, expected):
+    """Counters do not depend on what carries the data, and what MPI did not see went through windows."""
+    for entry, theirs in zip(counted["ranks"], expected["ranks"], strict=True):
+        who = f"rank {entry['rank']}, {how}"
+        for key in ("coords", "bytes", "collectives"):
+            find.equal(f"{who}: {key}", entry[key], theirs[key])
+        carried = {"mpi": 0, "windows": 0}
+        for line in entry["measured"]["transport"]:
+            carried[line["via"]] += line["count"]
+        find.equal(f"{who}: all-reduces", sum(carried.values()), theirs["collectives"][0]["count"])
+        find.at_least(f"{who}: all-reduces in windows", carried["windows"], 1)
+        find.equal(f"{who}: through MPI although windows are asked for", how == "windows" and carried["mpi"], 0)
+        find.at_least(f"{who}: bytes shared", entry["measured"]["shared_bytes"], theirs["bytes"]["grads"])
+        calls = [c for c in report(f"{base}.{entry['rank']}")["calls"] if c["comm"].startswith("shoal stream")]
+        find.equal(f"{who}: calls that MPI saw", sum(c["count"] for c in calls), STEPS * carried["mpi"])
+
+
 def run_case(args, ranks, bucket_mb, optimizer):
     def path(name):
         return os.path.join(args.work, f"{ranks}-{bucket_mb}-{optimizer}-{name}")
@@ -110,21 +130,28 @@ def run_case(args, ranks, bucket_mb, optimizer):
                            "--optimizer", optimizer, "--lr", "0.01", "--bucket-mb", bucket_mb,
                            "--report", path("promise.json"))
     data = [a for name in args.inputs for a in ("--data", f"{name}={args.work}/{name}.npy")]
-    shoal.run(ranks, program, *data, "--steps", str(STEPS), "--report", path("counted.json"),
-              env={"LD_PRELOAD": args.pmpi, "SHOAL_PMPI_OUT": path("pmpi")})
+
+    def run(how, *options):
+        shoal.run(ranks, program, *data, "--steps", str(STEPS), "--report", path(f"{how}.json"), *options,
+                  env={"LD_PRELOAD": args.pmpi, "SHOAL_PMPI_OUT": path(f"{how}-pmpi")})
+        return report(path(f"{how}.json"))
 
     find = Findings()
-    promise, counted = report(path("promise.json")), report(path("counted.json"))
+    counted = run("mpi", "--local-comm", "mpi")
+    check_windows(find, "windows", path("windows-pmpi"), run("windows", "--local-comm", "windows"), counted)
+    check_windows(find, "chosen", path("chosen-pmpi"), run("chosen"), counted)
+    promise = report(path("promise.json"))
     find.equal("ranks", [r["rank"] for r in promise["ranks"]], list(range(ranks)))
     for ours, theirs in zip(promise["ranks"], counted["ranks"]):
         for key in ("coords", "bytes", "collectives"):
             find.equal(f"rank {ours['rank']}: {key} counted and promised", theirs[key], ours[key])
+        find.equal(f"rank {ours['rank']}: transport", {c["via"] for c in theirs["measured"]["transport"]}, {"mpi"})
     # A megabyte of --bucket-mb is 2^20 bytes.
     local_rows = -(-args.batch // ranks)
     for entry in counted["ranks"]:
         check_bytes(find, entry, args.params, optimizer, local_rows * sum(args.inputs.values()) * ELEMENT)
     check_formula(find, promise, args.params, ranks, int(float(bucket_mb) * (1 << 20)))
-    check_pmpi(find, path("pmpi"), promise, ranks)
+    check_pmpi(find, path("mpi-pmpi"), promise, ranks)
     return find
 
 

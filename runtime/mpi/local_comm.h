@@ -1,0 +1,17 @@
+// The choice of what reduces between ranks of one machine.
+#ifndef SHOAL_RT_MPI_LOCAL_COMM_H
+#define SHOAL_RT_MPI_LOCAL_COMM_H
+
+#include <cstdint>
+
+namespace shoal::rt {
+
+// MPI, windows at every size, or windows for buffers of at least kWindowBytes where the
+// machine can make them.
+enum class LocalComm { Auto, Windows, Mpi };
+
+inline constexpr uint64_t kWindowBytes = 4096;
+
+} // namespace shoal::rt
+
+#endif // SHOAL_RT_MPI_LOCAL_COMM_H
