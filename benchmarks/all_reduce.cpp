@@ -9,6 +9,7 @@
 // that of rank 0 while the others rest.
 #include "core/arena.h"
 #include "core/executor.h"
+#include "mpi/fabric.h"
 #include "mpi/world.h"
 #include "shoal-rt/blob_builder.h"
 

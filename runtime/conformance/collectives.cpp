@@ -6,6 +6,7 @@
 #include "core/arena.h"
 #include "core/element.h"
 #include "core/executor.h"
+#include "mpi/fabric.h"
 #include "mpi/world.h"
 #include "shoal-rt/blob_builder.h"
 #include "shoal-rt/traffic.h"

@@ -47,8 +47,8 @@ private:
 };
 
 Executor::Executor(const Program &program, uint32_t position, const shoal_rt_kernel *kernels,
-                   char *arena, Fabric &fabric, bool crowded)
-    : program_(program), fabric_(fabric), crowded_(crowded),
+                   char *arena, Transport &transport, bool crowded)
+    : program_(program), transport_(transport), crowded_(crowded),
       lanes_(program.header().numStreams - 1), awaitedByLane_(program.header().numEvents, false),
       events_(program.header().numEvents) {
   for (uint32_t index = 0; index < program.instrs().size(); ++index) {
@@ -148,7 +148,7 @@ bool Executor::advance(Lane &lane) {
     Row &row = lane.rows[lane.next];
     if (lane.running) {
       Clock::time_point begin = Clock::now();
-      if (!fabric_.test(row.index, lane.pending)) {
+      if (!transport_.test(row.index)) {
         moved |= Clock::now() - begin > kBusyTest;
         break;
       }
@@ -159,7 +159,7 @@ bool Executor::advance(Lane &lane) {
         break;
       finish(row);
     } else if (isCommunication(row.op)) {
-      fabric_.start(row.index, lane.pending);
+      transport_.start(row.index);
       lane.running = moved = true;
     } else {
       runLocalRow(row);
@@ -223,12 +223,11 @@ void Executor::runComputeRow(Row &row, const std::function<void(uint32_t)> &prob
     runLocalRow(row);
     break;
   default: { // communication on the compute stream: start it and drive everything
-    Fabric::Pending pending;
     {
       std::lock_guard lock(mutex_);
-      fabric_.start(row.index, pending);
+      transport_.start(row.index);
     }
-    driveUntil([&] { return fabric_.test(row.index, pending); });
+    driveUntil([&] { return transport_.test(row.index); });
   }
   }
   if (row.event == kNone)

@@ -6,8 +6,8 @@
 #define SHOAL_RT_CORE_EXECUTOR_H
 
 #include "core/program.h"
+#include "core/transport.h"
 #include "host/gemm.h"
-#include "mpi/fabric.h"
 
 #include <atomic>
 #include <exception>
@@ -23,7 +23,7 @@ class Executor {
 public:
   // `crowded`: ranks share cores, so waiting threads give way at once instead of spinning.
   Executor(const Program &program, uint32_t position, const shoal_rt_kernel *kernels, char *arena,
-           Fabric &fabric, bool crowded);
+           Transport &transport, bool crowded);
   ~Executor();
   Executor(const Executor &) = delete;
   Executor &operator=(const Executor &) = delete;
@@ -51,7 +51,6 @@ private:
     std::vector<Row> rows;
     size_t next = 0;
     bool running = false;
-    Fabric::Pending pending;
   };
   // Gives way to others the longer nothing happens.
   class Backoff;
@@ -69,7 +68,7 @@ private:
   void communicate();
 
   const Program &program_;
-  Fabric &fabric_;
+  Transport &transport_;
   bool crowded_;
   GemmCache gemms_;
   std::vector<Row> compute_;
@@ -78,7 +77,7 @@ private:
 
   std::vector<std::atomic<uint64_t>> events_; // the last step that signalled it
   std::atomic<uint64_t> stepNumber_ = 0;
-  std::mutex mutex_;                        // MPI, lanes_ and fabric_
+  std::mutex mutex_;                        // transport_ and lanes_
   std::atomic<uint32_t> lanesOpen_ = 0;     // lanes with rows left in this step
   std::atomic<bool> computeDrives_ = false; // the calling thread advances the lanes
   std::atomic<uint32_t> wake_ = 0;          // changes when the communication thread should look

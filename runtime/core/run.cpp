@@ -8,6 +8,7 @@
 #include "core/parameters.h"
 #include "core/payload.h"
 #include "core/progress.h"
+#include "mpi/fabric.h"
 #include "shoal-rt/report.h"
 #include "shoal-rt/traffic.h"
 

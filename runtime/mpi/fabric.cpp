@@ -15,8 +15,8 @@ static constexpr uint32_t kTestsPerProbe = 16;
 
 Fabric::Fabric(const Program &program, uint32_t position, const Arena &arena, LocalComm localComm)
     : program_(program), position_(position), arena_(arena.base()), localComm_(localComm),
-      channelOf_(program.instrs().size(), nullptr), traffic_(program.instrs().size()),
-      inWindow_(program.instrs().size(), false) {
+      channelOf_(program.instrs().size(), nullptr), pending_(program.instrs().size()),
+      traffic_(program.instrs().size()), inWindow_(program.instrs().size(), false) {
   for (uint32_t row = 0; row < program.instrs().size(); ++row) {
     const Instr &instr = program.instrs()[row];
     if (!isCommunication(instr.op))
@@ -163,23 +163,23 @@ void Fabric::count(uint32_t row, const Channel &channel, uint64_t root, uint64_t
                                    uint64_t(channel.rank), root, elements, uint64_t(bytes));
 }
 
-void Fabric::start(uint32_t row, Pending &pending) {
+void Fabric::start(uint32_t row) {
   const Instr &instr = program_.instrs()[row];
-  pending.clear();
+  pending_[row].clear();
   if (instr.op == Opcode::Permute || instr.op == Opcode::PointToPoint)
-    startPeers(row, instr, pending);
+    startPeers(row, instr);
   else
-    startCollective(row, instr, pending);
+    startCollective(row, instr);
 }
 
-void Fabric::startCollective(uint32_t row, const Instr &instr, Pending &pending) {
+void Fabric::startCollective(uint32_t row, const Instr &instr) {
   const Channel &channel = *channelOf_[row];
   MPI_Comm comm = channel.comm;
   MPI_Request request = MPI_REQUEST_NULL;
   if (instr.op == Opcode::Barrier) {
     check(row, MPI_Ibarrier(comm, &request));
     count(row, channel, 0, 0, MPI_BYTE);
-    pending.push_back(request);
+    pending_[row].push_back(request);
     return;
   }
   std::span<const uint32_t> operands = program_.operands(instr);
@@ -235,10 +235,10 @@ void Fabric::startCollective(uint32_t row, const Instr &instr, Pending &pending)
     workFailed("row ", row, " is no collective");
   }
   count(row, channel, uint64_t(root), full, type);
-  pending.push_back(request);
+  pending_[row].push_back(request);
 }
 
-void Fabric::startPeers(uint32_t row, const Instr &instr, Pending &pending) {
+void Fabric::startPeers(uint32_t row, const Instr &instr) {
   const Channel &channel = *channelOf_[row];
   // Receives first, so that arriving messages find their place.
   for (bool sends : {false, true})
@@ -266,13 +266,13 @@ void Fabric::startPeers(uint32_t row, const Instr &instr, Pending &pending) {
         check(row, MPI_Irecv(address(peer.view), int(view.elements), type, int(other), kTag,
                              channel.comm, &request));
       }
-      pending.push_back(request);
+      pending_[row].push_back(request);
     }
   if (instr.op == Opcode::Permute)
     traffic_[row].calls += 1;
 }
 
-bool Fabric::test(uint32_t row, Pending &pending) {
+bool Fabric::test(uint32_t row) {
   if (inWindow_[row]) {
     const Channel &channel = *channelOf_[row];
     if (channel.window->test())
@@ -285,6 +285,7 @@ bool Fabric::test(uint32_t row, Pending &pending) {
     return false;
   }
   int done = 0;
+  Requests &pending = pending_[row];
   check(row, MPI_Testall(int(pending.size()), pending.data(), &done, MPI_STATUSES_IGNORE));
   return done != 0;
 }

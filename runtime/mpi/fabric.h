@@ -6,10 +6,10 @@
 #define SHOAL_RT_MPI_FABRIC_H
 
 #include "core/program.h"
+#include "core/transport.h"
 #include "mpi/local_comm.h"
 #include "mpi/reduce_ops.h"
 #include "mpi/window_all_reduce.h"
-#include "shoal-rt/report.h"
 
 #include <map>
 #include <memory>
@@ -19,30 +19,24 @@
 
 namespace shoal::rt {
 
-class Fabric {
+class Fabric final : public Transport {
 public:
   // Collective over MPI_COMM_WORLD, whose size is that of the mesh. Communicators are
   // made in the order of the rows that first use them. Of the fabrics of one arena only
   // one may have windows.
   Fabric(const Program &program, uint32_t position, const Arena &arena, LocalComm localComm);
-  ~Fabric();
+  ~Fabric() override;
   Fabric(const Fabric &) = delete;
   Fabric &operator=(const Fabric &) = delete;
 
-  using Pending = std::vector<MPI_Request>;
-
-  // Starts a row; it is complete once test() was true. Throws exit 1 with the row's name.
-  void start(uint32_t row, Pending &pending);
-  bool test(uint32_t row, Pending &pending);
+  void start(uint32_t row) override;
+  bool test(uint32_t row) override;
+  void report(uint64_t steps, RankReport &to) const override;
 
   // Why there are no windows although some were wanted, or empty; the same on all ranks of
   // a machine, whose first one tells it.
   const std::string &windowProblem() const { return windowProblem_; }
   bool isFirstOfMachine() const { return isFirstOfMachine_; }
-
-  // This rank's traffic per step, and what carried it (`measured.transport`). Throws exit 1
-  // when counts are no multiple of `steps`.
-  void report(uint64_t steps, RankReport &to) const;
 
 private:
   struct Channel { // a communicator and our place in it
@@ -51,6 +45,7 @@ private:
     std::vector<int> nodeRanks; // of its ranks on this machine, when all are; else empty
     std::unique_ptr<WindowChannel> window;
   };
+  using Requests = std::vector<MPI_Request>;
   struct Traffic {
     uint64_t calls = 0, bytes = 0;
   };
@@ -59,8 +54,8 @@ private:
   void makeWindows(const Arena &arena);
   bool wantsWindow(uint32_t row) const;
   void check(uint32_t row, int status) const;
-  void startCollective(uint32_t row, const Instr &instr, Pending &pending);
-  void startPeers(uint32_t row, const Instr &instr, Pending &pending);
+  void startCollective(uint32_t row, const Instr &instr);
+  void startPeers(uint32_t row, const Instr &instr);
   void count(uint32_t row, const Channel &channel, uint64_t root, uint64_t elements,
              MPI_Datatype type);
   char *address(uint32_t view) const { return arena_ + program_.views()[view].offset; }
@@ -72,6 +67,7 @@ private:
   ReduceOps ops_;
   std::map<std::pair<uint32_t, uint32_t>, Channel> channels_; // (group or kNone, stream)
   std::vector<Channel *> channelOf_;                          // per row, null: none
+  std::vector<Requests> pending_;                             // per row, of what is under way
   std::vector<Traffic> traffic_;                              // per row
 
   MPI_Comm node_ = MPI_COMM_NULL;
