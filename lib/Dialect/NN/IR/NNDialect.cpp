@@ -126,8 +126,7 @@ LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
   return verifyArgNames(func, argIndex);
 }
 
-/// Every `nn.updates` names an argument of the same type, and none is named twice. Checked once
-/// per function, when its first such result is reached.
+/// Every `nn.updates` names an argument of the same type, and none is named twice.
 static LogicalResult verifyUpdates(FunctionOpInterface func) {
   llvm::StringMap<unsigned> args;
   for (unsigned i = 0; i < func.getNumArguments(); ++i) {
@@ -154,6 +153,29 @@ static LogicalResult verifyUpdates(FunctionOpInterface func) {
   return success();
 }
 
+static bool isResultName(StringRef attr) {
+  return attr == NNDialect::kOutputAttr || attr == NNDialect::kMetricAttr ||
+         attr == NNDialect::kGradAttr || attr == NNDialect::kUpdatesAttr;
+}
+
+/// No two results have one name in one role. Checked once per function as well, when the first
+/// result with a name is reached.
+static LogicalResult verifyResultNames(FunctionOpInterface func) {
+  llvm::DenseMap<std::pair<Attribute, Attribute>, unsigned> seen; // role and name
+  for (unsigned i = 0; i < func.getNumResults(); ++i)
+    for (NamedAttribute attr : func.getResultAttrs(i)) {
+      StringRef role = attr.getName();
+      if (!isResultName(role) || role == NNDialect::kUpdatesAttr)
+        continue;
+      auto [it, inserted] = seen.try_emplace({attr.getName(), attr.getValue()}, i);
+      if (!inserted)
+        return func.emitOpError() << "'" << role << "' names must be unique, got: "
+                                  << attr.getValue() << " for results " << it->second << " and "
+                                  << i;
+    }
+  return verifyUpdates(func);
+}
+
 LogicalResult NNDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned resultIndex,
                                                      NamedAttribute attribute) {
   StringRef name = attribute.getName();
@@ -170,8 +192,7 @@ LogicalResult NNDialect::verifyRegionResultAttribute(Operation *op, unsigned, un
     for (unsigned i = 0; i < resultIndex; ++i)
       if (func.getResultAttr(i, kLossAttr))
         return op->emitOpError() << "one result is the loss, got: " << i << " and " << resultIndex;
-  } else if (name == kOutputAttr || name == kMetricAttr || name == kGradAttr ||
-             name == kUpdatesAttr) {
+  } else if (isResultName(name)) {
     auto text = dyn_cast<StringAttr>(value);
     if (!text)
       return op->emitOpError() << "'" << name << "' must be a name, got: " << value;
@@ -180,10 +201,6 @@ LogicalResult NNDialect::verifyRegionResultAttribute(Operation *op, unsigned, un
     if (tensor && !isElementType(tensor.getElementType()))
       return op->emitOpError() << "'" << name << "' needs elements of f32, f64, bf16, i32, i64 or "
                                << "i1, got: " << type;
-    for (unsigned i = 0; i < resultIndex; ++i)
-      if (name != kUpdatesAttr && func.getResultAttr(i, name) == value)
-        return op->emitOpError() << "'" << name << "' names must be unique, got: " << value
-                                 << " for results " << i << " and " << resultIndex;
   } else if (name == kBatchDimAttr) {
     auto dim = dyn_cast<IntegerAttr>(value);
     if (!dim || !tensor || dim.getValue().uge(tensor.getRank()))
@@ -196,10 +213,11 @@ LogicalResult NNDialect::verifyRegionResultAttribute(Operation *op, unsigned, un
   bool needsScalar = name == kLossAttr || name == kMetricAttr;
   if (needsScalar && (!tensor || tensor.getRank() != 0 || !isa<FloatType>(tensor.getElementType())))
     return op->emitOpError() << "'" << name << "' needs a scalar float tensor, got: " << type;
-  if (name != kUpdatesAttr)
+  if (!isResultName(name))
     return success();
   for (unsigned i = 0; i < resultIndex; ++i)
-    if (func.getResultAttr(i, kUpdatesAttr))
-      return success();
-  return verifyUpdates(func);
+    for (NamedAttribute attr : func.getResultAttrs(i))
+      if (isResultName(attr.getName()))
+        return success();
+  return verifyResultNames(func);
 }
