@@ -36,26 +36,17 @@ int64_t Rendezvous::rankOf(int64_t position) const {
 }
 
 Rendezvous::Communicator &Rendezvous::communicator(dist::AxesAttr axes, int64_t position) {
-  // Members differ from `position` only along the axes.
-  SmallVector<int64_t> base = mesh.getCoordinates(position);
   std::vector<std::string> names;
-  for (StringAttr axis : axes.getAxes()) {
+  for (StringAttr axis : axes.getAxes())
     names.push_back(axis.str());
-    base[mesh.getAxisIndex(axis)] = 0;
-  }
-  int64_t size = mesh.getSize(axes.getAxes());
-  SmallVector<int64_t> members(size, -1);
-  for (int64_t p = 0; p < mesh.getNumDevices(); ++p) {
-    SmallVector<int64_t> coordinates = mesh.getCoordinates(p);
-    for (StringAttr axis : axes.getAxes())
-      coordinates[mesh.getAxisIndex(axis)] = 0;
-    if (coordinates == base)
-      members[mesh.getIndexAlong(p, axes.getAxes())] = p;
-  }
-  Communicator &found = communicators[{names, members[0]}];
+  int64_t first = mesh.getPositionAlong(position, axes.getAxes(), 0);
+  Communicator &found = communicators[{names, first}];
   if (found.members.empty()) {
+    int64_t size = mesh.getSize(axes.getAxes());
     found.joined.assign(size, 0);
-    found.members = std::move(members);
+    // Members differ from `position` only along the axes.
+    for (int64_t index = 0; index < size; ++index)
+      found.members.push_back(mesh.getPositionAlong(position, axes.getAxes(), index));
   }
   return found;
 }

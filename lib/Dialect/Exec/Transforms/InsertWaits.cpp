@@ -3,7 +3,8 @@
 #include "Layout.h"
 
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/MapVector.h"
+
+#include <map>
 
 using namespace mlir;
 
@@ -18,8 +19,44 @@ struct Row {
 
 struct Access {
   ByteRange range;
-  unsigned row;
   bool writes;
+};
+
+/// Bytes of a storage with one history: per stream the last row that read and that wrote there. The
+/// rows of a stream end in order, so earlier ones need no waits of their own.
+struct Segment {
+  int64_t end;
+  SmallVector<std::optional<unsigned>, 2> reads, writes;
+};
+
+/// The history of one storage, segments by their first byte. They are disjoint and cover everything,
+/// so that a row costs what it touches and not all that came before it.
+class History {
+public:
+  explicit History(unsigned numStreams) {
+    SmallVector<std::optional<unsigned>, 2> none(numStreams);
+    segments[0] = {std::numeric_limits<int64_t>::max(), none, none};
+  }
+
+  void visit(ByteRange range, function_ref<void(Segment &)> callback) {
+    split(range.begin);
+    split(range.end);
+    for (auto it = segments.find(range.begin); it != segments.end() && it->first < range.end; ++it)
+      callback(it->second);
+  }
+
+private:
+  /// Makes a segment begin at `at`.
+  void split(int64_t at) {
+    auto it = std::prev(segments.upper_bound(at));
+    if (it->first == at)
+      return;
+    Segment behind = it->second;
+    it->second.end = at;
+    segments.emplace(at, std::move(behind));
+  }
+
+  std::map<int64_t, Segment> segments;
 };
 
 using Clock = SmallVector<unsigned, 2>; // rows known to have ended, per stream
@@ -56,9 +93,9 @@ void insertWaits(ProgramOp program) {
   for (Row &row : rows)
     row.index = issued[row.stream]++;
 
-  SmallVector<Clock> now(numStreams, Clock(numStreams, 0));   // per stream, before its next row
-  SmallVector<Clock> ended(rows.size());                      // per row, what its end implies
-  llvm::MapVector<Operation *, SmallVector<Access>> accesses; // per storage
+  SmallVector<Clock> now(numStreams, Clock(numStreams, 0)); // per stream, before its next row
+  SmallVector<Clock> ended(rows.size());                    // per row, what its end implies
+  DenseMap<Operation *, History> histories;                 // per storage
   struct Wait {
     unsigned before; // the row, or rows.size() at the end
     unsigned stream, on;
@@ -76,25 +113,31 @@ void insertWaits(ProgramOp program) {
     row.op.getWrites(writes);
     SmallVector<Access> mine;
     for (Value buffer : reads)
-      mine.push_back({getByteRange(buffer), i, false});
+      mine.push_back({getByteRange(buffer), false});
     for (Value buffer : writes)
-      mine.push_back({getByteRange(buffer), i, true});
+      mine.push_back({getByteRange(buffer), true});
     // The latest row of each other stream that must have ended.
     SmallVector<std::optional<unsigned>> needed(numStreams);
+    auto historyOf = [&](const Access &access) -> History & {
+      return histories.try_emplace(access.range.storage, numStreams).first->second;
+    };
     for (const Access &access : mine)
-      for (const Access &earlier : accesses[access.range.storage]) {
-        const Row &other = rows[earlier.row];
-        bool conflict = (access.writes || earlier.writes) &&
-                        access.range.begin < earlier.range.end &&
-                        earlier.range.begin < access.range.end;
-        if (conflict && other.stream != row.stream && now[row.stream][other.stream] <= other.index)
-          needed[other.stream] = std::max(needed[other.stream].value_or(0), earlier.row);
-      }
+      historyOf(access).visit(access.range, [&](Segment &segment) {
+        for (unsigned stream = 0; stream < numStreams; ++stream) {
+          std::optional<unsigned> earlier = segment.writes[stream];
+          if (access.writes)
+            earlier = std::max(earlier, segment.reads[stream]);
+          if (earlier && stream != row.stream && now[row.stream][stream] <= rows[*earlier].index)
+            needed[stream] = std::max(needed[stream], earlier);
+        }
+      });
     for (std::optional<unsigned> on : needed)
       if (on && now[row.stream][rows[*on].stream] <= rows[*on].index)
         waitFor(i, row.stream, *on);
     for (const Access &access : mine)
-      accesses[access.range.storage].push_back(access);
+      historyOf(access).visit(access.range, [&](Segment &segment) {
+        (access.writes ? segment.writes : segment.reads)[row.stream] = i;
+      });
     now[row.stream][row.stream] = row.index + 1;
     ended[i] = now[row.stream];
   }
