@@ -10,6 +10,7 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
@@ -139,17 +140,21 @@ FailureOr<OwningOpRef<ModuleOp>> lowerKernels(ModuleOp module, std::vector<std::
   return kernels;
 }
 
-/// Leaves of `module` only what share `part` of `parts` needs.
-void keepShare(ModuleOp module, unsigned part, unsigned parts) {
-  SmallVector<LLVM::LLVMFuncOp> drop;
+/// A module of share `part` of `parts`: its kernels with their bodies, and what is no kernel's own.
+OwningOpRef<ModuleOp> takeShare(ModuleOp module, unsigned part, unsigned parts) {
+  llvm::StringSet<> others; // of other shares
   unsigned next = 0;
   for (auto func : module.getOps<LLVM::LLVMFuncOp>())
-    if (func->hasAttr("exec.kernel") && next++ % parts != part)
-      drop.push_back(func);
-  for (LLVM::LLVMFuncOp func : drop) {
-    module.lookupSymbol(func.getName().str() + ".body")->erase();
-    func.erase();
-  }
+    if (func->hasAttr("exec.kernel") && next++ % parts != part) {
+      others.insert(func.getName());
+      others.insert(func.getName().str() + ".body");
+    }
+  OwningOpRef<ModuleOp> share = ModuleOp::create(module.getLoc());
+  share.get()->setAttrs(module->getAttrDictionary());
+  for (Operation &op : *module.getBody())
+    if (auto symbol = dyn_cast<SymbolOpInterface>(op); !symbol || !others.contains(symbol.getName()))
+      share->push_back(op.clone());
+  return share;
 }
 
 } // namespace
@@ -177,10 +182,8 @@ FailureOr<KernelObjects> compileKernels(ModuleOp module, const HostTarget &targe
       return failure();
     share.machine = std::move(*machine);
     OwningOpRef<ModuleOp> own;
-    if (parts > 1) {
-      own = kernels->get().clone();
-      keepShare(*own, part, parts);
-    }
+    if (parts > 1)
+      own = takeShare(**kernels, part, parts);
     share.module = translateModuleToLLVMIR(own ? *own : **kernels, share.context, "kernels");
     if (!share.module)
       return module.emitError("kernels cannot be translated to LLVM IR"), failure();

@@ -143,7 +143,7 @@ exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optim
 func.func private @k(tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel, exec.inplace = array<i64: 0>}
 exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
   %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
-  // expected-error @+1 {{is given a buffer that it overwrites twice}}
+  // expected-error @+1 {{must be given a buffer that it overwrites as one input, got it as 2}}
   exec.launch @k ins(%p, %p : !exec.buffer<2xf32>, !exec.buffer<2xf32>) inplace [0]
 }
 
@@ -166,7 +166,7 @@ func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel}
 exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
   %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
   %a = exec.buffer activation at 64 : !exec.buffer<2xf32>
-  // expected-error @+1 {{signals a token that nobody waits for}}
+  // expected-error @+1 {{signals a token that nobody waits for: needs an exec.wait on it, or no token}}
   %t = exec.launch @k ins(%p : !exec.buffer<2xf32>) outs(%a : !exec.buffer<2xf32>) -> !exec.token
 }
 

@@ -31,7 +31,8 @@ struct Logical {
 class Lowering {
 public:
   Lowering(ModuleOp module, func::FuncOp step, bool overlap)
-      : module(module), step(step), arguments(step), placement(step), commStream(overlap ? 1 : 0) {}
+      : module(module), step(step), symbols(module), arguments(step), placement(step, symbols),
+        commStream(overlap ? 1 : 0) {}
 
   LogicalResult run();
 
@@ -50,6 +51,7 @@ private:
 
   ModuleOp module;
   func::FuncOp step;
+  SymbolTable symbols;
   nn::ArgTable arguments;
   Placement placement;
   int64_t commStream;
@@ -152,7 +154,7 @@ LogicalResult Lowering::checkSizes() {
     if (failed(check(&op, op.getResultTypes())))
       return failure();
     auto call = dyn_cast<CallOp>(op);
-    auto kernel = call ? module.lookupSymbol<func::FuncOp>(call.getKernel()) : func::FuncOp();
+    auto kernel = call ? symbols.lookup<func::FuncOp>(call.getKernel()) : func::FuncOp();
     if (kernel && exceeds(getWorkspaceBytes(kernel)))
       return op.emitOpError()
              << "storage of a step must fit 2^62 bytes, exceeded by a workspace of "
@@ -344,7 +346,7 @@ LogicalResult Lowering::run() {
   dist::MeshOp meshOp = dist::lookupMesh(step);
   dist::MeshAttr mesh = meshOp ? meshOp.getMesh() : dist::MeshAttr();
   program = createProgram();
-  build.emplace(program, placement, commStream);
+  build.emplace(program, placement, symbols, commStream);
   createArguments();
   planProbes();
 

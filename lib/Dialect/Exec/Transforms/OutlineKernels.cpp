@@ -52,7 +52,7 @@ struct Kernel {
 class Outliner {
 public:
   Outliner(ModuleOp module, func::FuncOp step)
-      : module(module), step(step), block(step.getBody().front()), graph(block) {}
+      : module(module), step(step), symbols(module), block(step.getBody().front()), graph(block) {}
 
   void run() {
     graph.fuse();
@@ -69,6 +69,7 @@ private:
 
   ModuleOp module;
   func::FuncOp step;
+  SymbolTable symbols;
   Block &block;
   ClusterGraph graph;
   DenseMap<Value, Value> overwritten; // result -> argument of the step
@@ -245,9 +246,9 @@ func::FuncOp Outliner::getOrCreate(const Kernel &kernel, ArrayRef<Operation *> o
   std::string name;
   do {
     name = kernelName(ops, counter++);
-  } while (module.lookupSymbol(name));
+  } while (symbols.lookup(name));
   func.setName(name);
-  module.insert(step, func);
+  symbols.insert(func, Block::iterator(step));
   return func;
 }
 

@@ -90,7 +90,7 @@ bool Placement::mayLieInGroup(Value root, int64_t overwrittenAt) {
   if (!def)
     return false;
   if (auto call = dyn_cast<CallOp>(def)) {
-    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(def, call.getKernelAttr());
+    auto kernel = symbols.lookup<func::FuncOp>(call.getKernel());
     if (!kernel || getInplace(kernel)[cast<OpResult>(root).getResultNumber()] >= 0)
       return false;
   } else if (!isa<nn::MatmulOp, dist::AllGatherOp, dist::ReduceScatterOp, dist::AllToAllOp>(def)) {
@@ -140,7 +140,7 @@ void Placement::claimInputs(Group &group) {
     // A kernel that was not compiled for it cannot write at any multiple of the element size.
     Place place{group.storage, claim.start};
     if (auto call = root.getDefiningOp<CallOp>(); call && !isAligned(place)) {
-      auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
+      auto kernel = symbols.lookup<func::FuncOp>(call.getKernel());
       if (!kernel.getResultAttr(cast<OpResult>(root).getResultNumber(),
                                 ExecDialect::kUnalignedAttr))
         continue;
@@ -211,7 +211,7 @@ void Placement::place(Operation *op) {
   if (auto reshape = dyn_cast<nn::ReshapeOp>(op)) {
     places[reshape.getResult()] = placeOf(reshape.getInput());
   } else if (auto call = dyn_cast<CallOp>(op)) {
-    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, call.getKernelAttr());
+    auto kernel = symbols.lookup<func::FuncOp>(call.getKernel());
     for (auto [result, operand] : llvm::zip_equal(call.getResults(), getInplace(kernel)))
       if (operand >= 0)
         places[result] = placeOf(call.getInputs()[operand]);

@@ -32,7 +32,9 @@ struct CopyRange {
 
 class Placement {
 public:
-  explicit Placement(mlir::func::FuncOp step) : step(step) {}
+  /// `symbols` holds the kernels that the step calls.
+  Placement(mlir::func::FuncOp step, const mlir::SymbolTable &symbols)
+      : step(step), symbols(symbols) {}
 
   /// Places every tensor of the step. Fails, with an error, on groups that contradict themselves.
   llvm::LogicalResult run();
@@ -65,6 +67,7 @@ private:
   int64_t indexOf(mlir::Operation *op);
 
   mlir::func::FuncOp step;
+  const mlir::SymbolTable &symbols;
   llvm::SmallVector<Storage> storages;
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::DenseMap<mlir::Value, Place> claimed; // where a value is to be computed

@@ -66,7 +66,7 @@ Value RowBuilder::aligned(Location loc, Value tensor, bool mayBeUnaligned) {
 // Kernels and matrix products
 
 void RowBuilder::call(CallOp op) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
+  auto kernel = symbols.lookup<func::FuncOp>(op.getKernel());
   SmallVector<int64_t> inplace = getInplace(kernel);
   SmallVector<Value> inputs, outputs;
   for (auto [i, input] : llvm::enumerate(op.getInputs()))

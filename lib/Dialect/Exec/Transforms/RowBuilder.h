@@ -13,9 +13,10 @@ namespace shoal::exec {
 
 class RowBuilder {
 public:
-  RowBuilder(ProgramOp program, Placement &placement, int64_t commStream)
-      : builder(program.getBody()), program(program), placement(placement), commStream(commStream) {
-  }
+  RowBuilder(ProgramOp program, Placement &placement, const mlir::SymbolTable &symbols,
+             int64_t commStream)
+      : builder(program.getBody()), program(program), placement(placement), symbols(symbols),
+        commStream(commStream) {}
 
   /// The argument's storage is an exec.arg that the caller has made.
   void setStorage(unsigned storage, mlir::Value buffer) { storages[storage] = buffer; }
@@ -44,6 +45,7 @@ private:
   mlir::OpBuilder builder;
   ProgramOp program;
   Placement &placement;
+  const mlir::SymbolTable &symbols;
   int64_t commStream;
   llvm::DenseMap<unsigned, mlir::Value> storages;
   llvm::DenseMap<std::tuple<unsigned, int64_t, mlir::Type>, mlir::Value> views;

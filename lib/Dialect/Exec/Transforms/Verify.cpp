@@ -11,6 +11,8 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace shoal::exec {
@@ -42,28 +44,20 @@ struct Life {
   Clock last;                 // per stream, rows done when its last access there has ended
   Clock known;                // per stream, rows known to have ended before its first access
   bool touched = false;
-  // Bytes written so far, disjoint and sorted.
-  SmallVector<std::pair<int64_t, int64_t>> written;
+  // Bytes written so far: ends by begins, with a gap between neighbours.
+  std::map<int64_t, int64_t> written;
 
   bool covers(int64_t from, int64_t to) const {
-    for (auto [first, last] : written)
-      if (first <= from && to <= last)
-        return true;
-    return from == to;
+    auto it = written.upper_bound(from);
+    return from == to || (it != written.begin() && to <= std::prev(it)->second);
   }
   void write(int64_t from, int64_t to) {
-    SmallVector<std::pair<int64_t, int64_t>> merged;
-    for (auto [first, last] : written) {
-      if (last < from || to < first) {
-        merged.push_back({first, last});
-        continue;
-      }
-      from = std::min(from, first);
-      to = std::max(to, last);
-    }
-    merged.push_back({from, to});
-    llvm::sort(merged);
-    written = std::move(merged);
+    auto it = written.upper_bound(from);
+    if (it != written.begin() && from <= std::prev(it)->second)
+      from = (--it)->first;
+    for (; it != written.end() && it->first <= to; it = written.erase(it))
+      to = std::max(to, it->second);
+    written[from] = to;
   }
 };
 
@@ -71,7 +65,8 @@ bool overlap(const ByteRange &a, const ByteRange &b) { return a.begin < b.end &&
 
 class ProgramVerifier {
 public:
-  explicit ProgramVerifier(ProgramOp program) : program(program) {}
+  ProgramVerifier(ProgramOp program, const SymbolTable &symbols)
+      : program(program), symbols(symbols) {}
   LogicalResult run();
 
 private:
@@ -85,6 +80,7 @@ private:
   LogicalResult checkLives();
 
   ProgramOp program;
+  const SymbolTable &symbols; // of the kernels
   int64_t numStreams = 1;
   SmallVector<Row> rows;
   DenseMap<Operation *, unsigned> numbers;  // row -> its place in `rows`
@@ -110,7 +106,7 @@ LogicalResult ProgramVerifier::checkStorage(Operation *op, Value buffer, int64_t
   life.begin = offset;
   life.end = offset + bytes;
   if (isArgument)
-    life.written.push_back({life.begin, life.end});
+    life.write(life.begin, life.end);
   return success();
 }
 
@@ -160,7 +156,8 @@ LogicalResult ProgramVerifier::collect() {
       if (row.stream != 0 && isa<LaunchOp, GemmOp, AxisIndexOp, ProbeOp>(op))
         return op.emitOpError() << "must run on stream 0, got: " << row.stream;
       if (Value token = rowOp.getSignal(); token && token.use_empty())
-        return op.emitOpError() << "signals a token that nobody waits for";
+        return op.emitOpError() << "signals a token that nobody waits for: needs an exec.wait on it, "
+                                   "or no token";
       SmallVector<Value> reads, writes;
       rowOp.getReads(reads);
       rowOp.getWrites(writes);
@@ -220,9 +217,11 @@ LogicalResult ProgramVerifier::checkOperands(const Row &row) {
     SmallVector<Value> written;
     launch.getWrites(written);
     for (Value buffer : written)
-      if (llvm::count(launch.getInputs(), buffer) > 1)
-        return op->emitOpError() << "is given a buffer that it overwrites twice";
-    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, launch.getKernelAttr());
+      if (int64_t times = llvm::count(launch.getInputs(), buffer); times > 1)
+        return op->emitOpError() << "must be given a buffer that it overwrites as one input, got "
+                                    "it as "
+                                 << times;
+    auto kernel = symbols.lookup<func::FuncOp>(launch.getKernel());
     SmallVector<bool> mayBeUnaligned;
     for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
       mayBeUnaligned.push_back(bool(kernel.getArgAttr(i, ExecDialect::kUnalignedAttr)));
@@ -346,8 +345,9 @@ LogicalResult ProgramVerifier::run() {
 namespace {
 struct Verify : impl::VerifyPassBase<Verify> {
   void runOnOperation() override {
+    SymbolTable symbols(getOperation());
     for (auto program : getOperation().getOps<ProgramOp>())
-      if (failed(ProgramVerifier(program).run()) || failed(checkRendezvous(program)))
+      if (failed(ProgramVerifier(program, symbols).run()) || failed(checkRendezvous(program)))
         return signalPassFailure();
   }
 };
