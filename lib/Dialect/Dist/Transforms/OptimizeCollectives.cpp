@@ -39,6 +39,24 @@ void copyTags(Operation *from, Operation *to) {
   copyAttr(from, to, nn::NNDialect::kLayerAttr);
 }
 
+/// Ops that rewrites of one sweep have replaced. They leave their blocks at once and are destroyed
+/// later, so that a list of ops stays valid meanwhile.
+class Retired {
+public:
+  ~Retired() {
+    for (Operation *op : ops)
+      op->destroy();
+  }
+  void add(Operation *op) {
+    op->dropAllReferences();
+    op->remove();
+    ops.push_back(op);
+  }
+
+private:
+  SmallVector<Operation *> ops;
+};
+
 // Equal collectives become one.
 
 /// Whether two collectives on the same operand do the same; why they exist does not matter.
@@ -57,7 +75,7 @@ bool areEqual(Operation *a, Operation *b) {
   return strip(a) == strip(b);
 }
 
-bool mergeEqual(Operation *op) {
+bool mergeEqual(Operation *op, Retired &retired) {
   if (!isPureCollective(op))
     return false;
   for (Operation *other : llvm::make_early_inc_range(op->getOperand(0).getUsers()))
@@ -66,7 +84,7 @@ bool mergeEqual(Operation *op) {
       other->replaceAllUsesWith(op);
       if (!op->hasAttr(DistDialect::kGlobalsAttr))
         copyAttr(other, op, DistDialect::kGlobalsAttr);
-      other->erase();
+      retired.add(other);
       return true;
     }
   return false;
@@ -76,7 +94,7 @@ bool mergeEqual(Operation *op) {
 
 /// all_reduce whose only user slices it: a reduce_scatter, and an all_reduce of the shard over the
 /// axes that are not sliced.
-bool scatterReduced(Operation *op) {
+bool scatterReduced(Operation *op, Retired &retired) {
   auto slice = dyn_cast<AllSliceOp>(op);
   auto reduce = slice ? slice.getInput().getDefiningOp<AllReduceOp>() : nullptr;
   if (!reduce || !reduce->hasOneUse() || reduce->getBlock() != op->getBlock())
@@ -99,13 +117,13 @@ bool scatterReduced(Operation *op) {
   }
   copyTags(slice, last);
   slice->replaceAllUsesWith(last);
-  slice->erase();
-  reduce->erase();
+  retired.add(slice);
+  retired.add(reduce);
   return true;
 }
 
 /// A sum of two all_reduces is the all_reduce of the sum.
-bool reduceSum(Operation *op) {
+bool reduceSum(Operation *op, Retired &retired) {
   auto add = dyn_cast<nn::AddOp>(op);
   if (!add || add.getLhs().getType() != add.getRhs().getType() || add.getLhs() == add.getRhs())
     return false;
@@ -120,14 +138,14 @@ bool reduceSum(Operation *op) {
                                              sum, a.getReasonAttr());
   copyTags(op, reduced);
   op->replaceAllUsesWith(reduced);
-  op->erase();
-  a->erase();
-  b->erase();
+  retired.add(op);
+  retired.add(a);
+  retired.add(b);
   return true;
 }
 
 /// An all_reduce that a micro-batch region yields is done once, on the sum.
-bool reduceOutside(Operation *op) {
+bool reduceOutside(Operation *op, Retired &retired) {
   auto accumulate = dyn_cast<AccumulateOp>(op);
   if (!accumulate)
     return false;
@@ -160,7 +178,7 @@ bool reduceOutside(Operation *op) {
         outside->setAttr(DistDialect::kGlobalsAttr, tags);
     }
     yield->setOperand(i, reduce.getInput());
-    reduce->erase();
+    retired.add(reduce);
     changed = true;
   }
   return changed;
@@ -197,18 +215,8 @@ struct OptimizeCollectivesPass : impl::OptimizeCollectivesPassBase<OptimizeColle
   using OptimizeCollectivesPassBase::OptimizeCollectivesPassBase;
 
   void runOnOperation() override {
-    bool changed = true;
-    while (changed) {
-      changed = false;
-      SmallVector<Operation *> ops;
-      getOperation().walk([&](Operation *op) { ops.push_back(op); });
-      for (Operation *op : ops) {
-        // Each rewrite erases ops of the list: collect again after one.
-        if (mergeEqual(op) || scatterReduced(op) || reduceSum(op) || reduceOutside(op)) {
-          changed = true;
-          break;
-        }
-      }
+    // What a rewrite makes possible mostly lies behind it, in the same sweep.
+    while (sweep()) {
     }
     if (!overlap)
       return;
@@ -220,6 +228,20 @@ struct OptimizeCollectivesPass : impl::OptimizeCollectivesPassBase<OptimizeColle
     });
     for (Block *block : blocks)
       startEarly(*block);
+  }
+
+private:
+  /// Rewrites every op, in program order, as long as a rewrite applies to it.
+  bool sweep() {
+    bool changed = false;
+    Retired retired;
+    SmallVector<Operation *> ops;
+    getOperation().walk([&](Operation *op) { ops.push_back(op); });
+    for (Operation *op : ops)
+      while (op->getBlock() && (mergeEqual(op, retired) || scatterReduced(op, retired) ||
+                                reduceSum(op, retired) || reduceOutside(op, retired)))
+        changed = true;
+    return changed;
   }
 };
 
