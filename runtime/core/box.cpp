@@ -5,13 +5,6 @@
 
 namespace shoal::rt {
 
-uint64_t Box::globalElements() const {
-  uint64_t count = 1;
-  for (const BoxDim &dim : dims)
-    count *= dim.global;
-  return count;
-}
-
 uint64_t Box::localElements() const {
   uint64_t count = 1;
   for (const BoxDim &dim : dims)

@@ -22,7 +22,6 @@ class Box {
 public:
   std::vector<BoxDim> dims;
 
-  uint64_t globalElements() const;
   uint64_t localElements() const;
   uint64_t validElements() const;
 

@@ -75,15 +75,9 @@ void Dataset::checkShape(const Input &input) const {
   bool same = shape.size() == dims.size();
   for (size_t d = 0; same && d < dims.size(); ++d)
     same = int64_t(d) == input.arg->batchDim || shape[d] == dims[d].global;
-  if (!same) {
-    std::string expected = "[";
-    for (size_t d = 0; d < dims.size(); ++d)
-      expected += (d ? ", " : "") + (int64_t(d) == input.arg->batchDim
-                                         ? std::string("rows")
-                                         : std::to_string(dims[d].global));
+  if (!same)
     badInput(path, ": has shape ", shapeText(shape), ", but input '", name, "' expects ",
-             expected, "]");
-  }
+             shapeText(dims, input.arg->batchDim));
   if (!canConvert(input.file.type(), input.type))
     badInput(path, ": holds ", fileTypeName(input.file.type()), ", but input '", name,
              "' expects ", dtypeName(input.type));

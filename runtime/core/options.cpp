@@ -24,11 +24,7 @@ std::string shapeWithType(const Program &program, std::span<const Dim> dims, int
                           uint32_t view) {
   if (dims.empty())
     return dtypeName(program.views()[view].dtype);
-  std::string text = "[";
-  for (size_t i = 0; i < dims.size(); ++i)
-    text += (i ? ", " : "") +
-            (int64_t(i) == batchDim ? std::string("rows") : std::to_string(dims[i].global));
-  return text + "] " + dtypeName(program.views()[view].dtype);
+  return shapeText(dims, batchDim) + " " + dtypeName(program.views()[view].dtype);
 }
 
 // What this program is: the part of --help that no manual has.

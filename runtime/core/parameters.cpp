@@ -10,16 +10,9 @@
 namespace shoal::rt {
 namespace {
 
-std::vector<uint64_t> shapeOf(std::span<const Dim> dims) {
-  std::vector<uint64_t> shape;
-  for (const Dim &dim : dims)
-    shape.push_back(dim.global);
-  return shape;
-}
-
 void draw(const Program &program, const Arg &arg, const Box &box, uint64_t seed, char *to) {
   DType type = program.views()[arg.view].dtype;
-  std::vector<uint64_t> shape = shapeOf(program.dims(arg));
+  std::vector<uint64_t> shape = globalShape(program.dims(arg));
   // State has no init kind: it is filled with `a`.
   InitKind init = arg.kind == ArgKind::State ? InitKind::Constant : arg.init;
   uint64_t key = streamKey(seed, program.str(arg.name));
@@ -58,7 +51,7 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
     auto complain = [&](const std::string &what) { wrong += (wrong.empty() ? "" : "; ") + what; };
     if (tensor) {
       used.insert(name);
-      if (tensor->shape != shapeOf(dims))
+      if (tensor->shape != globalShape(dims))
         complain(cat("'", name, "' has shape ", shapeText(tensor->shape), ", expected ",
                      shapeText(dims)));
       else if (!canConvert(tensor->type, view.dtype))
@@ -90,7 +83,7 @@ void dumpTensors(const World &world, const Program &program, uint32_t position,
                  const std::vector<DumpTensor> &tensors, OutputFile *file) {
   std::vector<TensorSpec> specs;
   for (const DumpTensor &tensor : tensors)
-    specs.push_back({tensor.name, fileTypeOf(tensor.type), shapeOf(tensor.dims)});
+    specs.push_back({tensor.name, fileTypeOf(tensor.type), globalShape(tensor.dims)});
   SafetensorsLayout layout(specs);
   if (file)
     file->write(layout.header().data(), layout.header().size(), 0);

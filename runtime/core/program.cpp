@@ -34,18 +34,22 @@ const char *opcodeName(Opcode op) {
   return uint32_t(op) < std::size(names) ? names[uint32_t(op)] : "unknown";
 }
 
-std::string shapeText(std::span<const uint64_t> dims) {
+std::vector<uint64_t> globalShape(std::span<const Dim> dims) {
+  std::vector<uint64_t> shape;
+  for (const Dim &dim : dims)
+    shape.push_back(dim.global);
+  return shape;
+}
+
+std::string shapeText(std::span<const uint64_t> shape, int32_t batchDim) {
   std::string text = "[";
-  for (size_t i = 0; i < dims.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(dims[i]);
+  for (size_t d = 0; d < shape.size(); ++d)
+    text += (d ? ", " : "") + (int64_t(d) == batchDim ? "rows" : std::to_string(shape[d]));
   return text + "]";
 }
 
-std::string shapeText(std::span<const Dim> dims) {
-  std::vector<uint64_t> sizes;
-  for (const Dim &dim : dims)
-    sizes.push_back(dim.global);
-  return shapeText(sizes);
+std::string shapeText(std::span<const Dim> dims, int32_t batchDim) {
+  return shapeText(globalShape(dims), batchDim);
 }
 
 template <typename T>

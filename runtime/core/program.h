@@ -87,9 +87,12 @@ private:
 const char *dtypeName(DType type);
 const char *opcodeName(Opcode op);
 
-// "[8, 64]", the logical shape of an argument or result.
-std::string shapeText(std::span<const Dim> dims);
-std::string shapeText(std::span<const uint64_t> dims);
+// The logical shape of an argument or result.
+std::vector<uint64_t> globalShape(std::span<const Dim> dims);
+
+// "[8, 64]"; "[rows, 64]" where dimension `batchDim` is as long as the data.
+std::string shapeText(std::span<const uint64_t> shape, int32_t batchDim = -1);
+std::string shapeText(std::span<const Dim> dims, int32_t batchDim = -1);
 
 } // namespace shoal::rt
 
