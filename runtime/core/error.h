@@ -2,14 +2,13 @@
 #ifndef SHOAL_RT_CORE_ERROR_H
 #define SHOAL_RT_CORE_ERROR_H
 
+#include "shoal-rt/exit_codes.h"
+
 #include <sstream>
 #include <stdexcept>
 #include <string>
 
 namespace shoal::rt {
-
-inline constexpr int kExitWorkFailed = 1; // the machine or another rank failed us
-inline constexpr int kExitBadInput = 2;   // the command line or a file is wrong
 
 // One line that a terminal can show: names of files and tensors come from outside, so control
 // characters are written as \xNN, and of a very long line the middle is left out.

@@ -2,6 +2,8 @@
 // what Open MPI wants to be told before it starts ranks as root, more ranks than cores, or
 // ranks with threads of their own, and puts mpirun's boxes of text about a failed rank into one
 // line. `mpirun -n N ./OUT` and `srun ./OUT` work without it.
+#include "shoal-rt/exit_codes.h"
+
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -20,7 +22,8 @@
 
 namespace {
 
-constexpr int kExitWorkFailed = 1, kExitBadInput = 2;
+using shoal::rt::kExitBadInput, shoal::rt::kExitWorkFailed;
+
 // mpirun of Open MPI 4.1 sometimes never ends after a rank has called MPI_Abort: PMIx deadlocks
 // while it is shut down, when all ranks are gone already. Seen in 1 of 30 runs on a busy machine.
 constexpr auto kAbortPatience = std::chrono::seconds(10);

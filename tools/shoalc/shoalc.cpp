@@ -13,6 +13,8 @@
 #include "shoal/Interpreter/VerifyPlan.h"
 #include "shoal/Support/Files.h"
 
+#include "shoal-rt/exit_codes.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -32,7 +34,7 @@ using namespace shoal;
 
 namespace {
 
-constexpr int kWorkFailed = 1, kInputWrong = 2;
+constexpr int kWorkFailed = rt::kExitWorkFailed, kInputWrong = rt::kExitBadInput;
 
 /// Prints `message` as the one line that every error is.
 int fail(int code, const llvm::Twine &message) {
