@@ -10,7 +10,7 @@ func.func @merged(%x: tensor<8x3xf32> {nn.input = "x"}) -> (tensor<f32> {nn.loss
   // expected-note @+1 {{lost in 'nn.reshape'}}
   %0 = nn.reshape %x : tensor<8x3xf32> -> tensor<6x4xf32>
   %1 = nn.tanh %0 : tensor<6x4xf32>
-  // expected-error @+1 {{reduces operand 0, whose batch dimension can not be followed: rows past the valid ones would count}}
+  // expected-error @+1 {{reduces operand 0, whose batch dimension cannot be followed: rows past the valid ones would count}}
   %2 = nn.reduce sum %1 dims = [0, 1] : tensor<6x4xf32> -> tensor<f32>
   return %2 : tensor<f32>
 }

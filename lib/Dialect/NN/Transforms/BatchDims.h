@@ -4,7 +4,7 @@
 // A dimension descends from the batch when its elements are ordered by batch row first: dimension
 // size = batch size * `inner`, and the rows [0, valid) are the elements [0, valid * inner). A
 // transpose moves such a dimension, a reshape may merge it with those behind it; where rows come to
-// lie scattered, the value has lost its batch dimension and can not be masked any more.
+// lie scattered, the value has lost its batch dimension and cannot be masked any more.
 #ifndef SHOAL_LIB_DIALECT_NN_TRANSFORMS_BATCHDIMS_H
 #define SHOAL_LIB_DIALECT_NN_TRANSFORMS_BATCHDIMS_H
 

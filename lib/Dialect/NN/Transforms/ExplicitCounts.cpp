@@ -169,7 +169,7 @@ LogicalResult CountRewriter::checkFollowed(Operation *op, const ShardingRule &ru
             rule.factors[factor].kind == FactorKind::Decompose) {
           auto diag = op->emitOpError()
                       << "reduces operand " << i
-                      << ", whose batch dimension can not be followed: rows past the valid ones "
+                      << ", whose batch dimension cannot be followed: rows past the valid ones "
                          "would count";
           diag.attachNote(lost->getLoc()) << "lost in '" << lost->getName() << "'";
           return diag;
@@ -218,7 +218,7 @@ LogicalResult CountRewriter::decompose(Operation *op) {
   Operation *before = op->getPrevNode();
   auto values = cast<ShardingRuleOpInterface>(op).decompose(builder);
   if (failed(values))
-    return op->emitOpError() << "combines rows of the batch and can not be decomposed";
+    return op->emitOpError() << "combines rows of the batch and cannot be decomposed";
   Operation *next = before ? before->getNextNode() : &op->getBlock()->front();
   op->replaceAllUsesWith(*values);
   replaced.push_back(op);
@@ -260,7 +260,7 @@ LogicalResult CountRewriter::rewrite(Operation *op) {
         if (rule.factors[factor].kind == FactorKind::Decompose) {
           if (isMean)
             return op->emitOpError() << "is a mean that combines rows of the batch and must be "
-                                        "decomposed: its count can not be followed";
+                                        "decomposed: its count cannot be followed";
           return decompose(op);
         }
     if (failed(checkFollowed(op, rule)) || failed(maskOperands(op, rule)))

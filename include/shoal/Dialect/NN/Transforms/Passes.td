@@ -60,7 +60,7 @@ def ExplicitCountsPass : Pass<"nn-explicit-counts", "::mlir::ModuleOp"> {
     split, divided by a count of the whole batch. The hidden argument `nn.valid_rows` holds the number of real rows. The
     pass follows dimension 0 of the batched inputs through the ops, by their sharding rules, and every reduction over such a dimension
     reads `nn.mask`: identity of the reduction past the limit, `ignore_index` for the targets of cross_entropy. Ops that
-    combine rows in another way (softmax over the batch) are decomposed first. Where the dimension can not be followed to a reduction, the
+    combine rows in another way (softmax over the batch) are decomposed first. Where the dimension cannot be followed to a reduction, the
     pass fails and says where it was lost. Gradients need no masks: they are derivatives of masked sums.
 
     Before:
