@@ -6,7 +6,8 @@ usage: measure.py --work FOLDER [--steps 12] [--rounds 3]   (tools on PATH, see 
 Step time: the MLP 784-4096-4096-10, batch 512, f32, SGD, on one rank and one thread,
 against its eight GEMMs alone: same library, shapes and thread. Both are measured in
 turns, and the ratio is taken of the medians, because a shared machine drifts.
-Compile time: `shoalc` from source to executable, best and median of five.
+Compile time: `shoalc` from source to executable, best and median of five; then how it grows with
+the model (compile_scaling.py).
 """
 
 import argparse
@@ -18,6 +19,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "test", "support"))
+import compile_scaling  # noqa: E402
 import shoal  # noqa: E402
 from generate_mlp import generate  # noqa: E402
 from metrics import read_metrics  # noqa: E402
@@ -107,6 +109,8 @@ def main():
     for name, model, options, bound in rows:
         best, median, size = measure_compile(model, args.work, *options)
         print(f"| {name} | {best:.2f} | {median:.2f} | {verdict(median, bound)} | {size / 1e6:.1f} |")
+    print()
+    compile_scaling.print_table(compile_scaling.measure(args.work, compile_scaling.LAYERS))
 
 
 if __name__ == "__main__":
