@@ -16,6 +16,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <optional>
+#include <random>
 #include <thread>
 
 using namespace shoal::rt;
@@ -42,8 +44,9 @@ struct Case {
 class Harness {
 public:
   Harness(World &world, LocalComm localComm) : world_(world), localComm_(localComm) {}
-  // Runs all cases of a mesh as the rows of one program, several streams at once.
-  void run(const std::vector<Case> &tests);
+  // Runs all cases of a mesh as the rows of one program, several streams at once. With a
+  // seed, ranks come late to some of them, each to others and by other times.
+  void run(const std::vector<Case> &tests, std::optional<uint32_t> delays = {});
   void check(bool holds, const Case &test, const std::string &what) {
     if (holds)
       return;
@@ -213,7 +216,22 @@ void Harness::checkTransport(const ReportJson &measured, const std::vector<Case>
   }
 }
 
-void Harness::run(const std::vector<Case> &tests) {
+std::minstd_rand ownRandom; // of this rank
+
+// Mostly short, and now and then longer than any other rank would wait by spinning.
+void comeLate(void *const *) {
+  uint32_t drawn = ownRandom();
+  std::this_thread::sleep_for(std::chrono::microseconds(drawn % 41 == 0 ? 50'000 : drawn % 300));
+}
+
+// Makes `stream` wait for a kernel that comes late; signals `event`.
+void addDelay(BlobBuilder &blob, uint32_t scratch, uint32_t stream, uint32_t event) {
+  blob.addInstr({.op = Opcode::Launch, .event = event, .a = 0, .operands = {scratch}});
+  if (stream != 0)
+    blob.addInstr({.op = Opcode::Wait, .stream = stream, .params = {event}});
+}
+
+void Harness::run(const std::vector<Case> &tests, std::optional<uint32_t> delays) {
   cases_ += tests.size();
   const Mesh &mesh = tests[0].mesh;
   BlobBuilder blob("conformance");
@@ -221,9 +239,17 @@ void Harness::run(const std::vector<Case> &tests) {
     blob.addAxis("axis" + std::to_string(i), mesh.sizes[i]);
   if (!mesh.deviceIds.empty())
     blob.setDeviceIds(mesh.deviceIds);
+  std::minstd_rand random(delays.value_or(0)); // the same rows on all ranks
+  ownRandom.seed(delays.value_or(0) * 16 + uint32_t(world_.rank()) + 1);
+  uint32_t scratch = blob.addView(0, 8, DType::F64), nextEvent = uint32_t(tests.size());
+  blob.header().arenaBytes = kAlignment;
+  blob.header().numKernels = 1;
   std::vector<Placed> placed;
-  for (const Case &test : tests)
+  for (const Case &test : tests) {
+    if (delays && random() % 3 == 0)
+      addDelay(blob, scratch, test.stream, nextEvent++);
     placed.push_back(addCase(blob, test, uint32_t(placed.size())));
+  }
   for (uint32_t event = 0; event < tests.size(); ++event)
     blob.addInstr({.op = Opcode::Wait, .params = {event}});
 
@@ -232,7 +258,8 @@ void Harness::run(const std::vector<Case> &tests) {
   uint32_t position = program.positionOfRank(uint32_t(world_.rank()));
   Arena arena(program.header().arenaBytes);
   Fabric fabric(program, position, arena, localComm_);
-  Executor executor(program, position, nullptr, arena.base(), fabric, world_.crowded());
+  const shoal_rt_kernel kernels[] = {comeLate};
+  Executor executor(program, position, kernels, arena.base(), fabric, world_.crowded());
   constexpr uint64_t steps = 3;
   for (uint64_t step = 0; step < steps; ++step) {
     std::memset(arena.base(), 0x5a, arena.size());
@@ -419,6 +446,30 @@ void runSameBits(Harness &harness, World &world, uint32_t ranks) {
   }
 }
 
+// Random rows on several streams, between ranks that come late: all-reduces of all sizes, in
+// place or not, that go on beside each other and beside other collectives.
+void runInterleavings(Harness &harness, const Mesh &mesh,
+                      const std::vector<std::vector<uint32_t>> &groups) {
+  constexpr uint64_t sizes[] = {1, 17, 1000, 16'384, 100'003};
+  constexpr DType types[] = {DType::F32, DType::BF16, DType::F64, DType::I64};
+  for (uint32_t seed : {1u, 2u, 3u}) {
+    std::minstd_rand random(seed);
+    std::vector<Case> tests;
+    for (int row = 0; row < 40; ++row) {
+      Case test{.mesh = mesh, .group = groups[random() % groups.size()], .op = Opcode::AllReduce};
+      if (random() % 4 == 0)
+        test.op = random() % 2 ? Opcode::AllGather : Opcode::ReduceScatter;
+      test.reduction = Reduction(random() % 3);
+      test.type = types[random() % std::size(types)];
+      test.stream = random() % 4;
+      test.inPlace = test.op == Opcode::AllReduce && random() % 2;
+      test.elements = sizes[random() % std::size(sizes)];
+      tests.push_back(test);
+    }
+    harness.run(tests, seed);
+  }
+}
+
 std::vector<Mesh> meshes(uint32_t ranks) {
   switch (ranks) {
   case 1:
@@ -469,6 +520,7 @@ void runAll(Harness &harness, World &world) {
     }
     tests.push_back({.mesh = mesh, .group = groups.back(), .op = Opcode::Permute});
     harness.run(tests);
+    runInterleavings(harness, mesh, groups);
     for (uint32_t stream : {0u, 1u})
       runExchange(harness, world, mesh, stream);
   }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include <sys/mman.h>
@@ -24,25 +25,11 @@ uint64_t roundUp(uint64_t value, uint64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// The folder where MPI puts windows: Open MPI tells by a control variable, others use the
-// system's folder for shared memory.
+// The folder where Open MPI puts windows, unless a file of its settings says otherwise. To
+// ask for it (MPI_T) would cost 0.2 s at each start, and only MPI's own words depend on it.
 std::string windowFolder() {
-  std::string folder = "/dev/shm";
-  int provided = 0, index = 0;
-  if (MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
-    return folder;
-  if (MPI_T_cvar_get_index("osc_sm_backing_directory", &index) == MPI_SUCCESS) {
-    MPI_T_cvar_handle handle;
-    int length = 0;
-    if (MPI_T_cvar_handle_alloc(index, nullptr, &handle, &length) == MPI_SUCCESS) {
-      std::string text(size_t(std::max(length, 1)), '\0');
-      if (MPI_T_cvar_read(handle, text.data()) == MPI_SUCCESS && text[0] != '\0')
-        folder = text.c_str();
-      MPI_T_cvar_handle_free(&handle);
-    }
-  }
-  MPI_T_finalize();
-  return folder;
+  const char *set = std::getenv("OMPI_MCA_osc_sm_backing_directory");
+  return set ? set : "/dev/shm";
 }
 
 } // namespace
@@ -139,7 +126,9 @@ std::string SharedArena::fill(const Arena &arena) {
     return cat("a shared window cannot be mapped a second time: ", std::strerror(errno));
   alias_ = static_cast<char *>(alias);
   if (madvise(alias_, bytes_, MADV_POPULATE_WRITE) != 0)
-    return cat("the ", bytes_, " bytes of a shared window cannot be had: ", std::strerror(errno));
+    return errno == EFAULT // where touching would have been SIGBUS
+               ? cat("the folder of shared windows has no room for ", bytes_, " bytes more")
+               : cat("the pages of a shared window cannot be had: ", std::strerror(errno));
   for (const Piece &piece : pieces_)
     std::memcpy(alias_ + piece.inWindow, arena.base() + piece.begin,
                 std::min(piece.end, arena.size()) - piece.begin);
