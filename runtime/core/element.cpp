@@ -138,6 +138,8 @@ bool canConvert(FileType from, DType to) {
 
 void convert(const void *from, FileType fromType, void *to, DType toType, uint64_t count,
              const std::string &what) {
+  if (count == 0)
+    return; // of an empty tensor, which may have no address
   // A bool of a file may hold any byte; ours hold 0 or 1.
   if (fromType == fileTypeOf(toType) && fromType != FileType::Bool) {
     std::memcpy(to, from, count * fileElementBytes(fromType));

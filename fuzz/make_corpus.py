@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Writes the first inputs of the fuzz targets: small files of each kind, right ones and wrong ones.
+
+usage: make_corpus.py FOLDER [shoalc]
+
+Without shoalc it writes what is committed as corpus/. With it, what is made anew in each build because it
+follows the compiler: rank programs, compiled from models of test/EndToEnd, and the modules of all .mlir tests,
+one a file. Inputs that a fuzzer has found are added to corpus/ by hand, under the name of the fault.
+"""
+
+import json
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = os.path.join(HERE, "..", "test")
+MODELS = os.path.join(TESTS, "EndToEnd")
+
+
+def npy(descr, shape, data, major=1, order="False"):
+    text = f"{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n".encode()
+    size = struct.pack("<H" if major == 1 else "<I", len(text))
+    return b"\x93NUMPY" + bytes([major, 0]) + size + text + data
+
+
+def safetensors(header, data, length=None):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text) if length is None else length) + text + data
+
+
+def entry(dtype, shape, begin, end):
+    return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+
+NPY = {
+    "f32": npy("<f4", "(2, 3)", struct.pack("<6f", *range(6))),
+    "f64": npy("<f8", "(2,)", struct.pack("<2d", 1.5, float("nan"))),
+    "f16": npy("<f2", "(3,)", b"\0\x3c\0\x7c\1\0"),
+    "i64": npy("<i8", "()", struct.pack("<q", -(2**62))),
+    "u64": npy("<u8", "(1,)", struct.pack("<Q", 2**64 - 1)),
+    "bool": npy("|b1", "(4,)", b"\0\1\2\xff", major=2),
+    "empty": npy("<i4", "(0, 5)", b"", major=3),
+    "big-endian": npy(">f4", "(1,)", b"\0\0\0\0"),
+    "fortran": npy("<f4", "(2, 2)", bytes(16), order="True"),
+    "overflow": npy("<f4", "(4294967296, 4294967296)", bytes(16)),
+    "cut": npy("<f4", "(2, 3)", bytes(24))[:40],
+}
+SAFETENSORS = {
+    "two": safetensors({"w": entry("F32", [2, 2], 0, 16), "b": entry("I64", [1], 16, 24)}, bytes(24)),
+    "metadata": safetensors({"__metadata__": {"a": "b"}, "w": entry("BF16", [3], 0, 6)}, bytes(6)),
+    "small-types": safetensors({"a": entry("BOOL", [2], 0, 2), "b": entry("F16", [1], 2, 4),
+                                "c": entry("U8", [], 4, 5)}, b"\1\0\0\x3c\7"),
+    "no-tensors": safetensors({}, b""),
+    "overlap": safetensors({"a": entry("F32", [1], 0, 4), "b": entry("F32", [1], 0, 4)}, bytes(4)),
+    "outside": safetensors({"a": entry("F32", [1], 4, 8)}, bytes(4)),
+    "overflow": safetensors({"a": entry("F64", [2**63, 2**63], 0, 0)}, b""),
+    "negative": safetensors({"a": entry("F32", [-1], 0, -4)}, b""),
+    "twice": safetensors(b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{}}', b"\0"),
+    "deep": safetensors(b"[" * 200 + b"]" * 200, b""),
+    "long": safetensors(b"{}", b"", length=2**63),
+    "nan": safetensors(b'{"a":{"dtype":"F32","shape":[NaN],"data_offsets":[0,0]}}', b""),
+}
+
+
+def checksum(data):
+    state = 0xCBF29CE484222325
+    for byte in data:
+        state = (state ^ byte) * 0x100000001B3 % 2**64
+    return state
+
+
+def payload(data, size=None, front=b"\x7fELF runtime"):
+    footer = struct.pack("<QQ", len(data) if size is None else size, checksum(data)) + b"SHOALPA2"
+    return front + data + footer
+
+
+PAYLOAD = {
+    "no-object": payload(b"no shared object"),
+    "cut-object": payload(b"\x7fELF\2\1\1" + bytes(57)),
+    "long": payload(b"abc", size=2**63),
+    "damaged": payload(b"abc")[:-20] + bytes(4) + payload(b"abc")[-16:],
+    "none": b"\x7fELF",
+}
+RUN_OPTIONS = {
+    "train": "--data\nx=x.npy\n--steps\n10\n--seed\n3\n--shuffle\n--log-every\n2\n--threads\n4",
+    "files": "--data\nx=a\n--load\np\n--dump-params\np\n--dump-grads\ng\n--metrics\nm\n--report\nr",
+    "infer": "--data=x=x.npy\n--output\nout=out.npy\n--no-progress",
+    "help": "--help",
+    "version": "--version",
+    "epochs": "--epochs\n18446744073709551616",
+    "names": "--data\ny=y.npy\n--data\nx\n--data\n=",
+    "unknown": "--bogus\n-x\n--\nextra",
+}
+COMPILER_OPTIONS = {
+    "plan": "m.mlir\n-o\nout\n--mesh\ndata=2,tensor=4\n--bucket-mb\n1.5\n--no-overlap\n--verify-plan",
+    "adam": "m.mlir\n-o\nout\n--optimizer\nadamw\n--lr\n1e-3\n--betas\n0.9,0.99\n--eps\n1e-8\n--weight-decay\n0.1",
+    "text": "m.mlir\n--emit\nexec\n--report\nr.json\n--dtype\nf64\n--mode\ninfer",
+    "mesh": "m.mlir\n--mesh\ndata=99999999999999999999,=1,,",
+    "numbers": "m.mlir\n--lr\nnan\n--momentum\n-0\n--clip-grad-norm\ninf",
+    "help": "--help",
+    "version": "--version",
+}
+
+
+def symbol(path, name):
+    """The bytes of a data symbol of a shared object."""
+    with open(path, "rb") as f:
+        data = f.read()
+    offset, = struct.unpack_from("<Q", data, 40)
+    size, count = struct.unpack_from("<HH", data, 58)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", data, offset + i * size) for i in range(count)]
+    for section in sections:
+        if section[1] != 11:  # SHT_DYNSYM
+            continue
+        names = sections[section[6]][4]
+        for at in range(section[4], section[4] + section[5], 24):
+            text, _, _, index, value, length = struct.unpack_from("<IBBHQQ", data, at)
+            end = data.index(b"\0", names + text)
+            if data[names + text:end] == name:
+                home = sections[index]
+                start = value - home[3] + home[4]
+                return data[start:start + length]
+    raise KeyError(name)
+
+
+def program(shoalc, model, *options):
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, "payload.so")
+        subprocess.run([shoalc, os.path.join(MODELS, model), "--emit", "obj", "-o", out, *options], check=True)
+        return symbol(out, b"shoal_program")
+
+
+def modules():
+    """Each module of each test, without comments; the mesh that tests of plans leave open is filled in."""
+    found = {}
+    for path, _, names in sorted(os.walk(TESTS)):
+        for name in sorted(n for n in names if n.endswith(".mlir")):
+            with open(os.path.join(path, name)) as f:
+                text = f.read().replace("<MESH>", '<["data"=2, "tensor"=2]>')
+            for i, module in enumerate(text.split("// -----")):
+                lines = [line for line in module.splitlines() if line.strip() and not line.lstrip().startswith("//")]
+                if lines:
+                    found[f"{name[:-5]}-{i}.mlir"] = "\n".join(lines) + "\n"
+    return found
+
+
+def write(folder, target, inputs):
+    path = os.path.join(folder, target)
+    os.makedirs(path, exist_ok=True)
+    for name, data in inputs.items():
+        with open(os.path.join(path, name), "wb") as f:
+            f.write(data if isinstance(data, bytes) else data.encode())
+
+
+def main():
+    folder = sys.argv[1]
+    if len(sys.argv) == 2:
+        write(folder, "npy", NPY)
+        write(folder, "safetensors", SAFETENSORS)
+        write(folder, "payload", PAYLOAD)
+        write(folder, "run-options", RUN_OPTIONS)
+        write(folder, "compiler-options", COMPILER_OPTIONS)
+    else:
+        shoalc = sys.argv[2]
+        write(folder, "mlir", modules())
+        write(folder, "program", {
+            "one-device": program(shoalc, "reused_weight.mlir"),
+            "data-parallel": program(shoalc, "reused_weight.mlir", "--mesh", "data=2"),
+            "infer": program(shoalc, "special_values.mlir", "--mode", "infer"),
+            "padded": program(shoalc, "mlp_mse_odd_sizes.mlir", "--mesh", "data=3", "--optimizer", "adam"),
+        })
+
+
+if __name__ == "__main__":
+    main()
