@@ -27,6 +27,8 @@ def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
+    /// Whether buffers may hold this type; an error when not.
+    static ::llvm::LogicalResult verifyElement(::llvm::function_ref<::mlir::InFlightDiagnostic()> emitError, ::mlir::Type elementType);
     /// The buffer of a tensor of static shape.
     static BufferType get(::mlir::RankedTensorType tensor);
     int64_t getNumElements() const;

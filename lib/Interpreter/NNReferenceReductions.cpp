@@ -74,7 +74,7 @@ Results reduce(nn::ReduceOp op, Operands in) {
     for (int64_t k = 0; k < result.size(); ++k)
       if (result.isFloat())
         result.f[k] /= double(count);
-      else
+      else if (count != 0) // a mean of nothing, as of floats, is no number
         result.i[k] /= count;
   }
   return single(std::move(result));

@@ -162,3 +162,13 @@ func.func @division() -> tensor<4xi64> {
   %0 = nn.div %a, %b : (tensor<4xi64>, tensor<4xi64>) -> tensor<4xi64>
   return %0 : tensor<4xi64>
 }
+
+// -----
+
+// And so is an integer mean of nothing.
+// CHECK: result 0: tensor<i32> {{.*}} [0]
+func.func @nothing() -> tensor<i32> {
+  %0 = nn.constant dense<> : tensor<0xi32>
+  %1 = nn.reduce mean %0 dims = [0] : tensor<0xi32> -> tensor<i32>
+  return %1 : tensor<i32>
+}

@@ -4,6 +4,7 @@
 #include "LoopEmitter.h"
 
 #include "shoal/Dialect/Exec/IR/Exec.h"
+#include "shoal/Support/Elements.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -14,8 +15,7 @@
 namespace shoal::codegen {
 
 static int64_t bytesOf(MemRefType type) {
-  // i1 is stored as a byte.
-  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  return type.getNumElements() * elementBytes(type.getElementType());
 }
 
 /// The shape in which nodes index a tensor.

@@ -78,3 +78,14 @@ func.func @kinds(%x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"d
   %1 = nn.reduce sum %y dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<8x4xf64> -> tensor<4xf64>
   return %l, %0, %1, %z : tensor<f32>, tensor<4xf32>, tensor<4xf64>, tensor<4xf32>
 }
+
+// -----
+
+// A truth value takes a byte of a bucket.
+dist.mesh @mesh <["data"=2]>
+// CHECK-LABEL: @truth
+// CHECK: dist.pack %{{.*}}[0:4] group 0 at 0 {{.*}} -> tensor<4xi1>
+func.func @truth(%a: tensor<4xf32>, %b: tensor<4xf32>) -> (tensor<4xi1> {nn.grad = "w"}) {
+  %0 = nn.compare lt %a, %b {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  return %0 : tensor<4xi1>
+}

@@ -526,3 +526,21 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = "dist.all_reduce"(%x) {} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// A piece has the type of its place in the whole.
+dist.mesh @mesh <["x"=2]>
+// expected-error @+1 {{"dist.global" is a piece of type 'tensor<f32>' of 'tensor<f32>', its value has 'tensor<4xf32>'}}
+func.func @f(%a: tensor<4xf32> {nn.input = "a", dist.global = #dist.global<0, tensor<f32>, #dist.sharding<@mesh, []>>}) {
+  return
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%a: tensor<4xf32>) {
+  // expected-error @+1 {{"dist.globals" is a piece of type 'tensor<2xf32>' of 'tensor<4xf32>', its value has 'tensor<4xf32>'}}
+  %0 = nn.neg %a {dist.globals = [#dist.global<0, tensor<4xf32>, #dist.sharding<@mesh, [{"x"}]>>]} : tensor<4xf32>
+  return
+}

@@ -116,3 +116,24 @@ func.func @a(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = 
   %0 = exec.call @k(%x) : (tensor<2xf32>) -> tensor<2xf32>
   return %0 : tensor<2xf32>
 }
+
+// -----
+
+// Storage is made of elements that the runtime knows, and of at least one.
+dist.mesh @mesh <["x"=2]>
+func.func @a(%x: tensor<4xf32> {nn.input = #nn.input<"x", unbatched>}) {
+  %p = arith.constant 1 : index
+  // expected-error @+1 {{element type of a buffer must be f32, f64, bf16, i32, i64 or i1, got: 'f16'}}
+  %q = dist.recv {"x"} from %p : tensor<4xf16>
+  dist.send {"x"} %q to %p : tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func private @k(tensor<0x2xf32>) -> tensor<0x2xf32> attributes {exec.kernel}
+// expected-error @+1 {{a tensor of a step must have a static shape and elements, got: 'tensor<0x2xf32>'}}
+func.func @a(%x: tensor<0x2xf32> {nn.input = #nn.input<"x", unbatched>}) -> (tensor<0x2xf32> {nn.output = "y"}) {
+  %0 = exec.call @k(%x) : (tensor<0x2xf32>) -> tensor<0x2xf32>
+  return %0 : tensor<0x2xf32>
+}

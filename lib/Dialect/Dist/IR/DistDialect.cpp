@@ -165,11 +165,20 @@ static LogicalResult verifyAnnotations(Operation *op, NamedAttribute attr, TypeR
   return success();
 }
 
-static LogicalResult verifyGlobal(Operation *op, StringAttr name, Attribute attr) {
+static LogicalResult verifyGlobal(Operation *op, StringAttr name, Attribute attr, Type type) {
   auto global = dyn_cast<GlobalAttr>(attr);
   if (!global)
     return op->emitOpError() << name << " expects #dist.global, got: " << attr;
-  return verifyAnnotation(op, global.getSharding(), global.getType());
+  if (failed(verifyAnnotation(op, global.getSharding(), global.getType())))
+    return failure();
+  auto mesh = getMeshOrEmit(op, global.getSharding().getMesh());
+  if (failed(mesh))
+    return failure();
+  RankedTensorType local = global.getSharding().getLocalType(global.getType(), *mesh);
+  if (isa<TensorType>(type) && type != local)
+    return op->emitOpError() << name << " is a piece of type " << local << " of " << global.getType()
+                             << ", its value has " << type;
+  return success();
 }
 
 static LogicalResult verifyGlobals(Operation *op, NamedAttribute attr) {
@@ -177,8 +186,8 @@ static LogicalResult verifyGlobals(Operation *op, NamedAttribute attr) {
   if (!array || array.size() != op->getNumResults())
     return op->emitOpError() << attr.getName() << " must be an array of " << op->getNumResults()
                              << " #dist.global, got: " << attr.getValue();
-  for (Attribute entry : array)
-    if (failed(verifyGlobal(op, attr.getName(), entry)))
+  for (auto [entry, type] : llvm::zip(array, op->getResultTypes()))
+    if (failed(verifyGlobal(op, attr.getName(), entry, type)))
       return failure();
   return success();
 }
@@ -217,7 +226,7 @@ LogicalResult DistDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
     if (attr.getName() == kShardingAttr)
       return verifyAnnotation(op, attr.getValue(), func.getArgumentTypes()[argument]);
     if (attr.getName() == kGlobalAttr)
-      return verifyGlobal(op, attr.getName(), attr.getValue());
+      return verifyGlobal(op, attr.getName(), attr.getValue(), func.getArgumentTypes()[argument]);
   }
   return op->emitOpError("has an argument attribute that the dist dialect does not know: ")
          << attr.getName();
@@ -230,7 +239,7 @@ LogicalResult DistDialect::verifyRegionResultAttribute(Operation *op, unsigned, 
     if (attr.getName() == kShardingAttr)
       return verifyAnnotation(op, attr.getValue(), func.getResultTypes()[result]);
     if (attr.getName() == kGlobalAttr)
-      return verifyGlobal(op, attr.getName(), attr.getValue());
+      return verifyGlobal(op, attr.getName(), attr.getValue(), func.getResultTypes()[result]);
   }
   return op->emitOpError("has a result attribute that the dist dialect does not know: ")
          << attr.getName();

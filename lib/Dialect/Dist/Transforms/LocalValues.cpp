@@ -1,13 +1,11 @@
 // Values in several layouts and the collectives between them; see LocalValues.h.
 #include "LocalValues.h"
 
+#include "shoal/Support/Elements.h"
+
 using namespace mlir;
 
 namespace shoal::dist {
-
-int64_t elementBytes(Type type) {
-  return type.isIntOrFloat() ? std::max<int64_t>(1, type.getIntOrFloatBitWidth() / 8) : 8;
-}
 
 void LocalValues::define(Value global, const Layout &layout, Value local, const Layout &rest) {
   Entry &entry = entries[global];

@@ -60,9 +60,6 @@ private:
   mutable std::map<std::vector<int64_t>, std::optional<ReshardPlan>> plans;
 };
 
-/// Bytes of an element in memory (i1 takes one).
-int64_t elementBytes(mlir::Type type);
-
 } // namespace shoal::dist
 
 #endif // SHOAL_LIB_DIALECT_DIST_TRANSFORMS_LOCALVALUES_H

@@ -3,6 +3,7 @@
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Support/Elements.h"
 
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -158,7 +159,7 @@ void Packer::pack(Group &group, int64_t index) {
   if (total == 0)
     return;
   MLIRContext *context = func.getContext();
-  int64_t bytes = group.elementType.getIntOrFloatBitWidth() / 8;
+  int64_t bytes = elementBytes(group.elementType);
   Cut cut(total, bytes, bucketBytes, mesh.getMesh().getSize(group.axes));
   auto symbol = FlatSymbolRefAttr::get(context, mesh.getSymName());
   ShardingAttr whole = ShardingAttr::getReplicated(symbol, 1);

@@ -3,6 +3,7 @@
 #include "Partitioner.h"
 
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Support/Elements.h"
 
 using namespace mlir;
 

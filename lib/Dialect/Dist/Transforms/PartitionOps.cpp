@@ -2,6 +2,7 @@
 #include "Partitioner.h"
 
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Support/Elements.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Transforms/RegionUtils.h"

@@ -2,6 +2,7 @@
 #include "PropagationGraph.h"
 
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Support/Elements.h"
 #include "shoal/Support/SignatureEdit.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -13,8 +14,7 @@ using namespace shoal::dist;
 int64_t Slot::bytes() const {
   if (!type || !type.hasStaticShape())
     return 0;
-  int64_t bits = type.getElementType().isIntOrFloat() ? type.getElementTypeBitWidth() : 64;
-  return type.getNumElements() * bits / 8;
+  return type.getNumElements() * elementBytes(type.getElementType());
 }
 
 // Slots.

@@ -1,5 +1,6 @@
 // The exec dialect: its attributes, its buffer type, and what its attributes on kernels mean.
 #include "shoal/Dialect/Exec/IR/Exec.h"
+#include "shoal/Support/Elements.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -49,7 +50,7 @@ BufferType BufferType::get(RankedTensorType tensor) {
 int64_t BufferType::getNumElements() const { return ShapedType::getNumElements(getShape()); }
 
 int64_t BufferType::getElementBytes() const {
-  return llvm::divideCeil(getElementType().getIntOrFloatBitWidth(), 8);
+  return elementBytes(getElementType());
 }
 
 Type BufferType::parse(AsmParser &parser) {
@@ -69,13 +70,20 @@ void BufferType::print(AsmPrinter &printer) const {
   printer << getElementType() << '>';
 }
 
-LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 ArrayRef<int64_t> shape, Type elementType) {
+LogicalResult BufferType::verifyElement(function_ref<InFlightDiagnostic()> emitError,
+                                        Type elementType) {
   if (!elementType.isF32() && !elementType.isF64() && !elementType.isBF16() &&
       !elementType.isSignlessInteger(32) && !elementType.isSignlessInteger(64) &&
       !elementType.isSignlessInteger(1))
     return emitError() << "element type of a buffer must be f32, f64, bf16, i32, i64 or i1, got: "
                        << elementType;
+  return success();
+}
+
+LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 ArrayRef<int64_t> shape, Type elementType) {
+  if (failed(verifyElement(emitError, elementType)))
+    return failure();
   int64_t bytes = 8;
   for (int64_t size : shape) {
     if (size < 1)

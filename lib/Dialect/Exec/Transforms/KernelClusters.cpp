@@ -9,6 +9,7 @@
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Interfaces/LinalgLowerable.h"
+#include "shoal/Support/Elements.h"
 
 #include "mlir/Transforms/RegionUtils.h"
 
@@ -38,7 +39,7 @@ static Shape shapeOf(Value value) { return cast<RankedTensorType>(value.getType(
 
 static int64_t bytesOf(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  return type.getNumElements() * elementBytes(type.getElementType());
 }
 
 static bool hasFactor(ArrayRef<unsigned> dim, unsigned factor) {

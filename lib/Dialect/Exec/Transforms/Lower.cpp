@@ -7,6 +7,7 @@
 
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Support/Elements.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -137,9 +138,14 @@ LogicalResult Lowering::checkSizes() {
   auto check = [&](Operation *op, TypeRange types) -> LogicalResult {
     for (Type type : types) {
       auto tensor = dyn_cast<RankedTensorType>(type);
-      if (!tensor || !tensor.getElementType().isIntOrFloat())
+      if (!tensor)
         continue;
-      int64_t bytes = llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+      auto emitError = [&] { return op->emitOpError(); };
+      if (!tensor.hasStaticShape() || llvm::is_contained(tensor.getShape(), 0))
+        return emitError() << "a tensor of a step must have a static shape and elements, got: " << type;
+      if (failed(BufferType::verifyElement(emitError, tensor.getElementType())))
+        return failure();
+      int64_t bytes = elementBytes(tensor.getElementType());
       bool overflows = false;
       for (int64_t size : tensor.getShape())
         overflows |= llvm::MulOverflow(bytes, size, bytes);

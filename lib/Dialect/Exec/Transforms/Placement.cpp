@@ -3,6 +3,7 @@
 #include "Placement.h"
 
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Support/Elements.h"
 
 #include <numeric>
 
@@ -29,8 +30,7 @@ unsigned Placement::addStorage(RankedTensorType type, StorageClass storageClass)
 }
 
 bool Placement::isAligned(Place place) const {
-  int64_t bytes = llvm::divideCeil(storages[place.storage].elementType.getIntOrFloatBitWidth(), 8);
-  return place.start * bytes % kBufferAlignment == 0;
+  return place.start * elementBytes(storages[place.storage].elementType) % kBufferAlignment == 0;
 }
 
 ArrayRef<CopyRange> Placement::copiesOf(Operation *op) const {
