@@ -213,7 +213,7 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
   app.add_flag("--shuffle", options.shuffle,
                "Shuffle the rows anew each epoch, the same way under every plan");
   app.add_option("--load", options.load,
-                 "Parameters, and optimizer state if it is there, to start from")
+                 "Parameters to start from, and the optimizer's state if all of it is there")
       ->type_name("FILE.safetensors");
   app.add_option("--dump-params", options.dumpParams, "Write the final parameters")
       ->type_name("FILE.safetensors");

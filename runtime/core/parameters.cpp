@@ -38,6 +38,7 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
                                              char *arena) {
   std::string wrong;
   std::set<std::string> used;
+  std::string stateThere, stateMissing; // the first of each: state is loaded whole or not at all
   for (const Arg &arg : program.args()) {
     const View &view = program.views()[arg.view];
     char *to = arena + view.offset;
@@ -49,12 +50,18 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
     const TensorEntry *tensor = file ? file->find(name) : nullptr;
     Box box = boxOf(program, dims, position);
     auto complain = [&](const std::string &what) { wrong += (wrong.empty() ? "" : "; ") + what; };
+    if (file && (arg.kind == ArgKind::State || arg.kind == ArgKind::Step)) {
+      std::string &first = tensor ? stateThere : stateMissing;
+      if (first.empty())
+        first = name;
+    }
     if (tensor) {
       used.insert(name);
       if (tensor->shape != globalShape(dims))
         complain(cat("'", name, "' has shape ", shapeText(tensor->shape), ", expected ",
                      shapeText(dims)));
-      else if (!canConvert(tensor->type, view.dtype))
+      else if (!canConvert(tensor->type, view.dtype) ||
+               isFloatType(tensor->type) != isFloatType(fileTypeOf(view.dtype)))
         complain(cat("'", name, "' holds ", fileTypeName(tensor->type), ", expected ",
                      dtypeName(view.dtype)));
       else
@@ -67,6 +74,9 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
       draw(program, arg, box, seed, to);
     }
   }
+  if (!stateThere.empty() && !stateMissing.empty())
+    wrong += cat(wrong.empty() ? "" : "; ", "holds '", stateThere, "' but not '", stateMissing,
+                 "', expected all of the optimizer's state or none");
   if (!wrong.empty())
     badInput(file->path(), ": ", wrong);
   if (file)

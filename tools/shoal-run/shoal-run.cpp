@@ -17,6 +17,7 @@
 
 #include <poll.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -236,8 +237,12 @@ int main(int argc, char **argv) {
     fail("expected -n N before the program; see shoal-run --help");
   if (at >= argc)
     fail("expected a program after the options; see shoal-run --help");
-  if (access(argv[at], X_OK) != 0 && std::strchr(argv[at], '/'))
-    fail(std::string(argv[at]) + ": cannot be executed: " + std::strerror(errno));
+  if (std::strchr(argv[at], '/')) {
+    struct stat info;
+    bool isFolder = stat(argv[at], &info) == 0 && S_ISDIR(info.st_mode);
+    if (isFolder || access(argv[at], X_OK) != 0)
+      fail(std::string(argv[at]) + ": cannot be executed: " + std::strerror(isFolder ? EISDIR : errno));
+  }
 
   std::vector<std::string> command = {"mpirun"};
   if (!oversubscribes && !manyHosts && ranks > availableCores()) {

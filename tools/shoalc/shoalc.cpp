@@ -313,7 +313,7 @@ int main(int argc, char **argv) {
     std::string self = llvm::sys::fs::getMainExecutable(argv[0], (void *)(intptr_t)&fail);
     runtime = (llvm::sys::path::parent_path(self) + "/shoal-rt-main").str();
   }
-  if (options.emit == Emit::Executable && !llvm::sys::fs::exists(runtime))
+  if (options.emit == Emit::Executable && !llvm::sys::fs::is_regular_file(runtime))
     return fail(kInputWrong, "no runtime executable at '" + runtime + "' (see --runtime)");
 
   DialectRegistry registry;

@@ -1,0 +1,133 @@
+// Outputs appear complete or not at all, and a mapping notices that its file got shorter.
+#include "TestSupport.h"
+#include "core/file.h"
+
+#include <csignal>
+#include <filesystem>
+
+#include <sys/resource.h>
+
+namespace shoal::rt {
+namespace {
+
+namespace fs = std::filesystem;
+using test::ScratchFile;
+
+// A folder of its own, so that what is left behind is seen.
+struct File : testing::Test {
+  void SetUp() override {
+    folder = testing::TempDir() + "shoal-file-XXXXXX";
+    ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  }
+  void TearDown() override { fs::remove_all(folder); }
+  std::string path(const char *name) const { return folder + "/" + name; }
+  void put(const char *name, const std::string &text) { std::ofstream(path(name)) << text; }
+  std::string get(const char *name) const {
+    std::ifstream in(path(name));
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  size_t count() const {
+    return size_t(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+  }
+
+  std::string folder;
+};
+
+TEST_F(File, AppearsOnCommit) {
+  put("out", "old");
+  {
+    OutputFile file(path("out"));
+    file.write("new!", 4, 0);
+    EXPECT_EQ(get("out"), "old");
+    EXPECT_EQ(count(), 1u);
+    file.commit();
+  }
+  EXPECT_EQ(get("out"), "new!");
+  EXPECT_EQ(count(), 1u);
+}
+
+TEST_F(File, KeepsTheOldOneWithoutCommit) {
+  put("out", "old");
+  OutputFile(path("out")).append("new");
+  OutputFile(path("other")).append("new");
+  EXPECT_EQ(get("out"), "old");
+  EXPECT_EQ(count(), 1u);
+}
+
+TEST_F(File, ReplacesWhatALinkPointsTo) {
+  put("real", "old");
+  fs::create_symlink("real", path("link"));
+  OutputFile file(path("link"));
+  file.append("new");
+  file.commit();
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(get("real"), "new");
+}
+
+TEST_F(File, SizeLimitIsAnErrorOfTheWrite) {
+  put("out", "old");
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit low{1024, before.rlim_max};
+  auto handler = std::signal(SIGXFSZ, SIG_IGN); // as the runtime's main
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &low), 0);
+  std::string message;
+  try {
+    OutputFile file(path("out"));
+    file.append(std::string(4096, 'x'));
+    file.commit();
+  } catch (const Error &error) {
+    EXPECT_EQ(error.code, kExitWorkFailed);
+    message = error.what();
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_NE(message.find("out: write failed: File too large"), std::string::npos) << message;
+  EXPECT_EQ(get("out"), "old");
+  EXPECT_EQ(count(), 1u);
+}
+
+TEST_F(File, ErrorsAreOneShortLine) {
+  try {
+    MappedFile file(path("a\nb\x1b") + std::string(9000, 'x'));
+    ADD_FAILURE() << "expected an error";
+  } catch (const Error &error) {
+    std::string line = error.what();
+    EXPECT_NE(line.find("a\\x0ab\\x1b"), std::string::npos) << line;
+    EXPECT_NE(line.find(" ... "), std::string::npos) << line;
+    EXPECT_LT(line.size(), 5000u);
+  }
+}
+
+TEST_F(File, CutOffInsideOfAPage) {
+  put("data", std::string(100, 'x'));
+  MappedFile file(path("data"));
+  file.checkWhole();
+  fs::resize_file(path("data"), 50);
+  try {
+    file.checkWhole();
+    ADD_FAILURE() << "expected an error";
+  } catch (const Error &error) {
+    EXPECT_EQ(error.code, kExitWorkFailed);
+    EXPECT_NE(std::string(error.what()).find("expected 100 bytes, got: 50"), std::string::npos)
+        << error.what();
+  }
+}
+
+using FileDeathTest = File;
+TEST_F(FileDeathTest, CutOffAtAPageEndsWithOneLine) {
+  put("data", std::string(3 * 4096, 'x'));
+  put("other", "y");
+  MappedFile file(path("data"));
+  MappedFile other(path("other"));
+  EXPECT_EXIT(
+      {
+        fs::resize_file(path("data"), 4096);
+        volatile unsigned char value = file.data()[2 * 4096];
+        (void)value;
+      },
+      testing::ExitedWithCode(kExitWorkFailed), "^error: .*data: cannot be read: the file became shorter");
+}
+
+} // namespace
+} // namespace shoal::rt
