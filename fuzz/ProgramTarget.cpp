@@ -77,7 +77,9 @@ void walkBoxes(const Program &program, std::span<const Dim> dims, uint32_t view,
                std::vector<char> &arena) {
   Box box = boxOf(program, dims, position);
   uint64_t size = elementBytes(program.views()[view].dtype);
-  uint64_t globalElements = box.globalElements();
+  uint64_t globalElements = 1;
+  for (const BoxDim &dim : box.dims)
+    globalElements *= dim.global;
   box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
     fuzz::require(global + count <= globalElements, "a box must lie inside its tensor");
     volatile char *at = arena.data() + program.views()[view].offset;
