@@ -108,15 +108,6 @@ func.func @unsupported(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
-// The shard that dist.global gives is not what the function takes.
-dist.mesh @mesh <["x"=2]>
-// expected-error @below {{argument 0 is a 'tensor<2xf32>', its shard of the whole tensor is a 'tensor<4xf32>'}}
-func.func @shard(%x: tensor<2xf32> {dist.global = #dist.global<0, tensor<8xf32>, #dist.sharding<@mesh, [{"x"}]>>}) {
-  return
-}
-
-// -----
-
 // expected-error @below {{all-ranks needs a dist.mesh in the module}}
 module {
   func.func @no_mesh() {
