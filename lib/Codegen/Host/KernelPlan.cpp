@@ -303,33 +303,31 @@ bool KernelPlan::canJoin(const Node &node, const Item &loop, unsigned depth) con
   if (loop.node || node.depth() <= depth || loop.size != node.sizes[depth])
     return false;
   bool connected = false;
-  for (const Node *other : loop.nodes) {
-    for (const Dependence &dependence : dependences) {
-      if (dependence.from != other->index || dependence.to != node.index)
-        continue;
-      if (!sharedThrough(dependence.fromPositions, dependence.toPositions, depth))
-        return false;
-      connected = true;
-    }
-    // Ops of the same shape that read the same tensor read it once.
+  for (const Dependence *dependence : incoming[node.index]) {
+    if (!llvm::is_contained(loop.nodes, nodes[dependence->from].get()))
+      continue;
+    if (!sharedThrough(dependence->fromPositions, dependence->toPositions, depth))
+      return false;
+    connected = true;
+  }
+  // Ops of the same shape that read the same tensor read it once.
+  for (const Node *other : loop.nodes)
     if (other->depth() == node.depth())
       for (const Access &a : other->reads)
         for (const Access &b : node.reads)
           connected |= a.tensor == b.tensor && sharedThrough(a.positions, b.positions, depth);
-  }
   return connected;
 }
 
 std::vector<Item> KernelPlan::fuse(ArrayRef<Node *> list, unsigned depth) {
   std::vector<Item> items;
+  llvm::DenseMap<unsigned, size_t> placeOf; // in `items`, by node
   for (Node *node : list) {
     // No earlier than what it depends on.
     size_t first = 0;
-    for (auto [k, item] : llvm::enumerate(items))
-      for (const Node *other : item.nodes)
-        for (const Dependence &dependence : dependences)
-          if (dependence.from == other->index && dependence.to == node->index)
-            first = k;
+    for (const Dependence *dependence : incoming[node->index])
+      if (auto it = placeOf.find(dependence->from); it != placeOf.end())
+        first = std::max(first, it->second);
     size_t place = first;
     while (place < items.size() && !canJoin(*node, items[place], depth))
       ++place;
@@ -342,6 +340,7 @@ std::vector<Item> KernelPlan::fuse(ArrayRef<Node *> list, unsigned depth) {
       items.push_back(std::move(item));
     }
     items[place].nodes.push_back(node);
+    placeOf[node->index] = place;
   }
   for (Item &item : items)
     if (!item.node)
@@ -403,6 +402,9 @@ FailureOr<std::unique_ptr<KernelPlan>> KernelPlan::create(func::FuncOp func) {
   plan->flatten();
   if (failed(plan->planResults()))
     return failure();
+  plan->incoming.resize(plan->nodes.size());
+  for (const Dependence &dependence : plan->dependences)
+    plan->incoming[dependence.to].push_back(&dependence);
   SmallVector<Node *> list;
   for (auto &node : plan->nodes)
     list.push_back(node.get());

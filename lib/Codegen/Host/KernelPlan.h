@@ -103,6 +103,7 @@ private:
   void placeValues();
 
   std::vector<Dependence> dependences;
+  std::vector<SmallVector<const Dependence *>> incoming; // per node, once all are known
 };
 
 /// The tensor behind reshapes.
