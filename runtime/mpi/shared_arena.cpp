@@ -36,7 +36,8 @@ std::string windowFolder() {
 
 SharedArena::SharedArena(MPI_Comm node, const Arena &arena, std::vector<ByteRange> ranges,
                          size_t counters)
-    : node_(node) {
+    : node_(node), arena_(arena.base()) {
+  MPI_Comm_rank(node_, &nodeRank_);
   place(std::move(ranges), counters);
   problem_ = agree(findRoom());
   if (problem_.empty())
@@ -44,7 +45,7 @@ SharedArena::SharedArena(MPI_Comm node, const Arena &arena, std::vector<ByteRang
   if (problem_.empty())
     problem_ = agree(fill(arena));
   if (problem_.empty()) {
-    overlay(arena);
+    overlay();
     return;
   }
   if (alias_)
@@ -118,10 +119,8 @@ std::string SharedArena::allocate() {
 
 // Makes our pages, and puts into them what the arena holds.
 std::string SharedArena::fill(const Arena &arena) {
-  int rank = 0;
-  MPI_Comm_rank(node_, &rank);
   // Of a shared mapping, a move of no bytes makes another one of the same pages.
-  void *alias = mremap(bases_[size_t(rank)], 0, bytes_, MREMAP_MAYMOVE);
+  void *alias = mremap(bases_[size_t(nodeRank_)], 0, bytes_, MREMAP_MAYMOVE);
   if (alias == MAP_FAILED)
     return cat("a shared window cannot be mapped a second time: ", std::strerror(errno));
   alias_ = static_cast<char *>(alias);
@@ -130,17 +129,17 @@ std::string SharedArena::fill(const Arena &arena) {
                ? cat("the folder of shared windows has no room for ", bytes_, " bytes more")
                : cat("the pages of a shared window cannot be had: ", std::strerror(errno));
   for (const Piece &piece : pieces_)
-    std::memcpy(alias_ + piece.inWindow, arena.base() + piece.begin,
+    std::memcpy(alias_ + piece.inWindow, arena_ + piece.begin,
                 std::min(piece.end, arena.size()) - piece.begin);
   return "";
 }
 
 // Exchanges the arena's pages. A failure here would leave a hole in it and ends the run.
-void SharedArena::overlay(const Arena &arena) {
+void SharedArena::overlay() {
   for (const Piece &piece : pieces_) {
     uint64_t bytes = piece.end - piece.begin;
     if (mremap(alias_ + piece.inWindow, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
-               arena.base() + piece.begin) == MAP_FAILED)
+               arena_ + piece.begin) == MAP_FAILED)
       workFailed("a shared window cannot be mapped into the arena: ", std::strerror(errno));
   }
   // The counters are used where MPI mapped them.
@@ -151,10 +150,9 @@ void SharedArena::overlay(const Arena &arena) {
 }
 
 std::string SharedArena::agree(const std::string &mine) const {
-  int rank = 0, ranks = 1, first = 0;
-  MPI_Comm_rank(node_, &rank);
+  int ranks = 1, first = 0;
   MPI_Comm_size(node_, &ranks);
-  int candidate = mine.empty() ? ranks : rank;
+  int candidate = mine.empty() ? ranks : nodeRank_;
   if (MPI_Allreduce(&candidate, &first, 1, MPI_INT, MPI_MIN, node_) != MPI_SUCCESS)
     workFailed("MPI cannot compare the states of this machine's ranks");
   if (first == ranks)
@@ -168,6 +166,8 @@ std::string SharedArena::agree(const std::string &mine) const {
 }
 
 char *SharedArena::at(int nodeRank, uint64_t offset) const {
+  if (nodeRank == nodeRank_)
+    return arena_ + offset;
   auto after = std::upper_bound(pieces_.begin(), pieces_.end(), offset,
                                 [](uint64_t at, const Piece &piece) { return at < piece.begin; });
   const Piece &piece = *std::prev(after);

@@ -32,7 +32,8 @@ public:
   const std::string &problem() const { return problem_; } // empty: none
   uint64_t bytes() const { return bytes_; }               // of this rank, in shared pages
 
-  // What is at `offset` of a rank's arena, which lies in one of the ranges.
+  // What is at `offset` of a rank's arena, which lies in one of the ranges. Our own has its
+  // usual address: seen through the window, too, each page would count twice as resident.
   char *at(int nodeRank, uint64_t offset) const;
   // A counter of a rank, alone on its cache line; 0 at first.
   std::atomic<uint64_t> &counter(int nodeRank, size_t index) const;
@@ -46,11 +47,13 @@ private:
   std::string findRoom() const;
   std::string allocate();
   std::string fill(const Arena &arena);
-  void overlay(const Arena &arena);
+  void overlay();
   // Collective: the same text on all ranks, of the first that has one.
   std::string agree(const std::string &mine) const;
 
   MPI_Comm node_;
+  int nodeRank_ = 0;
+  char *arena_;
   MPI_Win window_ = MPI_WIN_NULL;
   std::vector<Piece> pieces_;
   std::vector<char *> bases_; // of each rank's part, at a page
