@@ -2,7 +2,7 @@
 // of shoalc. A pass may refuse it with a diagnostic; what reaches the runtime must load.
 #include "MlirMutator.h"
 
-#include "shoal-rt/program.h"
+#include "core/program.h"
 #include "shoal/Codegen/Emit.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Pipelines/Pipelines.h"

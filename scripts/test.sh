@@ -1,23 +1,22 @@
 #!/usr/bin/env bash
-# Builds everything and runs every test: GoogleTest, lit, programs of several ranks; then our own code once more under
-# the address and undefined-behaviour sanitizers (folder build-sanitize), with a short run of every fuzz target.
+# Builds everything and runs every test: GoogleTest, lit, programs of several ranks.
 #   --full           also the long matrix of plans and meshes
-#   --no-sanitize    without the sanitizers
-#   --sanitize-only  nothing but the sanitizers
+#   --sanitize       then our own code once more under the address and undefined-behaviour sanitizers (folder
+#                    build-sanitize), with a short run of every fuzz target
+#   --sanitize-only  nothing but that
 # The last lines say how many tests ran.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-plain=1 sanitize=1
+plain=1 sanitize=0
 for argument in "$@"; do
   case $argument in
     --full) export SHOAL_TEST_FULL=1 ;;
-    --no-sanitize) sanitize=0 ;;
-    --sanitize-only) plain=0 ;;
-    -h | --help) sed -n '2,7s/^# \?//p' "$0" && exit 0 ;;
+    --sanitize) sanitize=1 ;;
+    --sanitize-only) plain=0 sanitize=1 ;;
+    -h | --help) sed -n '2,8s/^# \?//p' "$0" && exit 0 ;;
     *) echo "test.sh: unknown option, got: $argument (see --help)" >&2 && exit 2 ;;
   esac
 done
-((plain || sanitize)) || { echo "test.sh: --no-sanitize and --sanitize-only leave nothing to do" >&2 && exit 2; }
 
 status=0 logs=()
 # run_tests [options of ctest]
