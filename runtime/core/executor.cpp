@@ -23,12 +23,21 @@ constexpr auto kBusyTest = microseconds(3);
 // Spins, then yields, then sleeps. Sleeping early is right on shared cores: a thread that
 // yields goes behind everything else that wants the core, one that wakes goes before it.
 class Executor::Backoff {
+  // Lets the core's other thread have its units while this one polls.
+  static void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+
 public:
   Backoff(uint32_t spins, microseconds yielding) : spins_(spins), yielding_(yielding) {}
   void reset() { idle_ = 0; }
   void pause() {
     if (idle_++ < spins_) {
-      __builtin_ia32_pause();
+      relax();
       return;
     }
     Clock::time_point now = Clock::now();
