@@ -3,6 +3,7 @@
 // every plan reads it back, padding zero.
 //   mpirun -n N tensors SCRATCH-FILE      (N = 1, 2, 3, 4, 6)
 #include "core/arena.h"
+#include "core/box.h"
 #include "core/parameters.h"
 #include "mpi/world.h"
 #include "shoal-rt/blob_builder.h"

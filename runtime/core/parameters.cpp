@@ -1,5 +1,6 @@
 // First values and files of parameters.
 #include "core/parameters.h"
+#include "core/gather.h"
 #include "shoal-rt/random.h"
 #include "shoal-rt/traffic.h"
 
@@ -99,13 +100,13 @@ void dumpTensors(const World &world, const Program &program, uint32_t position,
     file->write(layout.header().data(), layout.header().size(), 0);
   for (size_t i = 0; i < tensors.size(); ++i) {
     uint64_t size = elementBytes(tensors[i].type);
-    world.gatherBoxes(program, tensors[i].dims, size, position, tensors[i].local,
-                      [&](const Box &box, const char *data) {
-                        box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
-                          file->write(data + local * size, count * size,
-                                      layout.offsets()[i] + global * size);
-                        });
-                      });
+    gatherBoxes(world, program, tensors[i].dims, size, position, tensors[i].local,
+                [&](const Box &box, const char *data) {
+                  box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
+                    file->write(data + local * size, count * size,
+                                layout.offsets()[i] + global * size);
+                  });
+                });
   }
   if (file)
     file->commit();

@@ -4,6 +4,7 @@
 #define SHOAL_RT_CORE_PARAMETERS_H
 
 #include "core/file.h"
+#include "core/program.h"
 #include "core/safetensors.h"
 #include "mpi/world.h"
 

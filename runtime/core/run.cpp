@@ -4,6 +4,7 @@
 #include "core/dataset.h"
 #include "core/executor.h"
 #include "core/footprint.h"
+#include "core/gather.h"
 #include "core/options.h"
 #include "core/parameters.h"
 #include "core/payload.h"
@@ -216,7 +217,8 @@ void Run::writeOutputs(uint64_t batch, uint64_t valid) {
         output.file->write(data + local * size, count * size, output.dataStart + global * size);
       });
     };
-    world_.gatherBoxes(program_, program_.dims(result), size, position_, held_[index].data(), take);
+    gatherBoxes(world_, program_, program_.dims(result), size, position_, held_[index].data(),
+                take);
   }
 }
 

@@ -116,37 +116,21 @@ std::vector<std::string> World::gather(const std::string &text) const {
   return texts;
 }
 
-void World::gatherBoxes(const Program &program, std::span<const Dim> dims, uint64_t elementBytes,
-                        uint32_t position, const char *local, const TakeBox &take) const {
-  auto check = [](int status) {
-    if (status != MPI_SUCCESS)
-      workFailed("MPI cannot bring a tensor to rank 0: ", mpiErrorText(status));
-  };
-  if (rank_ != 0) {
-    if (!holdsFirstCopy(program, dims, position))
-      return;
-    uint64_t bytes = boxOf(program, dims, position).localElements() * elementBytes;
-    for (uint64_t at = 0; at < bytes; at += kMessageBytes)
-      check(MPI_Send(local + at, int(std::min(kMessageBytes, bytes - at)), MPI_BYTE, 0, kTag,
-                     MPI_COMM_WORLD));
-    return;
-  }
-  std::vector<char> received;
-  for (uint32_t other = 0; other < program.numPositions(); ++other) {
-    if (!holdsFirstCopy(program, dims, other))
-      continue;
-    Box box = boxOf(program, dims, other);
-    if (other == position) {
-      take(box, local);
-      continue;
-    }
-    uint64_t bytes = box.localElements() * elementBytes;
-    received.resize(bytes);
-    for (uint64_t at = 0; at < bytes; at += kMessageBytes)
-      check(MPI_Recv(received.data() + at, int(std::min(kMessageBytes, bytes - at)), MPI_BYTE,
-                     int(program.deviceIds()[other]), kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    take(box, received.data());
-  }
+static void checkMessage(int status) {
+  if (status != MPI_SUCCESS)
+    workFailed("MPI cannot bring a tensor to rank 0: ", mpiErrorText(status));
+}
+
+void World::sendToFirst(const char *data, uint64_t bytes) const {
+  for (uint64_t at = 0; at < bytes; at += kMessageBytes)
+    checkMessage(MPI_Send(data + at, int(std::min(kMessageBytes, bytes - at)), MPI_BYTE, 0, kTag,
+                          MPI_COMM_WORLD));
+}
+
+void World::receiveFrom(int rank, char *data, uint64_t bytes) const {
+  for (uint64_t at = 0; at < bytes; at += kMessageBytes)
+    checkMessage(MPI_Recv(data + at, int(std::min(kMessageBytes, bytes - at)), MPI_BYTE, rank,
+                          kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
 
 } // namespace shoal::rt

@@ -3,10 +3,9 @@
 #ifndef SHOAL_RT_MPI_WORLD_H
 #define SHOAL_RT_MPI_WORLD_H
 
-#include "core/box.h"
 #include "core/error.h"
 
-#include <functional>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,11 +38,9 @@ public:
   // Collective. The texts of all ranks, by rank, on rank 0; empty elsewhere.
   std::vector<std::string> gather(const std::string &text) const;
 
-  // Collective. Hands each distinct box of a sharded tensor to `take` on rank 0, in mesh
-  // order: the box, its buffer. `local` is this position's buffer.
-  using TakeBox = std::function<void(const Box &, const char *)>;
-  void gatherBoxes(const Program &program, std::span<const Dim> dims, uint64_t elementBytes,
-                   uint32_t position, const char *local, const TakeBox &take) const;
+  // Bytes of any number from another rank to rank 0, which asks for as many.
+  void sendToFirst(const char *data, uint64_t bytes) const;
+  void receiveFrom(int rank, char *data, uint64_t bytes) const;
 
 private:
   void require(const char *what, int status) const;

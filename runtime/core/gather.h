@@ -1,0 +1,21 @@
+// Brings what a result or parameter is in all, from the boxes that the ranks hold, to rank 0.
+#ifndef SHOAL_RT_CORE_GATHER_H
+#define SHOAL_RT_CORE_GATHER_H
+
+#include "core/box.h"
+#include "mpi/world.h"
+
+#include <functional>
+
+namespace shoal::rt {
+
+// Collective. Hands each distinct box of a sharded tensor to `take` on rank 0, in mesh
+// order: the box, its buffer. `local` is this position's buffer.
+using TakeBox = std::function<void(const Box &, const char *)>;
+void gatherBoxes(const World &world, const Program &program, std::span<const Dim> dims,
+                 uint64_t elementBytes, uint32_t position, const char *local,
+                 const TakeBox &take);
+
+} // namespace shoal::rt
+
+#endif // SHOAL_RT_CORE_GATHER_H
