@@ -259,7 +259,8 @@ void Harness::run(const std::vector<Case> &tests, std::optional<uint32_t> delays
   Arena arena(program.header().arenaBytes);
   Fabric fabric(program, position, arena, localComm_);
   const shoal_rt_kernel kernels[] = {comeLate};
-  Executor executor(program, position, kernels, arena.base(), fabric, world_.crowded());
+  Executor executor(program, position, kernels, arena.base(), fabric, world_.crowded(),
+                    world_.beacon());
   constexpr uint64_t steps = 3;
   for (uint64_t step = 0; step < steps; ++step) {
     std::memset(arena.base(), 0x5a, arena.size());
@@ -331,7 +332,8 @@ void runExchange(Harness &harness, World &world, const Mesh &mesh, uint32_t stre
   uint32_t position = program.positionOfRank(uint32_t(world.rank()));
   Arena arena(program.header().arenaBytes);
   Fabric fabric(program, position, arena, harness.localComm());
-  Executor executor(program, position, nullptr, arena.base(), fabric, world.crowded());
+  Executor executor(program, position, nullptr, arena.base(), fabric, world.crowded(),
+                    world.beacon());
   for (uint64_t i = 0; i < elements; ++i)
     storeElement(arena.base(), DType::F64, i, position * 1000.0 + double(i % 17));
   executor.step([](uint32_t) {});
@@ -379,7 +381,8 @@ void runOverlap(Harness &harness, World &world, uint32_t ranks) {
   Arena arena(program.header().arenaBytes);
   Fabric fabric(program, position, arena, harness.localComm());
   const shoal_rt_kernel kernels[] = {waitForTransfer};
-  Executor executor(program, position, kernels, arena.base(), fabric, world.crowded());
+  Executor executor(program, position, kernels, arena.base(), fabric, world.crowded(),
+                    world.beacon());
   for (int round = 0; round < 3; ++round) {
     float *buffer = reinterpret_cast<float *>(arena.base());
     std::fill(buffer, buffer + elements, 2.0f);
@@ -408,7 +411,8 @@ void runNan(Harness &harness, World &world, uint32_t ranks) {
       uint32_t position = program.positionOfRank(uint32_t(world.rank()));
       Arena arena(64);
       Fabric fabric(program, position, arena, harness.localComm());
-      Executor executor(program, position, nullptr, arena.base(), fabric, world.crowded());
+      Executor executor(program, position, nullptr, arena.base(), fabric, world.crowded(),
+                        world.beacon());
       for (uint64_t i = 0; i < 3; ++i)
         storeElement(arena.base(), type, i, i % ranks == position ? NAN : 1.0);
       executor.step([](uint32_t) {});
@@ -435,7 +439,8 @@ void runSameBits(Harness &harness, World &world, uint32_t ranks) {
     uint32_t position = program.positionOfRank(uint32_t(world.rank()));
     Arena arena(program.header().arenaBytes);
     Fabric fabric(program, position, arena, harness.localComm());
-    Executor executor(program, position, nullptr, arena.base(), fabric, world.crowded());
+    Executor executor(program, position, nullptr, arena.base(), fabric, world.crowded(),
+                      world.beacon());
     for (uint64_t i = 0; i < elements; ++i)
       storeElement(arena.base(), DType::F32, i, std::sin(double(i * ranks + position)) * 1e3);
     executor.step([](uint32_t) {});

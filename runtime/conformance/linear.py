@@ -222,7 +222,7 @@ def launcher():
     """shoal-run's own command line."""
     for options, code, part in ((["--help"], 0, "usage: shoal-run -n N"), ([], 2, "expected -n N"),
                                 (["-n", "2"], 2, "expected a program"), (["-n"], 2, "expects a value"),
-                                (["-n", "0", "true"], 2, "at least 1, got: '0'"),
+                                (["-n", "0", "true"], 2, "at least 1 and at most 1048576, got: '0'"),
                                 (["-n", "1", "./no-such-program"], 2, "./no-such-program: cannot be executed"),
                                 (["--mca", "btl", "self", "-n", "1", "true"], 0, ""),
                                 (["-n", "1", "sh", "-c", "exit 2"], 2, ""),

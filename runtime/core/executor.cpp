@@ -56,10 +56,10 @@ private:
 };
 
 Executor::Executor(const Program &program, uint32_t position, const shoal_rt_kernel *kernels,
-                   char *arena, Transport &transport, bool crowded)
+                   char *arena, Transport &transport, bool crowded, Beacon &beacon)
     : program_(program), transport_(transport), crowded_(crowded),
-      lanes_(program.header().numStreams - 1), awaitedByLane_(program.header().numEvents, false),
-      events_(program.header().numEvents) {
+      observer_(program, position, beacon), lanes_(program.header().numStreams - 1),
+      awaitedByLane_(program.header().numEvents, false), events_(program.header().numEvents) {
   for (uint32_t index = 0; index < program.instrs().size(); ++index) {
     uint32_t stream = program.instrs()[index].stream;
     Row row = resolve(index, position, kernels, arena);
@@ -145,19 +145,38 @@ void Executor::runLocalRow(Row &row) {
     std::memcpy(row.buffers[1], row.buffers[0], row.bytes);
 }
 
+void Executor::startTransfer(const Row &row) {
+  observer_.entering(row.index);
+  transport_.start(row.index);
+  observer_.entered(row.index);
+}
+
+bool Executor::testTransfer(const Row &row) {
+  if (!transport_.test(row.index))
+    return false;
+  observer_.left(row.index);
+  return true;
+}
+
 bool Executor::advance(Lane &lane) {
   bool moved = false;
   auto finish = [&](Row &row) {
+    observer_.laneEnd(row.index);
     signal(row.event);
     moved = true;
+    lane.begun = false;
     if (++lane.next == lane.rows.size())
       lanesOpen_.fetch_sub(1);
   };
   while (lane.next < lane.rows.size()) {
     Row &row = lane.rows[lane.next];
+    if (!lane.begun) {
+      lane.begun = true;
+      observer_.laneBegin(row.index);
+    }
     if (lane.running) {
       Clock::time_point begin = Clock::now();
-      if (!transport_.test(row.index)) {
+      if (!testTransfer(row)) {
         moved |= Clock::now() - begin > kBusyTest;
         break;
       }
@@ -168,7 +187,7 @@ bool Executor::advance(Lane &lane) {
         break;
       finish(row);
     } else if (isCommunication(row.op)) {
-      transport_.start(row.index);
+      startTransfer(row);
       lane.running = moved = true;
     } else {
       runLocalRow(row);
@@ -212,6 +231,7 @@ template <typename Condition> void Executor::driveUntil(Condition done) {
 }
 
 void Executor::runComputeRow(Row &row, const std::function<void(uint32_t)> &probe) {
+  observer_.begin(row.index);
   switch (row.op) {
   case Opcode::Launch:
     row.kernel(row.buffers.data());
@@ -234,11 +254,13 @@ void Executor::runComputeRow(Row &row, const std::function<void(uint32_t)> &prob
   default: { // communication on the compute stream: start it and drive everything
     {
       std::lock_guard lock(mutex_);
-      transport_.start(row.index);
+      startTransfer(row);
     }
-    driveUntil([&] { return transport_.test(row.index); });
+    observer_.waits(row.index);
+    driveUntil([&] { return testTransfer(row); });
   }
   }
+  observer_.end(row.index);
   if (row.event == kNone)
     return;
   signal(row.event);
@@ -263,7 +285,9 @@ void Executor::step(const std::function<void(uint32_t)> &probe) {
     wakeCommunication();
   for (Row &row : compute_)
     runComputeRow(row, probe);
+  observer_.beginEnd();
   driveUntil([&] { return lanesOpen_ == 0; });
+  observer_.endStep();
 }
 
 // The communication thread: advances lanes while there is something to advance, polls

@@ -6,6 +6,7 @@
 #define SHOAL_RT_CORE_EXECUTOR_H
 
 #include "core/program.h"
+#include "core/step_observer.h"
 #include "core/transport.h"
 #include "host/gemm.h"
 
@@ -21,9 +22,10 @@ namespace shoal::rt {
 
 class Executor {
 public:
-  // `crowded`: ranks share cores, so waiting threads give way at once instead of spinning.
+  // `crowded`: ranks share cores, so waiting threads give way at once instead of spinning. Where
+  // it is it tells by `beacon`.
   Executor(const Program &program, uint32_t position, const shoal_rt_kernel *kernels, char *arena,
-           Transport &transport, bool crowded);
+           Transport &transport, bool crowded, Beacon &beacon);
   ~Executor();
   Executor(const Executor &) = delete;
   Executor &operator=(const Executor &) = delete;
@@ -31,6 +33,8 @@ public:
   // Runs all rows once and returns when every stream has ended. `probe(result)` is called
   // at each probe, when the host may read that result.
   void step(const std::function<void(uint32_t)> &probe);
+
+  StepObserver &observer() { return observer_; }
 
 private:
   // A row with everything that does not change from step to step resolved.
@@ -50,12 +54,14 @@ private:
   struct Lane {
     std::vector<Row> rows;
     size_t next = 0;
-    bool running = false;
+    bool begun = false, running = false; // the next row; its transfer
   };
   // Gives way to others the longer nothing happens.
   class Backoff;
 
   Row resolve(uint32_t index, uint32_t position, const shoal_rt_kernel *kernels, char *arena);
+  void startTransfer(const Row &row); // under mutex_
+  bool testTransfer(const Row &row);  // under mutex_
   void runComputeRow(Row &row, const std::function<void(uint32_t)> &probe);
   static void runLocalRow(Row &row);
 
@@ -70,6 +76,7 @@ private:
   const Program &program_;
   Transport &transport_;
   bool crowded_;
+  StepObserver observer_;
   GemmCache gemms_;
   std::vector<Row> compute_;
   std::vector<Lane> lanes_;

@@ -6,6 +6,7 @@ namespace shoal::rt {
 void gatherBoxes(const World &world, const Program &program, std::span<const Dim> dims,
                  uint64_t elementBytes, uint32_t position, const char *local,
                  const TakeBox &take) {
+  Beacon::Together together(world.beacon(), "the collection of tensors");
   auto bytesOf = [&](const Box &box) { return box.localElements() * elementBytes; };
   if (world.rank() != 0) {
     if (holdsFirstCopy(program, dims, position))

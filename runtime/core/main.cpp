@@ -10,8 +10,11 @@ int main(int argc, char **argv) {
   // A file that hits its size limit is an error of that write, with a line that names the file.
   std::signal(SIGXFSZ, SIG_IGN);
   try {
-    shoal::rt::World world(&argc, &argv);
-    return shoal::rt::runExecutable(world, argc, argv);
+    shoal::rt::Invocation invocation = shoal::rt::readInvocation(argc, argv);
+    shoal::rt::World world(&argc, &argv, invocation.options.timeout);
+    int code = shoal::rt::runExecutable(world, std::move(invocation));
+    world.endsWith(code);
+    return code;
   } catch (const shoal::rt::Error &error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return error.code;

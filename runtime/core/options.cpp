@@ -109,6 +109,18 @@ uint64_t number(const char *flag, const std::string &text, uint64_t least, uint6
   return value;
 }
 
+// At most what the progress board holds in milliseconds.
+double seconds(const char *flag, const std::string &text) {
+  constexpr double most = 4e6;
+  double value = 0;
+  const char *end = text.data() + text.size();
+  auto [stop, problem] = std::from_chars(text.data(), end, value);
+  if (problem != std::errc() || stop != end || !(value >= 0 && value <= most))
+    badInput(flag, " must be a number of seconds of at least 0 and at most ", uint64_t(most), ", got: '",
+             text, "'");
+  return value;
+}
+
 void checkApplicable(const CLI::App &app, const Program &program) {
   auto given = [&](const char *flag) { return app.count(flag) != 0; };
   auto refuse = [&](const char *flag, const std::string &why) {
@@ -196,7 +208,7 @@ std::string meshText(const Program &program) {
 Options parseOptions(int argc, const char *const *argv, const Program &program) {
   Options options;
   std::vector<std::string> data, outputs;
-  std::string steps, epochs, seed, logEvery, threads, localComm;
+  std::string steps, epochs, seed, logEvery, threads, localComm, timeout;
   CLI::App app("A program compiled by shoalc.");
   app.set_help_flag();
   bool help = false, version = false;
@@ -235,6 +247,9 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
                  "What all-reduces between ranks of one machine go through: windows of each other's memory "
                  "(default for large ones, where the machine has room for them) or MPI")
       ->type_name("windows|mpi");
+  app.add_option("--timeout", timeout,
+                 "Seconds that a rank may wait for others before the job ends (default 600); 0: no limit")
+      ->type_name("S");
   app.add_flag("--no-progress", options.noProgress,
                "Plain lines instead of a progress line on a terminal");
   try {
@@ -269,6 +284,8 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
     options.localComm = LocalComm::Mpi;
   else if (app.count("--local-comm"))
     badInput("--local-comm must be windows or mpi, got: '", localComm, "'");
+  if (app.count("--timeout"))
+    options.timeout = seconds("--timeout", timeout);
   std::vector<std::string> inputNames, outputNames;
   for (const Arg &arg : program.args())
     if (arg.kind == ArgKind::Input)

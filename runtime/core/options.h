@@ -24,6 +24,7 @@ struct Options {
   int threads = 1;
   LocalComm localComm = LocalComm::Auto;
   bool noProgress = false;
+  double timeout = 600; // seconds a rank waits for others; 0: as long as it takes
 };
 
 // Throws exit 2 for what the flags or this program do not allow.

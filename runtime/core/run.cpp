@@ -136,6 +136,7 @@ void Run::openOutputs() {
 }
 
 void Run::prepare() {
+  world_.beacon().alone("the preparation of data and parameters");
   dataset_ = std::make_unique<Dataset>(program_, position_, options_.data);
   if (options_.shuffle)
     dataset_->shuffle(options_.seed);
@@ -191,6 +192,7 @@ void Run::step(uint64_t index) {
   StepRecord record;
   record.step = index + 1;
   record.epoch = dataset_->batched() ? index / perEpoch + 1 : 0;
+  world_.beacon().beginStep(record.step, false);
   record.rows = dataset_->fill(index / perEpoch, index % perEpoch, arena_->base());
   executor_->step([&](uint32_t result) { onProbe(result, record, index == 0); });
   if (!outputs_.empty())
@@ -267,10 +269,12 @@ void Run::writeReport() {
 }
 
 void Run::connect() {
+  Beacon::Together together(world_.beacon(), "the making of communicators");
   fabric_ = std::make_unique<Fabric>(program_, position_, *arena_, options_.localComm);
 }
 
 void Run::resolve() {
+  world_.beacon().alone("the preparation of kernels");
   if (const std::string &problem = fabric_->windowProblem(); !problem.empty()) {
     if (options_.localComm == LocalComm::Windows)
       workFailed("--local-comm windows cannot be had: ", problem);
@@ -279,7 +283,7 @@ void Run::resolve() {
                    problem.c_str());
   }
   executor_ = std::make_unique<Executor>(program_, position_, payload_.kernels, arena_->base(),
-                                         *fabric_, world_.crowded());
+                                         *fabric_, world_.crowded(), world_.beacon());
 }
 
 void Run::execute() {
@@ -300,27 +304,37 @@ void Run::execute() {
 
 } // namespace
 
-int runExecutable(World &world, int argc, const char *const *argv) {
-  LoadedPayload payload;
-  Options options;
-  std::string note;
-  std::optional<Error> error;
+Invocation readInvocation(int argc, const char *const *argv) {
+  Invocation invocation;
+  invocation.executable = argv[0];
   try {
-    payload = loadPayload("/proc/self/exe", note);
-    const Program &program = *payload.program;
-    options = parseOptions(argc, argv, program);
-    if (!options.text && uint32_t(world.size()) != program.numPositions())
-      badInput("this program runs on ", program.numPositions(),
-               program.numPositions() == 1 ? " rank (" : " ranks (", meshText(program),
-               "), got: ", world.size(), "; start it with: shoal-run -n ",
-               program.numPositions(), " ", argv[0]);
+    invocation.payload = loadPayload("/proc/self/exe", invocation.note);
+    invocation.options = parseOptions(argc, argv, *invocation.payload.program);
   } catch (const Error &caught) {
-    error = caught;
+    invocation.error = caught;
+  } catch (const std::exception &caught) {
+    invocation.error = Error(kExitWorkFailed, caught.what());
   }
+  return invocation;
+}
+
+int runExecutable(World &world, Invocation invocation) {
+  LoadedPayload &payload = invocation.payload;
+  const Options &options = invocation.options;
+  std::optional<Error> error = invocation.error;
+  if (!error && world.startError())
+    error = world.startError();
+  if (!error && !options.text && uint32_t(world.size()) != payload.program->numPositions())
+    error = Error(kExitBadInput,
+                  cat("this program runs on ", payload.program->numPositions(),
+                      payload.program->numPositions() == 1 ? " rank (" : " ranks (",
+                      meshText(*payload.program), "), got: ", world.size(),
+                      "; start it with: shoal-run -n ", payload.program->numPositions(), " ",
+                      invocation.executable));
   if (int code = world.agree(error))
     return code;
-  if (!note.empty() && world.rank() == 0)
-    std::fprintf(stderr, "note: %s\n", note.c_str());
+  if (!invocation.note.empty() && world.rank() == 0)
+    std::fprintf(stderr, "note: %s\n", invocation.note.c_str());
   if (options.text) {
     if (world.rank() == 0)
       std::fputs(options.text->c_str(), stdout);

@@ -4,8 +4,11 @@
 #define SHOAL_RT_MPI_WORLD_H
 
 #include "core/error.h"
+#include "core/watchdog.h"
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,8 +20,10 @@ std::string mpiErrorText(int status);
 
 class World {
 public:
-  World(int *argc, char ***argv); // MPI_Init_thread, serialized
-  ~World();                       // MPI_Finalize
+  // MPI_Init_thread, serialized. A rank that waits longer than `timeout` seconds for others ends
+  // the job; 0: never.
+  World(int *argc, char ***argv, double timeout = kDefaultTimeout);
+  ~World(); // MPI_Finalize
   World(const World &) = delete;
   World &operator=(const World &) = delete;
 
@@ -27,12 +32,19 @@ public:
   // Whether a rank has fewer cores than its two threads, so that polling takes time from
   // computing.
   bool crowded() const { return crowded_; }
+  // Where this rank says what it does.
+  Beacon &beacon() const { return *beacon_; }
+  // What was wrong with the launcher's progress board, for the first agreement.
+  const std::optional<Error> &startError() const { return startError_; }
+  // What the board says at the end.
+  void endsWith(int exitCode) { exitCode_ = exitCode; }
 
   // Collective. With an error on any rank, prints it once (per distinct line) on rank 0
   // and returns the exit code for all; else 0.
   int agree(const std::optional<Error> &error) const;
 
-  // Prints the line and stops every rank with its exit code.
+  // Prints the line, unless another rank has failed before, and stops every rank with its exit
+  // code.
   [[noreturn]] void abort(const Error &error) const;
 
   // Collective. The texts of all ranks, by rank, on rank 0; empty elsewhere.
@@ -44,9 +56,18 @@ public:
 
 private:
   void require(const char *what, int status) const;
+  void joinLauncher(double timeout);
+  void shareBoard(void *nodeCommunicator, double timeout);
+  void guard(uint32_t rank, double timeout);
+  [[noreturn]] void endAll(int code) const;
 
-  int rank_ = 0, size_ = 1;
+  int rank_ = 0, size_ = 1, exitCode_ = 0;
   bool crowded_ = false;
+  std::atomic<bool> canAbort_ = false; // between MPI_Init and MPI_Finalize
+  std::optional<Error> startError_;
+  Board board_;
+  std::unique_ptr<Beacon> beacon_;
+  std::unique_ptr<Watchdog> watchdog_;
 };
 
 } // namespace shoal::rt

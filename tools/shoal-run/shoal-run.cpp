@@ -1,33 +1,25 @@
 // A thin front of mpirun for one machine or many: it passes every option through and adds
 // what Open MPI wants to be told before it starts ranks as root, more ranks than cores, or
-// ranks with threads of their own, and puts mpirun's boxes of text about a failed rank into one
-// line. `mpirun -n N ./OUT` and `srun ./OUT` work without it.
-#include "shoal-rt/exit_codes.h"
+// ranks with threads of their own. Job watches what comes of it. `mpirun -n N ./OUT` and
+// `srun ./OUT` work without shoal-run.
+#include "core/error.h"
+#include "job.h"
 
 #include <cerrno>
-#include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <poll.h>
 #include <sched.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace {
 
-using shoal::rt::kExitBadInput, shoal::rt::kExitWorkFailed;
-
-// mpirun of Open MPI 4.1 sometimes never ends after a rank has called MPI_Abort: PMIx deadlocks
-// while it is shut down, when all ranks are gone already. Seen in 1 of 30 runs on a busy machine.
-constexpr auto kAbortPatience = std::chrono::seconds(10);
+using shoal::rt::kExitBadInput;
 
 constexpr const char *kHelp =
     R"(usage: shoal-run -n N [options of mpirun] ./OUT [options of the program]
@@ -44,8 +36,10 @@ All other options before the program are mpirun's own (--hostfile, --host, -x, -
   more ranks than cores    --oversubscribe, and says so
   without --bind-to        --bind-to none, so that a rank's two threads may use two cores
   on a terminal            SHOAL_TERMINAL=1, so that rank 0 shows a progress line
-The exit code is the program's: 0 success, 1 the work failed (also: a rank died), 2 wrong command
-line or input.
+  which rank died where    it watches the ranks on a progress board (SHOAL_BOARD), tells in one
+                           line which rank died or that none moves any more, and ends the job
+The exit code is the program's: 0 success, 1 the work failed (also: a rank died or none moved for
+--timeout), 2 wrong command line or input; 128 + the number of a signal that shoal-run got.
 )";
 
 [[noreturn]] void fail(const std::string &line) {
@@ -56,133 +50,6 @@ line or input.
 int availableCores() {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
-// Passes stderr on as it comes, but for mpirun's boxes (text between two lines of dashes): those
-// that only repeat that a rank failed are dropped, since the rank has said why; the one about a
-// rank that died by a signal becomes one line.
-class BoxFilter {
-public:
-  void feed(const char *bytes, size_t size) {
-    for (size_t i = 0; i < size; ++i)
-      feed(bytes[i]);
-    std::fflush(stderr);
-  }
-  // The code with which a rank stopped all others, once mpirun has said so.
-  std::optional<int> abortCode() const { return abortCode_; }
-  void finish() {
-    std::fputs((box_ + line_).c_str(), stderr);
-    box_.clear();
-    line_.clear();
-  }
-
-private:
-  void feed(char c) {
-    // Only a line that may open or lies in a box has to be complete to be judged.
-    if (!inBox_ && line_.empty() && (c != '-' || !atStart_)) {
-      std::fputc(c, stderr);
-      atStart_ = c == '\n';
-      return;
-    }
-    line_ += c;
-    if (c != '\n') {
-      if (!inBox_ && c != '-')
-        release();
-      return;
-    }
-    bool isRule = line_.size() > 60 && line_.find_first_not_of("-\n") == std::string::npos;
-    if (!inBox_ && !isRule)
-      return release();
-    box_ += line_;
-    line_.clear();
-    if (isRule && inBox_)
-      endBox();
-    else
-      inBox_ = true;
-  }
-  void release() {
-    std::fputs(line_.c_str(), stderr);
-    atStart_ = line_.back() == '\n';
-    line_.clear();
-  }
-  void endBox() {
-    auto has = [&](const char *text) { return box_.find(text) != std::string::npos; };
-    size_t code = box_.find("with errorcode ");
-    if (has("MPI_ABORT was invoked") && code != std::string::npos)
-      abortCode_ = std::atoi(box_.c_str() + code + 15);
-    size_t rank = box_.find("process rank "), signal = box_.find("exited on signal ");
-    if (rank != std::string::npos && signal != std::string::npos) {
-      std::string which = box_.substr(rank + 13, box_.find(' ', rank + 13) - rank - 13);
-      std::string what = box_.substr(signal + 10, box_.find('.', signal) - signal - 10);
-      std::fprintf(stderr, "error: rank %s ended by %s\n", which.c_str(), what.c_str());
-    } else if (!has("Primary job  terminated normally") && !has("exited with non-zero status") &&
-               !has("MPI_ABORT was invoked")) {
-      std::fputs(box_.c_str(), stderr);
-    }
-    box_.clear();
-    inBox_ = false;
-    atStart_ = true;
-  }
-
-  std::string line_, box_;
-  bool inBox_ = false, atStart_ = true;
-  std::optional<int> abortCode_;
-};
-
-pid_t child = 0;
-void forwardSignal(int signal) {
-  if (child > 0)
-    kill(child, signal);
-}
-
-// Runs mpirun and returns the exit code of its program.
-int runMpirun(const std::vector<char *> &command) {
-  int ends[2];
-  if (pipe(ends) != 0)
-    fail(std::string("no pipe for mpirun: ") + std::strerror(errno));
-  child = fork();
-  if (child < 0)
-    fail(std::string("mpirun cannot be started: ") + std::strerror(errno));
-  if (child == 0) {
-    dup2(ends[1], STDERR_FILENO);
-    close(ends[0]);
-    close(ends[1]);
-    execvp("mpirun", command.data());
-    std::fprintf(stderr, "error: mpirun cannot be started: %s\n", std::strerror(errno));
-    _exit(kExitBadInput);
-  }
-  close(ends[1]);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP})
-    std::signal(signal, forwardSignal);
-  BoxFilter filter;
-  char buffer[4096];
-  std::optional<std::chrono::steady_clock::time_point> giveUp;
-  for (;;) {
-    if (filter.abortCode() && !giveUp)
-      giveUp = std::chrono::steady_clock::now() + kAbortPatience;
-    pollfd ready{ends[0], POLLIN, 0};
-    int events = poll(&ready, 1, giveUp ? 200 : -1);
-    if (events <= 0 && giveUp && std::chrono::steady_clock::now() > *giveUp) {
-      kill(child, SIGKILL);
-      break;
-    }
-    if (events <= 0)
-      continue;
-    ssize_t got = read(ends[0], buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got <= 0)
-      break;
-    filter.feed(buffer, size_t(got));
-  }
-  filter.finish();
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-    ;
-  if (!WIFEXITED(status) && !filter.abortCode())
-    return kExitWorkFailed;
-  int code = WIFEXITED(status) ? WEXITSTATUS(status) : *filter.abortCode();
-  return code <= kExitBadInput ? code : kExitWorkFailed;
 }
 
 // Options of mpirun that take their value as separate arguments, as far as programs are
@@ -223,9 +90,9 @@ int main(int argc, char **argv) {
     if (option == "-n" || option == "-np" || option == "--np" || option == "-c") {
       char *end = nullptr;
       ranks = std::strtol(argv[at + 1], &end, 10);
-      if (*end != '\0' || end == argv[at + 1] || ranks < 1)
-        fail(std::string(option) + " expects a number of ranks of at least 1, got: '" +
-             argv[at + 1] + "'");
+      if (*end != '\0' || end == argv[at + 1] || ranks < 1 || ranks > long(shoal::rt::kBoardMostRanks))
+        fail(shoal::rt::cat(option, " expects a number of ranks of at least 1 and at most ",
+                            shoal::rt::kBoardMostRanks, ", got: '", argv[at + 1], "'"));
     }
     binds |= option.find("bind-to") != std::string_view::npos;
     oversubscribes |= option.find("oversubscribe") != std::string_view::npos;
@@ -260,10 +127,22 @@ int main(int argc, char **argv) {
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
   }
+  // The board has as many places as ranks; `:` starts further programs on ranks of their own.
+  bool severalPrograms = false;
+  for (int i = 1; i < argc; ++i)
+    severalPrograms |= std::string_view(argv[i]) == ":";
+  if (!severalPrograms)
+    command.insert(command.end(), {"-x", shoal::rt::kBoardVariable});
   command.insert(command.end(), argv + 1, argv + argc);
   std::vector<char *> pointers;
   for (std::string &word : command)
     pointers.push_back(word.data());
   pointers.push_back(nullptr);
-  return runMpirun(pointers);
+  try {
+    Job job(severalPrograms ? 0 : unsigned(ranks));
+    return job.run(pointers);
+  } catch (const shoal::rt::Error &error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return error.code;
+  }
 }
