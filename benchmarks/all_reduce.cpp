@@ -56,7 +56,7 @@ public:
         arena_(program_.header().arenaBytes),
         fabric_(program_, program_.positionOfRank(uint32_t(world.rank())), arena_, localComm),
         executor_(program_, program_.positionOfRank(uint32_t(world.rank())), nullptr, arena_.base(),
-                  fabric_, world.crowded()),
+                  fabric_, world.crowded(), world.beacon()),
         times_(times) {
     if (!fabric_.windowProblem().empty())
       workFailed("no windows: ", fabric_.windowProblem());
