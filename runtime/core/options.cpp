@@ -152,6 +152,13 @@ void checkApplicable(const CLI::App &app, const Program &program) {
       refuse(flag, "the program has no parameters");
   if ((!hasParams || given("--load")) && !given("--shuffle"))
     refuse("--seed", "without --shuffle it draws first values of parameters, and here are none to draw");
+  if (given("--trace-steps") && !given("--trace"))
+    refuse("--trace-steps", "there is no --trace");
+  bool hasLoss = false;
+  for (const Result &result : program.results())
+    hasLoss |= result.kind == ResultKind::Loss;
+  if (!hasLoss)
+    refuse("--stop-on-nan", "the program has no loss");
   if (!hasGrads)
     refuse("--dump-grads", "the program has no gradients");
   bool reduces = false;
@@ -193,6 +200,7 @@ void checkFiles(const Options &options) {
   take("--dump-grads", options.dumpGrads, false);
   take("--metrics", options.metrics, false);
   take("--report", options.report, false);
+  take("--trace", options.trace, false);
 }
 
 } // namespace
@@ -208,7 +216,8 @@ std::string meshText(const Program &program) {
 Options parseOptions(int argc, const char *const *argv, const Program &program) {
   Options options;
   std::vector<std::string> data, outputs;
-  std::string steps, epochs, seed, logEvery, threads, localComm, timeout;
+  std::string steps, epochs, seed, logEvery, threads, localComm, timeout, traceSteps;
+  std::vector<std::string> delays;
   CLI::App app("A program compiled by shoalc.");
   app.set_help_flag();
   bool help = false, version = false;
@@ -247,6 +256,15 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
                  "What all-reduces between ranks of one machine go through: windows of each other's memory "
                  "(default for large ones, where the machine has room for them) or MPI")
       ->type_name("windows|mpi");
+  app.add_option("--trace", options.trace,
+                 "Write when each row of the first steps ran on each rank, as a Chrome trace")
+      ->type_name("FILE.json");
+  app.add_option("--trace-steps", traceSteps, "Steps in the trace (default 20)")->type_name("N");
+  app.add_flag("--stop-on-nan", options.stopOnNan, "End the run when the loss is NaN or infinite");
+  app.add_option("--inject-delay", delays,
+                 "Let a rank sleep before each step, to see what that does to the others; once per rank")
+      ->type_name("RANK:ms")
+      ->allow_extra_args(false);
   app.add_option("--timeout", timeout,
                  "Seconds that a rank may wait for others before the job ends (default 600); 0: no limit")
       ->type_name("S");
@@ -284,6 +302,17 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
     options.localComm = LocalComm::Mpi;
   else if (app.count("--local-comm"))
     badInput("--local-comm must be windows or mpi, got: '", localComm, "'");
+  if (app.count("--trace-steps"))
+    options.traceSteps = number("--trace-steps", traceSteps, 1, 100000);
+  for (const std::string &delay : delays) {
+    size_t colon = delay.find(':');
+    if (colon == std::string::npos)
+      badInput("--inject-delay expects RANK:ms, got: '", delay, "'");
+    uint64_t rank = number("--inject-delay: RANK", delay.substr(0, colon), 0, program.numPositions() - 1);
+    uint64_t ms = number("--inject-delay: ms", delay.substr(colon + 1), 0, 3'600'000);
+    if (!options.delays.emplace(uint32_t(rank), double(ms)).second)
+      badInput("--inject-delay names rank ", rank, " twice");
+  }
   if (app.count("--timeout"))
     options.timeout = seconds("--timeout", timeout);
   std::vector<std::string> inputNames, outputNames;

@@ -24,6 +24,10 @@ struct Options {
   int threads = 1;
   LocalComm localComm = LocalComm::Auto;
   bool noProgress = false;
+  std::string trace;
+  uint64_t traceSteps = 20;
+  bool stopOnNan = false;
+  std::map<uint32_t, double> delays; // MPI rank, milliseconds before each step
   double timeout = 600; // seconds a rank waits for others; 0: as long as it takes
 };
 

@@ -14,9 +14,12 @@
 #include "shoal-rt/traffic.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 #include <unistd.h>
 
 namespace shoal::rt {
@@ -59,6 +62,9 @@ private:
   void writeGrads();
   void writeParams();
   void writeReport();
+  void writeTrace();
+  void delayStep();
+  void checkLoss(const StepRecord &record);
   const char *local(uint32_t view) const { return arena_->base() + program_.views()[view].offset; }
 
   World &world_;
@@ -75,7 +81,10 @@ private:
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<Progress> progress_;
   std::vector<Output> outputs_;
-  std::unique_ptr<OutputFile> paramsFile_, gradsFile_, reportFile_;
+  std::unique_ptr<OutputFile> paramsFile_, gradsFile_, reportFile_, traceFile_;
+  std::unique_ptr<Trace> trace_; // null: none asked for
+  int64_t traceZero_ = 0;
+  bool hasWarned_ = false; // of a loss that is no number
   std::map<uint32_t, std::vector<char>> held_; // results copied at their probe
 };
 
@@ -129,6 +138,7 @@ void Run::openOutputs() {
   paramsFile_ = open(options_.dumpParams);
   gradsFile_ = open(options_.dumpGrads);
   reportFile_ = open(options_.report);
+  traceFile_ = open(options_.trace);
   bool line = onTerminal() && !options_.noProgress;
   progress_ = std::make_unique<Progress>(totalSteps_, totalEpochs_,
                                          options_.logEvery.value_or(line ? 1 : 10), line,
@@ -194,13 +204,43 @@ void Run::step(uint64_t index) {
   record.epoch = dataset_->batched() ? index / perEpoch + 1 : 0;
   world_.beacon().beginStep(record.step, false);
   record.rows = dataset_->fill(index / perEpoch, index % perEpoch, arena_->base());
+  if (trace_) {
+    executor_->observer().setTrace(index < trace_->steps() ? trace_.get() : nullptr);
+    trace_->beginStep(record.step);
+  }
+  delayStep();
   executor_->step([&](uint32_t result) { onProbe(result, record, index == 0); });
   if (!outputs_.empty())
     writeOutputs(index, record.rows);
   if (index == 0 && !options_.dumpGrads.empty())
     writeGrads();
-  if (progress_)
+  if (progress_) {
     progress_->step(record);
+    checkLoss(record);
+  }
+}
+
+// --inject-delay.
+void Run::delayStep() {
+  auto delay = options_.delays.find(uint32_t(world_.rank()));
+  if (delay == options_.delays.end())
+    return;
+  world_.beacon().alone("the injected delay");
+  int64_t begin = nowNanoseconds();
+  std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(delay->second));
+  executor_->observer().delayed(begin);
+}
+
+// Told once, at once; only rank 0 looks, whose loss is the one that is told everywhere else.
+void Run::checkLoss(const StepRecord &record) {
+  if (!record.loss || std::isfinite(*record.loss))
+    return;
+  std::string what = cat("the loss is ", std::isnan(*record.loss) ? "nan" : "infinite", " in step ", record.step);
+  if (options_.stopOnNan)
+    workFailed(what, ", and --stop-on-nan ends the run");
+  if (!hasWarned_)
+    std::fprintf(stderr, "warning: %s\n", what.c_str());
+  hasWarned_ = true;
 }
 
 void Run::writeOutputs(uint64_t batch, uint64_t valid) {
@@ -258,6 +298,7 @@ void Run::writeReport() {
   mine.bytes = countBytes(program_);
   mine.bytes.peak = arena_->size();
   fabric_->report(totalSteps_, mine);
+  mine.measured["waiting_ms"] = executor_->observer().waitingSeconds() * 1000 / double(totalSteps_);
   std::vector<std::string> texts = world_.gather(toText(toJson(mine), -1));
   if (!reportFile_)
     return;
@@ -266,6 +307,31 @@ void Run::writeReport() {
     json["ranks"].push_back(ReportJson::parse(text));
   reportFile_->append(toText(json, 2) + "\n");
   reportFile_->commit();
+}
+
+// Rank by rank, so that rank 0 holds one text at a time.
+void Run::writeTrace() {
+  Beacon::Together together(world_.beacon(), "the collection of traces");
+  std::string text = trace_->text(uint32_t(world_.rank()), traceZero_);
+  uint64_t size = text.size();
+  if (world_.rank() != 0) {
+    world_.sendToFirst(reinterpret_cast<const char *>(&size), sizeof size);
+    world_.sendToFirst(text.data(), size);
+    return;
+  }
+  traceFile_->append("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n" + text);
+  for (int other = 1; other < world_.size(); ++other) {
+    world_.receiveFrom(other, reinterpret_cast<char *>(&size), sizeof size);
+    text.resize(size);
+    world_.receiveFrom(other, text.data(), size);
+    traceFile_->append(",\n" + text);
+  }
+  traceFile_->append("\n]}\n");
+  traceFile_->commit();
+  if (totalSteps_ > trace_->steps())
+    std::fprintf(stderr, "note: %s holds the first %llu of %llu steps; --trace-steps says how many\n",
+                 options_.trace.c_str(), static_cast<unsigned long long>(trace_->steps()),
+                 static_cast<unsigned long long>(totalSteps_));
 }
 
 void Run::connect() {
@@ -287,6 +353,10 @@ void Run::resolve() {
 }
 
 void Run::execute() {
+  if (!options_.trace.empty()) {
+    trace_ = std::make_unique<Trace>(program_, std::min(options_.traceSteps, totalSteps_));
+    traceZero_ = world_.commonMoment();
+  }
   if (progress_)
     progress_->start();
   for (uint64_t index = 0; index < totalSteps_; ++index)
@@ -300,6 +370,8 @@ void Run::execute() {
     writeParams();
   if (!options_.report.empty())
     writeReport();
+  if (trace_)
+    writeTrace();
 }
 
 } // namespace

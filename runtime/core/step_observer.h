@@ -22,6 +22,12 @@ public:
   // Gets the events of the steps from now on; null: none. It must outlive them.
   void setTrace(Trace *trace) { trace_ = trace; }
 
+  // The calling thread slept since `began`, before the step.
+  void delayed(int64_t began) {
+    if (trace_)
+      trace_->add(0, kTraceDelay, began, nowNanoseconds());
+  }
+
   // The calling thread: rows of stream 0 and the end of a step, in order. `waits` follows `begin`
   // for a row that has entered a transfer and waits for it.
   void begin(uint32_t row);

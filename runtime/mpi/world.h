@@ -54,6 +54,10 @@ public:
   void sendToFirst(const char *data, uint64_t bytes) const;
   void receiveFrom(int rank, char *data, uint64_t bytes) const;
 
+  // Collective. What this rank's steady clock reads, in nanoseconds, at a moment that is the same
+  // for all.
+  int64_t commonMoment() const;
+
 private:
   void require(const char *what, int status) const;
   void joinLauncher(double timeout);
