@@ -10,6 +10,9 @@ namespace shoal::rt {
 // machine can make them.
 enum class LocalComm { Auto, Windows, Mpi };
 
+// A page. Between ranks that come together windows are faster at every size (2.4 us against
+// 5.2 us for one element, 2 ranks); but a late rank has to wait until the early ones have
+// done their part, which on shared cores costs more than a small message.
 inline constexpr uint64_t kWindowBytes = 4096;
 
 } // namespace shoal::rt
