@@ -1,10 +1,13 @@
 // One pass over the characters of a model: depth of brackets, also through aliases of types and
-// attributes, and the length of sums, for which the parser recurses, too.
+// attributes, the length of sums, for which the parser recurses, too, and operands that are defined
+// inside of their own op, which MLIR 19's parser reads after it has freed them.
 #include "shoal/Support/ModelText.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <algorithm>
 
@@ -69,8 +72,14 @@ private:
     case ']':
     case '{':
     case '}':
+      if (c == '{')
+        scopes_.emplace_back();
+      else if (c == '}' && scopes_.size() > 1)
+        scopes_.pop_back();
       bracket(llvm::is_contained({'<', '(', '[', '{'}, c));
       break;
+    case '%':
+      return value();
     case '!':
     case '#':
       return alias();
@@ -114,6 +123,28 @@ private:
     reach(depth() + known->second + 1);
   }
 
+  // `%name`: a definition in front of an equals sign or as an argument, else a use. An operand that is
+  // defined later, in a region inside of the one that uses it, can only be wrong.
+  void value() {
+    size_t begin = at_++;
+    while (llvm::isAlnum(peek()) || llvm::is_contained({'_', '$', '.', '-'}, peek()))
+      ++at_;
+    llvm::StringRef name = text_.slice(begin, at_);
+    llvm::StringRef rest = text_.drop_front(at_).ltrim();
+    llvm::StringRef before = text_.take_front(begin).rtrim();
+    bool isArgument = rest.starts_with(":") && (before.ends_with("(") || before.ends_with(","));
+    bool isResult = rest.starts_with("=") && !rest.starts_with("==");
+    bool isDefined = llvm::any_of(scopes_, [&](const Scope &scope) { return scope.defined.contains(name); });
+    if (isArgument || isResult) {
+      for (const Scope &outer : llvm::ArrayRef(scopes_).drop_back())
+        if (!isArgument && !isDefined && outer.used.contains(name))
+          return fail(("value '" + name + "' is used outside of the region that defines it").str());
+      scopes_.back().defined.insert(name);
+    } else if (!isDefined) {
+      scopes_.back().used.insert(name);
+    }
+  }
+
   void reach(unsigned depth) {
     if (depth > kMaxDepth)
       return fail("nesting must be at most " + std::to_string(kMaxDepth) + " levels deep");
@@ -131,8 +162,14 @@ private:
     problem_ = {unsigned(before.count('\n')) + 1, unsigned(at_ - lineStart) + 1, std::move(rule)};
   }
 
+  // The values of an open brace: what it defines, and what it uses before or without a definition.
+  struct Scope {
+    llvm::StringSet<> defined, used;
+  };
+
   llvm::StringRef text_;
   size_t at_ = 0;
+  llvm::SmallVector<Scope> scopes_ = llvm::SmallVector<Scope>(1);
   llvm::SmallVector<unsigned> terms_ = {0}; // per open bracket: signs of the current sum
   llvm::StringMap<unsigned> aliasDepths_;
   llvm::StringRef defined_; // the alias whose definition this is

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Gives shoal-opt and shoalc files that are nested 20,000 deep, in every way that MLIR's parser recurses:
-each is refused with one line and the right exit status. One of a hundred levels is read.
+"""Gives shoal-opt and shoalc files that are nested 20,000 deep, in every way that MLIR's parser recurses, and one
+whose operand its own region defines: each is refused with one line and the right exit status. One of a hundred
+levels is read.
 
 usage: nesting.py
 """
@@ -37,6 +38,9 @@ CASES = {
     "negations": (attribute("affine_map<(d0) -> (" + "-" * DEPTH + "d0)>"), LONG),
     "sums": (attribute("affine_map<(d0) -> (" + "d0 + " * DEPTH + "d0)>"), LONG),
     "type aliases": (aliases("!", "i1", ("tuple<", ">")), NESTED),
+    "an operand of its own region": (
+        "func.func @f(%x: tensor<2xf32>) -> tensor<2xf32> {\n  %0 = scf.if %c -> tensor<2xf32> {\n    %c = arith.constant true\n  }\n}",
+        "value '%c' is used outside of the region that defines it"),
     "attribute aliases": (aliases("#", "1", ("[", "]")), NESTED),
 }
 
