@@ -23,6 +23,10 @@ def NN_LossReduction : NN_Enum<"LossReduction", "how a loss combines its element
     I32EnumAttrCase<"mean", 0>, I32EnumAttrCase<"sum", 1>]>;
 def NN_LossReductionAttr : EnumAttr<NN_Dialect, NN_LossReduction, "loss_reduction">;
 
+def NN_GeluForm : NN_Enum<"GeluForm", "how gelu computes the normal distribution function", [
+    I32EnumAttrCase<"tanh", 0>, I32EnumAttrCase<"erf", 1>]>;
+def NN_GeluFormAttr : EnumAttr<NN_Dialect, NN_GeluForm, "gelu_form">;
+
 def NN_InitKind : NN_Enum<"Init", "how a parameter starts", [
     I32EnumAttrCase<"zeros", 0>, I32EnumAttrCase<"ones", 1>, I32EnumAttrCase<"constant", 2>,
     I32EnumAttrCase<"uniform", 3>, I32EnumAttrCase<"normal", 4>,
@@ -45,6 +49,16 @@ def NN_ParamAttr : NN_Attr<"Param", "param"> {
   }];
   let parameters = (ins "::mlir::StringAttr":$name, "::shoal::nn::Init":$init,
                         "::llvm::APFloat":$a, "::llvm::APFloat":$b);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def NN_BufferAttr : NN_Attr<"Buffer", "buffer"> {
+  let summary = "what a model keeps beside its parameters: running statistics";
+  let description = [{
+    `#nn.buffer<"bn1.running_mean", init = 0.0>`: saved and loaded with the parameters, written by the program's own
+    `nn.updates`, never by an optimizer (PyTorch's register_buffer).
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name, "::llvm::APFloat":$init);
   let hasCustomAssemblyFormat = 1;
 }
 

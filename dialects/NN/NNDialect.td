@@ -14,14 +14,16 @@ def NN_Dialect : Dialect {
     | --- | --- | --- |
     | `nn.input = "x"` | argument | data, sharded by its first (sample) dimension; `#nn.input<"x", unbatched>`: whole on every rank |
     | `nn.param = #nn.param<"w", init = kaiming_uniform>` | argument | trained parameter |
+    | `nn.buffer = #nn.buffer<"bn.running_mean", init = 0.0>` | argument | kept and saved beside the parameters, not trained |
     | `nn.state = #nn.state<"w.m", of = "w", init = 0.0>` | argument | optimizer state, made by `nn-optimize` |
     | `nn.step` | argument, `tensor<i64>` | steps done so far |
     | `nn.valid_rows` | argument, `tensor<i64>` | real rows of this batch; made by `nn-explicit-counts` |
     | `nn.loss` | result, scalar | what is minimised |
     | `nn.output = "logits"` | result | written by `--output` |
+    | `nn.batch_dim = 0` | result, beside `nn.output` | its dimension of batch rows, of which files hold the real ones; made by `nn-explicit-counts` |
     | `nn.metric = "grad_norm"` | result, scalar | reported each step |
     | `nn.grad = "w"` | result | the gradient that the update sees, before clipping; made by `nn-differentiate` |
-    | `nn.updates = "w"` | result | replaces the argument of that name (param, state, or "step"), in its buffer |
+    | `nn.updates = "w"` | result | replaces the argument of that name (param, buffer, state, or "step"), in its buffer |
 
     Ops may carry `nn.layer = "h.3"`.
   }];
@@ -32,6 +34,7 @@ def NN_Dialect : Dialect {
   let extraClassDeclaration = [{
     static constexpr llvm::StringLiteral kInputAttr = "nn.input";
     static constexpr llvm::StringLiteral kParamAttr = "nn.param";
+    static constexpr llvm::StringLiteral kBufferAttr = "nn.buffer";
     static constexpr llvm::StringLiteral kStateAttr = "nn.state";
     static constexpr llvm::StringLiteral kStepAttr = "nn.step";
     static constexpr llvm::StringLiteral kValidRowsAttr = "nn.valid_rows";

@@ -34,4 +34,32 @@ def MeanOpInterface : OpInterface<"MeanOpInterface"> {
   ];
 }
 
+def BatchStatisticsOpInterface : OpInterface<"BatchStatisticsOpInterface"> {
+  let cppNamespace = "::shoal::nn";
+  let description = [{
+    An op that takes statistics over the batch, so that its value depends on how many rows are real.
+    `nn-explicit-counts` replaces it by ops in which that count is a value.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Builds ops that compute the results. `count` builds the product of the sizes of dimensions of a value, as
+        `MeanOpInterface` says.
+      }], "::llvm::SmallVector<::mlir::Value>", "decomposeWithCount",
+      (ins "::mlir::OpBuilder &":$builder,
+           "::llvm::function_ref<::mlir::Value(::mlir::ValueRange, ::llvm::ArrayRef<int64_t>)>":$count)>,
+  ];
+}
+
+def TrainingModeOpInterface : OpInterface<"TrainingModeOpInterface"> {
+  let cppNamespace = "::shoal::nn";
+  let description = [{
+    An op that does in training what it does not in inference (batch_norm; PyTorch's train() and eval()).
+    `nn-select-results` replaces it where a program does not train.
+  }];
+  let methods = [
+    InterfaceMethod<"Builds the results as inference has them.",
+      "::llvm::SmallVector<::mlir::Value>", "buildInference", (ins "::mlir::OpBuilder &":$builder)>,
+  ];
+}
+
 #endif

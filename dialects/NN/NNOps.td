@@ -85,6 +85,22 @@ def NN_SqrtOp : NN_Unary<"sqrt", "square root">;
 def NN_RsqrtOp : NN_Unary<"rsqrt", "1/sqrt(x)">;
 def NN_TanhOp : NN_Unary<"tanh", "hyperbolic tangent">;
 def NN_ReluOp : NN_Unary<"relu", "max(x, 0); the gradient at 0 is 0">;
+def NN_SigmoidOp : NN_Unary<"sigmoid", "1 / (1 + e^-x)">;
+def NN_SiluOp : NN_Unary<"silu", "x * sigmoid(x), also called swish">;
+def NN_ErfOp : NN_Unary<"erf", "error function, 2/sqrt(pi) times the integral of e^-t^2 from 0 to x">;
+def NN_SinOp : NN_Unary<"sin", "sine of radians">;
+def NN_CosOp : NN_Unary<"cos", "cosine of radians">;
+
+def NN_GeluOp : NN_Op<"gelu", [SameOperandsAndResultType]> {
+  let summary = "x times the normal distribution function of x";
+  let description = [{
+    `nn.gelu erf %x : tensor<8x4xf32>` is x/2 (1 + erf(x/sqrt(2))); `nn.gelu tanh` is its approximation
+    x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))). Hendrycks & Gimpel 2016.
+  }];
+  let arguments = (ins NN_GeluFormAttr:$form, NN_FloatTensor:$input);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "custom<Keyword>($form) $input attr-dict `:` type($result)";
+}
 
 def NN_CompareOp : NN_Op<"compare", [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
   let summary = "elementwise comparison, numpy broadcasting";
@@ -178,6 +194,34 @@ def NN_DynamicSliceOp : NN_Op<"dynamic_slice"> {
   let hasVerifier = 1;
 }
 
+def NN_DynamicUpdateSliceOp : NN_Op<"dynamic_update_slice", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "elements [start, start + size) of one dimension replaced, start known at run time";
+  let description = [{
+    `nn.dynamic_update_slice %x, %u dim = 0 start = %s : tensor<8x4xf32>, tensor<2x4xf32>`. `start` is clamped so that the slice
+    lies inside, as that of `nn.dynamic_slice`, whose gradient it is.
+  }];
+  let arguments = (ins NN_Tensor:$input, NN_Tensor:$update, NN_IndexScalar:$start, I64Attr:$dim);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input `,` $update `dim` `=` $dim `start` `=` $start attr-dict `:` type($input) `,` type($update)";
+  let hasVerifier = 1;
+}
+def NN_ConcatOp : NN_Op<"concat"> {
+  let summary = "tensors one after another along one dimension";
+  let description = "`nn.concat %a, %b dim = 0 : (tensor<3x4xf32>, tensor<2x4xf32>) -> tensor<5x4xf32>`.";
+  let arguments = (ins Variadic<NN_Tensor>:$inputs, I64Attr:$dim);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$inputs `dim` `=` $dim attr-dict `:` `(` type($inputs) `)` `->` type($result)";
+  let hasVerifier = 1;
+}
+def NN_IotaOp : NN_PositionOp<"iota"> {
+  let summary = "each element's index along one dimension";
+  let description = "`nn.iota dim = 1 : tensor<4x8xi64>`. The index is global: on a shard an offset is added.";
+  let arguments = (ins I64Attr:$dim);
+  let results = (outs NN_IntTensor:$result);
+  let assemblyFormat = "`dim` `=` $dim attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 // Contractions and reductions.
 
 def NN_MatmulOp : NN_Op<"matmul"> {
@@ -215,6 +259,27 @@ class NN_Softmax<string mnemonic, string sum> : NN_DecomposableOp<mnemonic, [Sam
 }
 def NN_SoftmaxOp : NN_Softmax<"softmax", "exp(x - max) / sum over a dimension">;
 def NN_LogSoftmaxOp : NN_Softmax<"log_softmax", "x - max - log(sum(exp(x - max))) over a dimension">;
+
+def NN_BatchNormOp : NN_DecomposableOp<"batch_norm", [DeclareOpInterfaceMethods<BatchStatisticsOpInterface>,
+    DeclareOpInterfaceMethods<TrainingModeOpInterface>, AllTypesMatch<["input", "result"]>,
+    AllTypesMatch<["scale", "bias", "running_mean", "running_var", "new_mean", "new_var"]>]> {
+  let summary = "normalisation of each feature over the batch, and running statistics";
+  let description = [{
+    `%y, %m, %v = nn.batch_norm %x, %scale, %bias, %mean, %var momentum = 0.1 eps = 1.0e-5 : tensor<32x14xf32>, tensor<14xf32>`.
+    Features are dimension 1; mean and variance are those of all other elements of the whole batch (Ioffe & Szegedy 2015). The
+    result is `(x - mean) / sqrt(var + eps) * scale + bias`, with the biased variance. New running statistics are
+    `(1 - momentum) * old + momentum * batch`, with the unbiased variance; of a single row, which has none, it is the biased
+    one, 0 (PyTorch refuses such a batch). In inference the running statistics normalise, and stay as they are.
+
+    `nn-explicit-counts` makes it sums, counts and elementwise ops, so that gradients, and statistics of the batch
+    under every plan (what others call SyncBatchNorm), are those of its parts.
+  }];
+  let arguments = (ins NN_FloatTensor:$input, NN_FloatTensor:$scale, NN_FloatTensor:$bias, NN_FloatTensor:$running_mean,
+                       NN_FloatTensor:$running_var, F64Attr:$momentum, F64Attr:$eps);
+  let results = (outs NN_FloatTensor:$result, NN_FloatTensor:$new_mean, NN_FloatTensor:$new_var);
+  let assemblyFormat = "$input `,` $scale `,` $bias `,` $running_mean `,` $running_var `momentum` `=` $momentum `eps` `=` $eps attr-dict `:` type($input) `,` type($scale)";
+  let hasVerifier = 1;
+}
 
 // Losses.
 
@@ -268,7 +333,9 @@ def NN_SgdUpdateOp : NN_Update<"sgd_update", ["param", "grad", "new_param"], []>
 }
 def NN_MomentumUpdateOp : NN_Update<"momentum_update", ["param", "grad", "velocity", "new_param", "new_velocity"], ["velocity"]> {
   let summary = "SGD with momentum: v' = momentum * v + g + weight_decay * p; p' = p - lr * v'";
-  let arguments = (ins NN_FloatTensor:$param, NN_FloatTensor:$grad, NN_FloatTensor:$velocity, NN_FloatTensor:$lr, F64Attr:$momentum, F64Attr:$weight_decay);
+  let description = "With `nesterov`, p' = p - lr * (g + weight_decay * p + momentum * v'): the gradient as if seen after the next step (Sutskever et al. 2013).";
+  let arguments = (ins NN_FloatTensor:$param, NN_FloatTensor:$grad, NN_FloatTensor:$velocity, NN_FloatTensor:$lr, F64Attr:$momentum, F64Attr:$weight_decay,
+                       UnitAttr:$nesterov);
   let results = (outs NN_FloatTensor:$new_param, NN_FloatTensor:$new_velocity);
   let assemblyFormat = "$param `,` $grad `,` $velocity `lr` `=` $lr attr-dict `:` type($param) `,` type($lr)";
   let hasVerifier = 1;

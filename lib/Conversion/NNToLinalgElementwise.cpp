@@ -5,6 +5,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
+#include <numbers>
+
 namespace shoal::lowering {
 namespace {
 
@@ -31,6 +33,32 @@ Value sqrt(Scalars &s, Value x) { return s.sqrt(x); }
 Value rsqrt(Scalars &s, Value x) { return s.div(s.constant(x.getType(), 1), s.sqrt(x)); }
 Value tanh(Scalars &s, Value x) { return s.b.create<math::TanhOp>(s.loc, x); }
 Value relu(Scalars &s, Value x) { return s.max(x, s.constant(x.getType(), 0)); }
+Value erf(Scalars &s, Value x) { return s.b.create<math::ErfOp>(s.loc, x); }
+Value sin(Scalars &s, Value x) { return s.b.create<math::SinOp>(s.loc, x); }
+Value cos(Scalars &s, Value x) { return s.b.create<math::CosOp>(s.loc, x); }
+/// x / (1 + e^-z): where the exponential overflows, the quotient is 0 as it should be.
+Value timesSigmoid(Scalars &s, Value x, Value z) {
+  Value e = s.exp(neg(s, z));
+  return s.div(x, s.add(s.constant(x.getType(), 1), e));
+}
+Value sigmoid(Scalars &s, Value x) { return timesSigmoid(s, s.constant(x.getType(), 1), x); }
+Value silu(Scalars &s, Value x) { return timesSigmoid(s, x, x); }
+Value geluErf(Scalars &s, Value x) {
+  auto c = [&](double value) { return s.constant(x.getType(), value); };
+  Value cdf = s.add(c(1), erf(s, s.mul(x, c(1 / std::numbers::sqrt2))));
+  return s.mul(s.mul(c(0.5), x), cdf);
+}
+/// (1 + tanh(u)) / 2 is sigmoid(2 u), which keeps its digits where it is small.
+Value geluTanh(Scalars &s, Value x) {
+  auto c = [&](double value) { return s.constant(x.getType(), value); };
+  Value inner = s.add(c(1), s.mul(c(0.044715), s.mul(x, x)));
+  Value twoU = s.mul(s.mul(c(2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi), x), inner);
+  return timesSigmoid(s, x, twoU);
+}
+SmallVector<Value> gelu(nn::GeluOp op, ValueRange operands, LinalgBuilder &linalg) {
+  return op.getForm() == nn::GeluForm::erf ? unary<nn::GeluOp, geluErf>(op, operands, linalg)
+                                           : unary<nn::GeluOp, geluTanh>(op, operands, linalg);
+}
 
 arith::CmpFPredicate floatPredicate(nn::Predicate predicate) {
   switch (predicate) {
@@ -132,6 +160,12 @@ void attachElementwiseModels(MLIRContext &context) {
   attach<nn::RsqrtOp, unary<nn::RsqrtOp, rsqrt>>(context);
   attach<nn::TanhOp, unary<nn::TanhOp, tanh>>(context);
   attach<nn::ReluOp, unary<nn::ReluOp, relu>>(context);
+  attach<nn::SigmoidOp, unary<nn::SigmoidOp, sigmoid>>(context);
+  attach<nn::SiluOp, unary<nn::SiluOp, silu>>(context);
+  attach<nn::ErfOp, unary<nn::ErfOp, erf>>(context);
+  attach<nn::SinOp, unary<nn::SinOp, sin>>(context);
+  attach<nn::CosOp, unary<nn::CosOp, cos>>(context);
+  attach<nn::GeluOp, gelu>(context);
   attach<nn::CompareOp, compare>(context);
   attach<nn::SelectOp, select>(context);
   attach<nn::CastOp, castElements>(context);

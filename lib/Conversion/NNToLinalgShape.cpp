@@ -63,20 +63,63 @@ SmallVector<Value> dynamicSlice(nn::DynamicSliceOp op, ValueRange operands, Lina
                       })};
 }
 
+/// The element of `tensor` whose index along `dim` is `position`, `other` where it has none. Outside,
+/// some element is read and thrown away, so that the loop has no branch.
+Value elementOr(Scalars &s, Value tensor, int64_t dim, Value position, Value other) {
+  int64_t size = shapeOf(tensor)[dim];
+  if (size == 0)
+    return other;
+  Type i64 = s.b.getI64Type();
+  Value clamped = s.min(s.max(position, s.integer(i64, 0)), s.integer(i64, size - 1));
+  Value element = s.b.create<tensor::ExtractOp>(
+      s.loc, tensor, indicesWith(s, tensorType(tensor).getRank(), dim, clamped));
+  return s.select(s.inRange(position, size), element, other);
+}
+
 SmallVector<Value> pad(nn::PadOp op, ValueRange operands, LinalgBuilder &linalg) {
   RankedTensorType type = tensorType(op.getResult());
-  int64_t dim = op.getDim(), size = shapeOf(operands[0])[dim];
+  int64_t dim = op.getDim();
   return {
       linalg.move(type.getShape(), type.getElementType(), {}, [&](Scalars &s, ValueRange) -> Value {
-        Type i64 = s.b.getI64Type();
-        Value position = s.sub(s.position(dim), s.integer(i64, op.getLow()));
-        Value inside = s.inRange(position, size);
-        // Outside, some element is read and thrown away, so that the loop has no branch.
-        Value clamped = s.min(s.max(position, s.integer(i64, 0)), s.integer(i64, size - 1));
-        Value element = s.b.create<tensor::ExtractOp>(s.loc, operands[0],
-                                                      indicesWith(s, type.getRank(), dim, clamped));
-        return s.select(inside, element, s.constant(element.getType(), 0));
+        Value position = s.sub(s.position(dim), s.integer(s.b.getI64Type(), op.getLow()));
+        return elementOr(s, operands[0], dim, position, s.constant(type.getElementType(), 0));
       })};
+}
+
+SmallVector<Value> concat(nn::ConcatOp op, ValueRange operands, LinalgBuilder &linalg) {
+  RankedTensorType type = tensorType(op.getResult());
+  int64_t dim = op.getDim();
+  return {
+      linalg.move(type.getShape(), type.getElementType(), {}, [&](Scalars &s, ValueRange) -> Value {
+        Value element = s.constant(type.getElementType(), 0);
+        int64_t start = 0;
+        for (Value operand : operands) {
+          Value position = s.sub(s.position(dim), s.integer(s.b.getI64Type(), start));
+          element = elementOr(s, operand, dim, position, element);
+          start += shapeOf(operand)[dim];
+        }
+        return element;
+      })};
+}
+
+SmallVector<Value> dynamicUpdateSlice(nn::DynamicUpdateSliceOp op, ValueRange operands,
+                                      LinalgBuilder &linalg) {
+  RankedTensorType type = tensorType(op.getResult());
+  int64_t dim = op.getDim(), last = type.getDimSize(dim) - shapeOf(operands[1])[dim];
+  return {linalg.move(type.getShape(), type.getElementType(),
+                      {linalg.same(operands[0]), linalg.scalar(operands[2], type.getRank())},
+                      [&](Scalars &s, ValueRange x) -> Value {
+                        Type i64 = s.b.getI64Type();
+                        Value start = s.min(s.max(x[1], s.integer(i64, 0)), s.integer(i64, last));
+                        return elementOr(s, operands[1], dim, s.sub(s.position(dim), start), x[0]);
+                      })};
+}
+
+SmallVector<Value> iota(nn::IotaOp op, ValueRange, LinalgBuilder &linalg) {
+  RankedTensorType type = tensorType(op.getResult());
+  return {linalg.move(type.getShape(), type.getElementType(), {}, [&](Scalars &s, ValueRange) {
+    return s.cast(s.position(op.getDim()), type.getElementType());
+  })};
 }
 
 } // namespace
@@ -88,6 +131,9 @@ void attachShapeModels(MLIRContext &context) {
   attach<nn::SliceOp, slice>(context);
   attach<nn::DynamicSliceOp, dynamicSlice>(context);
   attach<nn::PadOp, pad>(context);
+  attach<nn::ConcatOp, concat>(context);
+  attach<nn::DynamicUpdateSliceOp, dynamicUpdateSlice>(context);
+  attach<nn::IotaOp, iota>(context);
 }
 
 } // namespace shoal::lowering

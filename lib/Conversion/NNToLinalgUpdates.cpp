@@ -35,10 +35,12 @@ SmallVector<Value> momentum(nn::MomentumUpdateOp op, ValueRange operands, Linalg
   return linalg.elementwise(
       type.getShape(), {type.getElementType(), type.getElementType()}, inputs,
       [&](Scalars &s, ValueRange x) -> SmallVector<Value> {
-        Value velocity = s.add(s.mul(s.constant(compute, momentum), x[2]), x[1]);
+        Value gradient = x[1], factor = s.constant(compute, momentum);
         if (decay != 0)
-          velocity = s.add(velocity, s.mul(s.constant(compute, decay), x[0]));
-        return {s.sub(x[0], s.mul(s.cast(x[3], compute), velocity)), velocity};
+          gradient = s.add(gradient, s.mul(s.constant(compute, decay), x[0]));
+        Value velocity = s.add(s.mul(factor, x[2]), gradient);
+        Value step = op.getNesterov() ? s.add(gradient, s.mul(factor, velocity)) : velocity;
+        return {s.sub(x[0], s.mul(s.cast(x[3], compute), step)), velocity};
       });
 }
 

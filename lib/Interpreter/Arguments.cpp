@@ -156,6 +156,13 @@ static Tensor makeInput(FunctionOpInterface func, unsigned index, RankedTensorTy
   return value;
 }
 
+static Tensor filled(RankedTensorType type, double value) {
+  Tensor tensor(type);
+  for (int64_t k = 0; k < tensor.size(); ++k)
+    tensor.set(k, value);
+  return tensor;
+}
+
 FailureOr<Tensor> makeArgument(FunctionOpInterface func, unsigned index, int64_t step,
                                const ArgumentOptions &options) {
   RankedTensorType type = wholeType(func, index);
@@ -168,13 +175,13 @@ FailureOr<Tensor> makeArgument(FunctionOpInterface func, unsigned index, int64_t
     if (auto param = func.getArgAttrOfType<nn::ParamAttr>(index, nn::NNDialect::kParamAttr))
       return makeParameter(param, type, options);
     break;
+  case nn::ArgRole::Buffer:
+    if (auto buffer = func.getArgAttrOfType<nn::BufferAttr>(index, nn::NNDialect::kBufferAttr))
+      return filled(type, toDouble(buffer.getInit()));
+    break;
   case nn::ArgRole::State:
-    if (auto state = func.getArgAttrOfType<nn::StateAttr>(index, nn::NNDialect::kStateAttr)) {
-      Tensor value(type);
-      for (int64_t k = 0; k < value.size(); ++k)
-        value.set(k, toDouble(state.getInit()));
-      return value;
-    }
+    if (auto state = func.getArgAttrOfType<nn::StateAttr>(index, nn::NNDialect::kStateAttr))
+      return filled(type, toDouble(state.getInit()));
     break;
   case nn::ArgRole::Step:
     return Tensor(type);

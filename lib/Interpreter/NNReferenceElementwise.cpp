@@ -3,6 +3,7 @@
 #include "NNReference.h"
 
 #include <cmath>
+#include <numbers>
 
 using namespace mlir;
 
@@ -36,6 +37,30 @@ Results tanh(nn::TanhOp op, Operands in) {
 }
 Results relu(nn::ReluOp op, Operands in) {
   return single(mapFloat(op, in, [](double x) { return x > 0 || std::isnan(x) ? x : 0.0; }));
+}
+Results sigmoid(nn::SigmoidOp op, Operands in) {
+  return single(mapFloat(op, in, [](double x) { return 1 / (1 + std::exp(-x)); }));
+}
+Results silu(nn::SiluOp op, Operands in) {
+  return single(mapFloat(op, in, [](double x) { return x / (1 + std::exp(-x)); }));
+}
+Results erf(nn::ErfOp op, Operands in) {
+  return single(mapFloat(op, in, [](double x) { return std::erf(x); }));
+}
+Results sin(nn::SinOp op, Operands in) {
+  return single(mapFloat(op, in, [](double x) { return std::sin(x); }));
+}
+Results cos(nn::CosOp op, Operands in) {
+  return single(mapFloat(op, in, [](double x) { return std::cos(x); }));
+}
+Results gelu(nn::GeluOp op, Operands in) {
+  auto byErf = [](double x) { return 0.5 * x * (1 + std::erf(x / std::numbers::sqrt2)); };
+  auto byTanh = [](double x) {
+    double u = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+    return 0.5 * x * (1 + std::tanh(u));
+  };
+  return single(op.getForm() == nn::GeluForm::erf ? mapFloat(op, in, byErf)
+                                                  : mapFloat(op, in, byTanh));
 }
 
 // `function` is called with two doubles or two integers, by the operands' type.
@@ -195,6 +220,12 @@ void attachElementwiseReferences(MLIRContext &context) {
   attachReference<nn::RsqrtOp, rsqrt>(context);
   attachReference<nn::TanhOp, tanh>(context);
   attachReference<nn::ReluOp, relu>(context);
+  attachReference<nn::SigmoidOp, sigmoid>(context);
+  attachReference<nn::SiluOp, silu>(context);
+  attachReference<nn::ErfOp, erf>(context);
+  attachReference<nn::SinOp, sin>(context);
+  attachReference<nn::CosOp, cos>(context);
+  attachReference<nn::GeluOp, gelu>(context);
   attachReference<nn::AddOp, binary<nn::AddOp, Add>>(context);
   attachReference<nn::SubOp, binary<nn::SubOp, Sub>>(context);
   attachReference<nn::MulOp, binary<nn::MulOp, Mul>>(context);

@@ -112,11 +112,38 @@ Results softmax(nn::SoftmaxOp op, Operands in) {
   return single(std::move(result));
 }
 
+Results batchNorm(nn::BatchNormOp op, Operands in) {
+  const Tensor &x = *in[0];
+  double momentum = op.getMomentum().convertToDouble(), eps = op.getEps().convertToDouble();
+  Tensor y = resultOf(op, 0), newMean = resultOf(op, 1), newVar = resultOf(op, 2);
+  for (int64_t feature = 0; feature < newMean.size(); ++feature) {
+    auto forEachOfFeature = [&](auto visit) {
+      forEachIndex(x.shape(), [&](ArrayRef<int64_t> index, int64_t k) {
+        if (index[1] == feature)
+          visit(k);
+      });
+    };
+    double count = 0, sum = 0, squares = 0;
+    forEachOfFeature([&](int64_t k) { sum += x.f[k], ++count; });
+    double mean = sum / count;
+    forEachOfFeature([&](int64_t k) { squares += (x.f[k] - mean) * (x.f[k] - mean); });
+    double deviation = std::sqrt(squares / count + eps);
+    forEachOfFeature([&](int64_t k) {
+      y.f[k] = (x.f[k] - mean) / deviation * in[1]->f[feature] + in[2]->f[feature];
+    });
+    double unbiased = count > 1 ? squares / (count - 1) : squares;
+    newMean.f[feature] = (1 - momentum) * in[3]->f[feature] + momentum * mean;
+    newVar.f[feature] = (1 - momentum) * in[4]->f[feature] + momentum * unbiased;
+  }
+  return SmallVector<Tensor>{std::move(y), std::move(newMean), std::move(newVar)};
+}
+
 } // namespace
 
 void attachReductionReferences(MLIRContext &context) {
   attachReference<nn::MatmulOp, matmul>(context);
   attachReference<nn::ReduceOp, reduce>(context);
+  attachReference<nn::BatchNormOp, batchNorm>(context);
   attachReference<nn::SoftmaxOp, softmax>(context);
   attachReference<nn::LogSoftmaxOp, logSoftmax>(context);
 }

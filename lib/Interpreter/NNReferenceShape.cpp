@@ -59,6 +59,37 @@ Results dynamicSlice(nn::DynamicSliceOp op, Operands in) {
   }));
 }
 
+Results dynamicUpdateSlice(nn::DynamicUpdateSliceOp op, Operands in) {
+  int64_t dim = op.getDim();
+  int64_t last = in[0]->shape()[dim] - in[1]->shape()[dim];
+  int64_t start = std::clamp(in[2]->i[0], int64_t(0), last);
+  Tensor result = *in[0];
+  forEachIndex(in[1]->shape(), [&](ArrayRef<int64_t> index, int64_t k) {
+    result.copy(shifted(index, result.shape(), dim, start), *in[1], k);
+  });
+  return single(std::move(result));
+}
+
+Results concat(nn::ConcatOp op, Operands in) {
+  Tensor result = resultOf(op);
+  int64_t start = 0;
+  for (const Tensor *input : in) {
+    forEachIndex(input->shape(), [&](ArrayRef<int64_t> index, int64_t k) {
+      result.copy(shifted(index, result.shape(), op.getDim(), start), *input, k);
+    });
+    start += input->shape()[op.getDim()];
+  }
+  return single(std::move(result));
+}
+
+Results iota(nn::IotaOp op, Operands) {
+  Tensor result = resultOf(op);
+  forEachIndex(result.shape(), [&](ArrayRef<int64_t> index, int64_t k) {
+    result.i[k] = index[op.getDim()];
+  });
+  return single(std::move(result));
+}
+
 Results pad(nn::PadOp op, Operands in) {
   Tensor result = resultOf(op);
   forEachIndex(in[0]->shape(), [&](ArrayRef<int64_t> index, int64_t k) {
@@ -76,6 +107,9 @@ void attachShapeReferences(MLIRContext &context) {
   attachReference<nn::SliceOp, slice>(context);
   attachReference<nn::DynamicSliceOp, dynamicSlice>(context);
   attachReference<nn::PadOp, pad>(context);
+  attachReference<nn::DynamicUpdateSliceOp, dynamicUpdateSlice>(context);
+  attachReference<nn::ConcatOp, concat>(context);
+  attachReference<nn::IotaOp, iota>(context);
 }
 
 } // namespace shoal::interp

@@ -97,8 +97,9 @@ Results momentumUpdate(nn::MomentumUpdateOp op, Operands in) {
          decay = op.getWeightDecay().convertToDouble();
   Tensor newP = resultOf(op, 0), newV = resultOf(op, 1);
   for (int64_t k = 0; k < newP.size(); ++k) {
-    newV.f[k] = momentum * v.f[k] + g.f[k] + decay * p.f[k];
-    newP.f[k] = p.f[k] - lr * newV.f[k];
+    double grad = g.f[k] + decay * p.f[k];
+    newV.f[k] = momentum * v.f[k] + grad;
+    newP.f[k] = p.f[k] - lr * (op.getNesterov() ? grad + momentum * newV.f[k] : newV.f[k]);
   }
   return SmallVector<Tensor>{std::move(newP), std::move(newV)};
 }

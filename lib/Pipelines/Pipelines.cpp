@@ -45,6 +45,7 @@ void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
     optimize.decaySteps = options.decaySteps;
     optimize.minLr = options.minLr;
     optimize.momentum = options.momentum;
+    optimize.nesterov = options.nesterov;
     optimize.beta1 = options.beta1;
     optimize.beta2 = options.beta2;
     optimize.eps = options.eps;
@@ -145,6 +146,7 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
   Option<double> minLr{*this, "min-lr", llvm::cl::desc("rate after decay-steps"),
                        llvm::cl::init(0.0)};
   Option<double> momentum{*this, "momentum", llvm::cl::desc("of sgd"), llvm::cl::init(0.0)};
+  Option<bool> nesterov{*this, "nesterov", llvm::cl::desc("of sgd's momentum"), llvm::cl::init(false)};
   Option<double> beta1{*this, "beta1", llvm::cl::desc("of adam"), llvm::cl::init(PlanOptions().beta1)};
   Option<double> beta2{*this, "beta2", llvm::cl::desc("of adam"), llvm::cl::init(PlanOptions().beta2)};
   Option<double> eps{*this, "eps", llvm::cl::desc("of adam"), llvm::cl::init(PlanOptions().eps)};
@@ -174,6 +176,7 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
     options.decaySteps = decaySteps;
     options.minLr = minLr;
     options.momentum = momentum;
+    options.nesterov = nesterov;
     options.beta1 = beta1;
     options.beta2 = beta2;
     options.eps = eps;

@@ -48,8 +48,9 @@ std::string describe(const Program &program) {
     data += " --data " + input + "=" + input + ".npy";
   }
   for (const Arg &arg : program.args())
-    if (arg.kind == ArgKind::Param)
-      text += "  param    " + std::string(program.str(arg.name)) + "  " +
+    if (isModelState(arg.kind))
+      text += (arg.kind == ArgKind::Param ? "  param    " : "  buffer   ") +
+              std::string(program.str(arg.name)) + "  " +
               shapeWithType(program, program.dims(arg), -1, arg.view) + "\n";
   std::string output;
   for (const Result &result : program.results()) {
@@ -142,12 +143,14 @@ void checkApplicable(const CLI::App &app, const Program &program) {
   if (program.header().batchRows == 0)
     for (const char *flag : {"--epochs", "--shuffle"})
       refuse(flag, "the program has no batched input");
-  bool hasParams = false, hasGrads = false;
-  for (const Arg &arg : program.args())
+  bool hasParams = false, hasModelState = false, hasGrads = false;
+  for (const Arg &arg : program.args()) {
     hasParams |= arg.kind == ArgKind::Param;
+    hasModelState |= isModelState(arg.kind);
+  }
   for (const Result &result : program.results())
     hasGrads |= result.kind == ResultKind::Grad;
-  if (!hasParams)
+  if (!hasModelState)
     for (const char *flag : {"--load", "--dump-params"})
       refuse(flag, "the program has no parameters");
   if ((!hasParams || given("--load")) && !given("--shuffle"))

@@ -14,8 +14,8 @@ namespace {
 void draw(const Program &program, const Arg &arg, const Box &box, uint64_t seed, char *to) {
   DType type = program.views()[arg.view].dtype;
   std::vector<uint64_t> shape = globalShape(program.dims(arg));
-  // State has no init kind: it is filled with `a`.
-  InitKind init = arg.kind == ArgKind::State ? InitKind::Constant : arg.init;
+  // State and buffers have no init kind: they are filled with `a`.
+  InitKind init = arg.kind == ArgKind::Param ? arg.init : InitKind::Constant;
   uint64_t key = streamKey(seed, program.str(arg.name));
   box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
     for (uint64_t i = 0; i < count; ++i)
@@ -67,7 +67,7 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
                      dtypeName(view.dtype)));
       else
         read(*tensor, box, view.dtype, file->path(), to);
-    } else if (arg.kind == ArgKind::Param && file) {
+    } else if (isModelState(arg.kind) && file) {
       complain(cat("'", name, "' is missing, expected shape ", shapeText(dims)));
     } else if (arg.kind == ArgKind::Param && arg.init == InitKind::None) {
       badInput("parameter '", name, "' ", shapeText(dims), " has no init and needs --load");

@@ -169,7 +169,7 @@ void ProgramChecker::checkArgs() const {
     const Arg &arg = p.args_[i];
     checkStr("argument", i, arg.name);
     std::string who = cat("argument ", i, " '", p.str(arg.name), "'");
-    if (arg.kind > ArgKind::ValidRows)
+    if (arg.kind > ArgKind::Buffer)
       badInput("program: ", who, " has unknown kind ", uint32_t(arg.kind));
     if (arg.init > InitKind::XavierUniform)
       badInput("program: ", who, " has unknown init ", uint32_t(arg.init));

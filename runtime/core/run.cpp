@@ -279,7 +279,7 @@ void Run::writeGrads() {
 void Run::writeParams() {
   std::vector<DumpTensor> tensors;
   for (const Arg &arg : program_.args())
-    if (arg.kind == ArgKind::Param)
+    if (isModelState(arg.kind))
       tensors.push_back({std::string(program_.str(arg.name)), program_.dims(arg),
                          program_.views()[arg.view].dtype, local(arg.view)});
   dumpTensors(world_, program_, position_, tensors, paramsFile_.get());

@@ -4,7 +4,7 @@
 usage: golden.py MODEL.mlir CASE.json --work FOLDER [--ranks 1,2,3,4] [--shoalc-option OPTION]...
 
 The case says how parameters and data are filled, and what must come out: losses,
-gradient norms, first-step gradients and final parameters, all in f64. `tolerance` of
+gradient norms, first-step gradients and final parameters (buffers too), all in f64. `tolerance` of
 the case (1e-10 unless given) bounds losses, norms and sums of squares relatively, single
 elements against the tensor's root mean square, and plain sums (many are 0
 mathematically) against sqrt(n * sum of squares).
@@ -39,7 +39,12 @@ def softmax_rows(values, columns):
 
 def input_tensor(spec, case):
     """All batches of an input, one after the other; batch t is filled with k + t."""
-    columns, batch, batches = spec["columns"], case["batch"], case["batches"]
+    batch, batches = case["batch"], case["batches"]
+    if "labels" in spec:  # classes (factor * row + start) mod classes, the same in every batch
+        labels = spec["labels"]
+        one = [(labels["factor"] * i + labels["start"]) % labels["classes"] for i in range(batch)]
+        return tensor("i64", (batch * batches,), one * batches)
+    columns = spec["columns"]
     values = list(spec.get("values", []))
     if not values:
         for t in range(batches):
@@ -56,6 +61,8 @@ def param_tensor(spec):
 
 def optimizer_options(optimizer):
     options = ["--optimizer", optimizer["kind"], "--lr", repr(optimizer["lr"])]
+    if "momentum" in optimizer:
+        options += ["--momentum", repr(optimizer["momentum"])]
     if "betas" in optimizer:
         options += ["--betas", ",".join(map(repr, optimizer["betas"]))]
     if "eps" in optimizer:

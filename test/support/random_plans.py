@@ -98,7 +98,7 @@ class Program:
 
     def unary(self):
         a, shape = self.any()
-        kind = self.rng.choice(["relu", "tanh", "neg", "relu"])
+        kind = self.rng.choice(["relu", "tanh", "neg", "relu", "sigmoid", "silu", "erf", "gelu tanh", "gelu erf"])
         self.op(f"nn.{kind} {a} {{attrs}}", tensor(shape), shape)
         return True
 
@@ -216,6 +216,46 @@ class Program:
             self.op(f"nn.pad {a} dim = {d} low = {low} {{attrs}}", f"{tensor(shape)} -> {tensor(result)}", result)
         return True
 
+    def concat(self):
+        found = self.any(lambda s: len(s) >= 1)
+        if not found:
+            return False
+        a, shape = found
+        d = self.rng.randrange(len(shape))
+        fits = [v for v in self.values if v[1][:d] + v[1][d + 1 :] == shape[:d] + shape[d + 1 :]
+                and len(v[1]) == len(shape)]
+        parts = [self.rng.choice(fits) for _ in range(self.rng.randint(1, 3))]
+        result = shape[:]
+        result[d] = sum(s[d] for _, s in parts)
+        self.op(f"nn.concat {', '.join(v for v, _ in parts)} dim = {d} {{attrs}}",
+                f"({', '.join(tensor(s) for _, s in parts)}) -> {tensor(result)}", result)
+        return True
+
+    def dynamic(self):
+        found = self.any(lambda s: len(s) >= 1)
+        if not found:
+            return False
+        a, shape = found
+        d = self.rng.randrange(len(shape))
+        part = shape[:]
+        part[d] = self.rng.randint(1, shape[d])
+        # Clamped where it lies outside.
+        start = self.op(f"nn.constant {{attrs}} dense<{self.rng.randint(-1, shape[d])}>", "tensor<i64>", [], "i64")
+        if self.rng.random() < 0.5:
+            self.op(f"nn.dynamic_slice {a} dim = {d} start = {start} {{attrs}}", f"{tensor(shape)} -> {tensor(part)}", part)
+        else:
+            update = next((v for v, s in self.values if s == part), None) or self.argument(part)
+            self.op(f"nn.dynamic_update_slice {a}, {update} dim = {d} start = {start} {{attrs}}",
+                    f"{tensor(shape)}, {tensor(part)}", shape)
+        return True
+
+    def iota(self):
+        shape = [self.rng.choice(SIZES) for _ in range(self.rng.randint(1, 2))]
+        element = self.rng.choice(["i32", "i64"])
+        index = self.op(f"nn.iota dim = {self.rng.randrange(len(shape))} {{attrs}}", tensor(shape, element), shape, element)
+        self.op(f"nn.cast {index} {{attrs}}", f"{tensor(shape, element)} -> {tensor(shape)}", shape)
+        return True
+
     def mask(self):
         found = self.any(lambda s: len(s) >= 1)
         if not found:
@@ -254,7 +294,8 @@ class Program:
 
     def text(self):
         ops = [self.unary, self.binary, self.binary, self.matmul, self.matmul, self.batch_matmul, self.reduce,
-               self.reshape, self.transpose, self.softmax, self.resize, self.mask, self.broadcast, self.loss]
+               self.reshape, self.transpose, self.softmax, self.resize, self.concat, self.dynamic,
+               self.iota, self.mask, self.broadcast, self.loss]
         for _ in range(self.rng.randint(1, 3)):
             self.argument([self.rng.choice(SIZES) for _ in range(self.rng.randint(1, 3))])
         count = self.rng.randint(3, 9)

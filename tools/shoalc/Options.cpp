@@ -146,6 +146,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
   auto *momentum = app.add_option("--momentum", plan.momentum, "momentum of SGD (0)")
                        ->check(nonNegative())
                        ->group("Optimizer");
+  app.add_flag("--nesterov", plan.nesterov, "Nesterov's form of SGD's momentum")->group("Optimizer");
   std::vector<double> betas;
   auto *betasOption = app.add_option("--betas", betas, "decay rates of Adam's moments (0.9,0.999)")
                           ->delimiter(',')
@@ -221,6 +222,8 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
   bool adam = plan.optimizer != "sgd";
   if (adam && momentum->count())
     return fail("--momentum belongs to --optimizer sgd, got: " + plan.optimizer);
+  if (plan.nesterov && plan.momentum == 0)
+    return fail("--nesterov needs --momentum above 0");
   if (!adam && (betasOption->count() || eps->count()))
     return fail("--betas and --eps belong to --optimizer adam or adamw, got: sgd");
   if (decay->count() && plan.weightDecay == 0)
@@ -248,12 +251,12 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
     }
   }
   if (plan.mode == "infer")
-    for (const char *flag : {"--optimizer", "--lr", "--lr-schedule", "--momentum", "--betas", "--eps",
+    for (const char *flag : {"--optimizer", "--lr", "--lr-schedule", "--momentum", "--nesterov", "--betas", "--eps",
                              "--weight-decay", "--decay", "--clip-grad-norm", "--grad-norm",
                              "--bucket-mb", "--no-overlap"})
       if (app.count(flag))
         return fail(std::string(flag) + " belongs to --mode train");
-  for (const char *flag : {"--mode", "--dtype", "--optimizer", "--lr", "--lr-schedule", "--momentum", "--betas", "--eps",
+  for (const char *flag : {"--mode", "--dtype", "--optimizer", "--lr", "--lr-schedule", "--momentum", "--nesterov", "--betas", "--eps",
                            "--weight-decay", "--decay", "--clip-grad-norm", "--grad-norm",
                            "--bucket-mb", "--verify-plan"})
     if (app.count(flag))

@@ -53,11 +53,24 @@ TEST(Elementwise, Broadcasting) {
 TEST(Elementwise, UnaryOps) {
   KernelTester tester;
   for (std::string type : {"37xf32", "3x11xf64", "2x3x4xbf16", "f32", "1x129xf32"}) {
-    for (std::string op : {"neg", "exp", "tanh", "relu"})
+    for (std::string op : {"neg", "exp", "tanh", "relu", "sigmoid", "silu", "erf", "sin", "cos", "gelu tanh",
+                           "gelu erf"})
       tester.check(unary(op, type), {.low = -6, .high = 6});
     for (std::string op : {"log", "sqrt", "rsqrt"})
       tester.check(unary(op, type), {.low = 0.1, .high = 30});
   }
+}
+
+// Where exponentials overflow, activations are 0, 1 or x, and their gradients finite.
+TEST(Elementwise, ActivationsFarFromZero) {
+  KernelTester tester;
+  for (double scale : {30.0, 300.0, 1e4})
+    for (std::string type : {"67xf32", "5x13xf64"}) {
+      for (std::string op : {"tanh", "sigmoid", "silu", "erf", "gelu tanh", "gelu erf"})
+        tester.check(unary(op, type), {.low = -scale, .high = scale});
+      tester.check(unary("sin", type), {.low = -scale, .high = scale});
+      tester.check(unary("cos", type), {.low = -scale, .high = scale});
+    }
 }
 
 TEST(Elementwise, CompareAndSelect) {
@@ -175,6 +188,60 @@ TEST(Shape, DynamicSliceClampsItsStart) {
       return %0 : tensor<3x4xf32>
     })",
                  {.seed = seed, .intLow = -4, .intHigh = 12});
+}
+
+TEST(Shape, DynamicUpdateSliceClampsItsStart) {
+  KernelTester tester;
+  for (unsigned seed = 1; seed < 6; ++seed)
+    for (std::string type : {"f32", "i64", "bf16"})
+      tester.check(with(R"(
+    func.func private @k(%x: tensor<8x4xTYPE>, %u: tensor<3x4xTYPE>, %e: tensor<8x0xTYPE>, %s: tensor<i64>) -> (tensor<8x4xTYPE>, tensor<8x4xTYPE>) attributes {exec.kernel} {
+      %0 = nn.dynamic_update_slice %x, %u dim = 0 start = %s : tensor<8x4xTYPE>, tensor<3x4xTYPE>
+      %1 = nn.dynamic_update_slice %x, %e dim = 1 start = %s : tensor<8x4xTYPE>, tensor<8x0xTYPE>
+      return %0, %1 : tensor<8x4xTYPE>, tensor<8x4xTYPE>
+    })",
+                        type),
+                   {.seed = seed, .intLow = -4, .intHigh = 12});
+}
+
+TEST(Shape, ConcatAndIota) {
+  KernelTester tester;
+  for (std::string type : {"f32", "i64", "i1", "bf16"})
+    tester.check(with(R"(
+    func.func private @concat(%a: tensor<3x5xTYPE>, %b: tensor<1x5xTYPE>, %c: tensor<3x2xTYPE>, %e: tensor<0x5xTYPE>)
+        -> (tensor<7x5xTYPE>, tensor<3x7xTYPE>, tensor<3x5xTYPE>) attributes {exec.kernel} {
+      %0 = nn.concat %a, %b, %e, %a dim = 0 : (tensor<3x5xTYPE>, tensor<1x5xTYPE>, tensor<0x5xTYPE>, tensor<3x5xTYPE>) -> tensor<7x5xTYPE>
+      %1 = nn.concat %a, %c dim = 1 : (tensor<3x5xTYPE>, tensor<3x2xTYPE>) -> tensor<3x7xTYPE>
+      %2 = nn.concat %a dim = 1 : (tensor<3x5xTYPE>) -> tensor<3x5xTYPE>
+      return %0, %1, %2 : tensor<7x5xTYPE>, tensor<3x7xTYPE>, tensor<3x5xTYPE>
+    })",
+                      type));
+  tester.check(R"(
+    func.func private @iota(%x: tensor<4x8xf32>) -> (tensor<4x8xi64>, tensor<3xi32>, tensor<4x8xf32>) attributes {exec.kernel} {
+      %0 = nn.iota dim = 1 : tensor<4x8xi64>
+      %1 = nn.iota dim = 0 : tensor<3xi32>
+      %2 = nn.cast %0 : tensor<4x8xi64> -> tensor<4x8xf32>
+      %3 = nn.mul %2, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+      return %0, %1, %3 : tensor<4x8xi64>, tensor<3xi32>, tensor<4x8xf32>
+    }
+    func.func private @pad_nothing(%x: tensor<0x3xf32>) -> tensor<2x3xf32> attributes {exec.kernel} {
+      %0 = nn.pad %x dim = 0 low = 1 : tensor<0x3xf32> -> tensor<2x3xf32>
+      return %0 : tensor<2x3xf32>
+    })");
+}
+
+TEST(Shape, BatchNorm) {
+  KernelTester tester;
+  for (std::string shape : {"9x5x", "3x4x7x", "1x3x"})
+    for (std::string type : {"f32", "f64"}) {
+      std::string feature = shape == "9x5x" ? "5x" : shape == "1x3x" ? "3x" : "4x";
+      std::string x = "tensor<" + shape + type + ">", f = "tensor<" + feature + type + ">";
+      tester.check("func.func private @k(%x: " + x + ", %g: " + f + ", %b: " + f + ", %m: " + f +
+                   ", %v: " + f + ") -> (" + x + ", " + f + ", " + f +
+                   ") attributes {exec.kernel, exec.inplace = array<i64: -1, 3, -1>} {\n"
+                   "  %0:3 = nn.batch_norm %x, %g, %b, %m, %v momentum = 0.1 eps = 1.0e-5 : " +
+                   x + ", " + f + "\n  return %0#0, %0#1, %0#2 : " + x + ", " + f + ", " + f + "\n}\n");
+    }
 }
 
 TEST(Shape, ViewsBetweenOps) {

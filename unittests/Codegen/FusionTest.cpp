@@ -105,6 +105,11 @@ std::string updates(const std::string &shape, const std::string &type) {
          "  %0, %1 = nn.momentum_update %p, %g, %v lr = %lr {momentum = 0.9, weight_decay = 0.01} "
          ": " +
          p + ", " + s + "\n  return %0, %1 : " + p + ", " + p + "\n}\n" +
+         "func.func private @nesterov(%p: " + p + ", %g: " + p + ", %v: " + p + ", %lr: " + s +
+         ") -> (" + p + ", " + p + ") attributes {exec.kernel, exec.inplace = array<i64: 0, 2>} {\n"
+         "  %0, %1 = nn.momentum_update %p, %g, %v lr = %lr {momentum = 0.9, nesterov, weight_decay = "
+         "0.01} : " +
+         p + ", " + s + "\n  return %0, %1 : " + p + ", " + p + "\n}\n" +
          "func.func private @adam(%p: " + p + ", %g: " + p + ", %m: " + p + ", %v: " + p +
          ", %lr: " + s + ", %t: tensor<i64>) -> (" + p + ", " + p + ", " + p +
          ") attributes {exec.kernel, exec.inplace = array<i64: 0, 2, 3>} {\n"

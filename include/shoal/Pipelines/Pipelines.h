@@ -31,6 +31,7 @@ struct PlanOptions {
   int64_t decaySteps = 0; // with the warm-up
   double minLr = 0.0;
   double momentum = 0.0;
+  bool nesterov = false;
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;
   double weightDecay = 0.0;

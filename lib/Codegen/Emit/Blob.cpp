@@ -101,7 +101,7 @@ std::vector<rt::BlobBuilder::DimSpec> Emitter::dimsOf(exec::BufferType local,
 void Emitter::addArgument(exec::ArgOp op) {
   static constexpr rt::ArgKind kinds[] = {rt::ArgKind::Input, rt::ArgKind::Param,
                                           rt::ArgKind::State, rt::ArgKind::Step,
-                                          rt::ArgKind::ValidRows};
+                                          rt::ArgKind::ValidRows, rt::ArgKind::Buffer};
   static constexpr rt::InitKind inits[] = {rt::InitKind::None,    rt::InitKind::Constant,
                                            rt::InitKind::Uniform, rt::InitKind::Normal,
                                            rt::InitKind::KaimingUniform,

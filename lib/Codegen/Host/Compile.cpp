@@ -79,7 +79,7 @@ void optimizeForHost(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::ModuleAnalysisManager modules;
   llvm::PipelineTuningOptions tuning;
   llvm::PassBuilder builder(&machine, tuning);
-  // exp, log and pow of glibc's libmvec. LLVM would use the AVX2 variants on any processor.
+  // exp, log, pow, sin and cos of glibc's libmvec. LLVM would use the AVX2 variants on any processor.
   using llvm::ElementCount;
   static const llvm::VecDesc libmvec[] = {
 #define TLI_DEFINE_LIBMVEC_X86_VECFUNCS

@@ -46,26 +46,20 @@ struct KernelsToLLVM : impl::KernelsToLLVMPassBase<KernelsToLLVM> {
       createEntry(module.lookupSymbol<LLVM::LLVMFuncOp>(name));
   }
 
-  /// What LLVM would turn into calls that do not vectorize (tanh) or do not link (bf16 rounding).
+  /// What LLVM would turn into calls that do not vectorize (tanh, erf) or do not link (bf16
+  /// rounding).
   LogicalResult expandMath() {
     ModuleOp module = getOperation();
     RewritePatternSet patterns(&getContext());
     populatePolynomialApproximateTanhPattern(patterns);
+    populatePolynomialApproximateErfPattern(patterns);
     arith::populateExpandBFloat16Patterns(patterns);
     if (failed(applyPatternsAndFoldGreedily(module, std::move(patterns))))
       return failure();
     // In double precision only libm is exact enough.
-    module.walk([&](math::TanhOp op) {
-      OpBuilder b(op);
-      if (!module.lookupSymbol("tanh")) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPointToStart(module.getBody());
-        auto type = b.getFunctionType(b.getF64Type(), b.getF64Type());
-        b.create<func::FuncOp>(op.getLoc(), "tanh", type).setPrivate();
-      }
-      auto call = b.create<func::CallOp>(op.getLoc(), "tanh", b.getF64Type(), op.getOperand());
-      op.replaceAllUsesWith(call.getResult(0));
-      op.erase();
+    module.walk([&](Operation *op) {
+      if (isa<math::TanhOp, math::ErfOp>(op))
+        callLibm(op);
     });
     // Reassociation and contraction let loops vectorize; NaN and infinity keep their meaning, so
     // that a loss that diverges is seen.
@@ -76,6 +70,21 @@ struct KernelsToLLVM : impl::KernelsToLLVMPassBase<KernelsToLLVM> {
     module.walk(
         [&](arith::ArithFastMathInterface op) { op->setAttr(op.getFastMathAttrName(), flags); });
     return success();
+  }
+
+  /// Calls the function of libm that has the op's name.
+  void callLibm(Operation *op) {
+    OpBuilder b(op);
+    StringRef name = op->getName().stripDialect();
+    if (!getOperation().lookupSymbol(name)) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(getOperation().getBody());
+      auto type = b.getFunctionType(b.getF64Type(), b.getF64Type());
+      b.create<func::FuncOp>(op->getLoc(), name, type).setPrivate();
+    }
+    op->replaceAllUsesWith(
+        b.create<func::CallOp>(op->getLoc(), name, b.getF64Type(), op->getOperands()));
+    op->erase();
   }
 
   LogicalResult convert() {

@@ -22,7 +22,7 @@ extern "C" typedef void (*shoal_rt_kernel)(void *const *buffers);
 namespace shoal::rt {
 
 inline constexpr char kProgramMagic[8] = {'S', 'H', 'O', 'A', 'L', 'P', 'R', 'G'};
-inline constexpr uint32_t kProgramVersion = 2;
+inline constexpr uint32_t kProgramVersion = 3;
 inline constexpr uint32_t kNone = 0xffffffffu;
 inline constexpr uint64_t kAlignment = 64;
 inline constexpr const char *kProgramSymbol = "shoal_program";
@@ -90,11 +90,17 @@ enum class ArgKind : uint32_t {
   State,     // optimizer state, filled with `init.a`
   Step,      // i64 scalar: 0 before the first step; the program updates it itself
   ValidRows, // i64 scalar: rows of this step's batch that are real
+  Buffer,    // kept beside the parameters, filled with `init.a`, or --load: running statistics
 };
+
+// What files of parameters hold: PyTorch's state_dict.
+constexpr bool isModelState(ArgKind kind) {
+  return kind == ArgKind::Param || kind == ArgKind::Buffer;
+}
 
 // What the storage of an argument counts as.
 constexpr StorageClass storageClassOf(ArgKind kind) {
-  return kind == ArgKind::Param   ? StorageClass::Param
+  return isModelState(kind)       ? StorageClass::Param
          : kind == ArgKind::State ? StorageClass::Optimizer
                                   : StorageClass::Input;
 }

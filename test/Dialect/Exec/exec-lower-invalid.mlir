@@ -13,7 +13,7 @@ func.func @b() {
 // -----
 
 // Arguments say what they are.
-// expected-error @+1 {{argument 0 must say what it is: nn.input, nn.param, nn.state, nn.step or nn.valid_rows}}
+// expected-error @+1 {{argument 0 must say what it is: nn.input, nn.param, nn.buffer, nn.state, nn.step or nn.valid_rows}}
 func.func @a(%x: tensor<2xf32>) {
   return
 }

@@ -221,3 +221,25 @@ func.func @handed(%x: tensor<2xf32> {nn.input = #nn.input<"x", unbatched>}) -> (
   %z = dist.all_reduce {"data"} sum %c : tensor<2xf32>
   return %y, %z : tensor<2xf32>, tensor<2xf32>
 }
+
+// -----
+
+// A buffer lies with the parameters and counts as one: 16 + 16 bytes; its update is written in its place.
+
+func.func private @k_average(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> attributes {exec.kernel, exec.inplace = array<i64: 0>}
+
+func.func private @k_shrink(tensor<4xf32>) -> tensor<4xf32> attributes {exec.kernel, exec.inplace = array<i64: 0>}
+
+// CHECK: exec.program @statistics {{.*}} <params = 32, grads = 0, optimizer = 16,
+// CHECK: exec.arg buffer "bn.mean" at 0 init = constant(2.500000e-01
+// CHECK: exec.arg param "p" at 64
+// CHECK: exec.arg state "p.m" at 128
+func.func @statistics(%s: tensor<4xf32> {nn.state = #nn.state<"p.m", of = "p", init = 0.0>},
+    %m: tensor<4xf32> {nn.buffer = #nn.buffer<"bn.mean", init = 0.25>},
+    %p: tensor<4xf32> {nn.param = #nn.param<"p", init = zeros>})
+    -> (tensor<4xf32> {nn.updates = "bn.mean"}, tensor<4xf32> {nn.updates = "p"}, tensor<4xf32> {nn.updates = "p.m"}) {
+  %0 = exec.call @k_average(%m, %p) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = exec.call @k_average(%p, %s) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = exec.call @k_shrink(%s) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}

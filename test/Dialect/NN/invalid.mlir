@@ -40,6 +40,95 @@ func.func @state(%a: tensor<4xi8> {nn.state = #nn.state<"w.m", of = "w", init = 
 
 // -----
 
+// expected-error @+1 {{a buffer must be f32, f64 or bf16, got: 'tensor<4xi64>'}}
+func.func @buffer(%a: tensor<4xi64> {nn.buffer = #nn.buffer<"b", init = 0.0>}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.buffer' must be #nn.buffer, got: "b"}}
+func.func @buffer(%a: tensor<4xf32> {nn.buffer = "b"}) { return }
+
+// -----
+
+// expected-error @+1 {{result 0 must have the type of the argument it updates, 'tensor<4xf32>', got: 'tensor<2xf32>'}}
+func.func @buffer(%a: tensor<4xf32> {nn.buffer = #nn.buffer<"b", init = 0.0>}, %b: tensor<2xf32>) -> (tensor<2xf32> {nn.updates = "b"}) {
+  return %b : tensor<2xf32>
+}
+
+// -----
+
+func.func @concat(%a: tensor<4x2xf32>, %b: tensor<4x3xf32>) {
+  // expected-error @+1 {{only dimension 0 may change, got: 'tensor<4x3xf32>' and 'tensor<8x2xf32>'}}
+  %0 = nn.concat %a, %b dim = 0 : (tensor<4x2xf32>, tensor<4x3xf32>) -> tensor<8x2xf32>
+  return
+}
+
+// -----
+
+func.func @concat(%a: tensor<4x2xf32>) {
+  // expected-error @+1 {{dimension 0 of the result must be 8, the sum of the operands', got: 'tensor<9x2xf32>'}}
+  %0 = nn.concat %a, %a dim = 0 : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<9x2xf32>
+  return
+}
+
+// -----
+
+func.func @concat() {
+  // expected-error @+1 {{needs at least 1 operand, got: 0}}
+  %0 = "nn.concat"() {dim = 0 : i64} : () -> tensor<0x2xf32>
+  return
+}
+
+// -----
+
+func.func @iota() {
+  // expected-error @+1 {{dimension must be in [0, 1), got: 1}}
+  %0 = nn.iota dim = 1 : tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @update(%a: tensor<4xf32>, %u: tensor<5xf32>, %s: tensor<i64>) {
+  // expected-error @+1 {{size must be at most 4, got: 5}}
+  %0 = nn.dynamic_update_slice %a, %u dim = 0 start = %s : tensor<4xf32>, tensor<5xf32>
+  return
+}
+
+// -----
+
+func.func @batch_norm(%x: tensor<4xf32>, %f: tensor<4xf32>) {
+  // expected-error @+1 {{input must have rows and features, got: 'tensor<4xf32>'}}
+  %0:3 = nn.batch_norm %x, %f, %f, %f, %f momentum = 0.1 eps = 1.0e-5 : tensor<4xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @batch_norm(%x: tensor<4x2xf32>, %f: tensor<4xf32>) {
+  // expected-error @+1 {{scale, bias and statistics must be 'tensor<2xf32>', got: 'tensor<4xf32>'}}
+  %0:3 = nn.batch_norm %x, %f, %f, %f, %f momentum = 0.1 eps = 1.0e-5 : tensor<4x2xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @batch_norm(%x: tensor<4x2xf32>, %f: tensor<2xf32>) {
+  // expected-error @+1 {{momentum must be in [0, 1], got: 1.1}}
+  %0:3 = nn.batch_norm %x, %f, %f, %f, %f momentum = 1.1 eps = 1.0e-5 : tensor<4x2xf32>, tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @batch_norm(%x: tensor<4x2xf32>, %f: tensor<2xf32>) {
+  // expected-error @+1 {{eps must be at least 0, got: -1}}
+  %0:3 = nn.batch_norm %x, %f, %f, %f, %f momentum = 0.1 eps = -1.0 : tensor<4x2xf32>, tensor<2xf32>
+  return
+}
+
+// -----
+
 // expected-error @+1 {{'nn.param' name must be valid UTF-8, got: "w\FF"}}
 func.func @name(%a: tensor<4xf32> {nn.param = #nn.param<"w\FF", init = zeros>}) { return }
 

@@ -53,3 +53,13 @@ func.func @region(%x: tensor<8xf32> {nn.input = "x"}) -> (tensor<8xf32> {nn.outp
   }) : () -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+// Who counts valid rows himself counts those of batch norm too.
+func.func @counts(%x: tensor<8x4xf32> {nn.input = "x"}, %f: tensor<4xf32> {nn.param = #nn.param<"f", init = ones>},
+    %valid: tensor<i64> {nn.valid_rows}) -> (tensor<8x4xf32> {nn.output = "y"}) {
+  // expected-error @+1 {{would count rows that are not real; write its masked sums where the model has 'nn.valid_rows' itself}}
+  %0:3 = nn.batch_norm %x, %f, %f, %f, %f momentum = 0.1 eps = 1.0e-5 : tensor<8x4xf32>, tensor<4xf32>
+  return %0#0 : tensor<8x4xf32>
+}

@@ -164,3 +164,29 @@ func.func @outputs(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<8x4xf32> {nn
   %2 = nn.relu %w : tensor<8x4xf32>
   return %0, %1, %2 : tensor<8x4xf32>, tensor<4x8xf32>, tensor<8x4xf32>
 }
+
+// Batch norm becomes masked sums over the real rows and positions, divided by their number; running variances divide by
+// one less.
+// CHECK-LABEL: func.func @batch_norm
+// CHECK-SAME: (%[[X:[^:]*]]: tensor<8x4x3xf32>{{.*}}, %[[V:[^:]*]]: tensor<i64> {nn.valid_rows})
+// CHECK-NOT: nn.batch_norm
+// CHECK: %[[N:.*]] = nn.mul %[[V]], %{{.*}} : (tensor<i64>, tensor<i64>) -> tensor<i64>
+// CHECK: %[[COUNT:.*]] = nn.cast %[[N]] : tensor<i64> -> tensor<f32>
+// CHECK: %[[MX:.*]] = nn.mask %[[X]] dim = 0 limit = %[[V]] fill = 0.0
+// CHECK: %[[S:.*]] = nn.reduce sum %[[MX]] dims = [0, 2]
+// CHECK: %[[MEAN:.*]] = nn.div %[[S]], %[[COUNT]]
+// CHECK: %[[D:.*]] = nn.sub %[[X]],
+// CHECK: %[[SQ:.*]] = nn.mul %[[D]], %[[D]]
+// CHECK: %[[MSQ:.*]] = nn.mask %[[SQ]] dim = 0 limit = %[[V]] fill = 0.0
+// CHECK: %[[SS:.*]] = nn.reduce sum %[[MSQ]] dims = [0, 2]
+// CHECK: nn.div %[[SS]], %[[COUNT]]
+// CHECK: %[[LESS:.*]] = nn.sub %[[COUNT]],
+// CHECK: %[[DF:.*]] = nn.maximum %[[LESS]],
+// CHECK: nn.div %[[SS]], %[[DF]]
+func.func @batch_norm(%x: tensor<8x4x3xf32> {nn.input = "x"}, %g: tensor<4xf32> {nn.param = #nn.param<"g", init = ones>},
+    %m: tensor<4xf32> {nn.buffer = #nn.buffer<"m", init = 0.0>}, %v: tensor<4xf32> {nn.buffer = #nn.buffer<"v", init = 1.0>})
+    -> (tensor<f32> {nn.loss}, tensor<4xf32> {nn.updates = "m"}, tensor<4xf32> {nn.updates = "v"}) {
+  %0:3 = nn.batch_norm %x, %g, %g, %m, %v momentum = 0.1 eps = 1.0e-5 : tensor<8x4x3xf32>, tensor<4xf32>
+  %1 = nn.reduce sum %0#0 dims = [0, 1, 2] : tensor<8x4x3xf32> -> tensor<f32>
+  return %1, %0#1, %0#2 : tensor<f32>, tensor<4xf32>, tensor<4xf32>
+}

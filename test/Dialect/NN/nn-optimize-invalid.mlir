@@ -2,6 +2,7 @@
 // RUN: not shoal-opt %s --nn-optimize=optimizer=lion -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=LION
 // RUN: not shoal-opt %s --nn-optimize=momentum=1 -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=MOMENTUM
 // RUN: not shoal-opt %s --nn-optimize="optimizer=adam momentum=0.9" -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=IGNORED
+// RUN: not shoal-opt %s --nn-optimize=nesterov=1 -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=NESTEROV
 // RUN: not shoal-opt %s --nn-optimize=lr=nan -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=LR
 // RUN: not shoal-opt %s --nn-optimize=decay=none -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=DECAY
 // RUN: not shoal-opt %s --nn-optimize=lr-schedule=step -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=SCHEDULE
@@ -13,6 +14,7 @@
 // LION: error: optimizer must be sgd, adam or adamw, got: lion
 // MOMENTUM: error: momentum must be in [0, 1), got: 1.0
 // IGNORED: error: momentum belongs to sgd, adam has beta1, got: 9.0
+// NESTEROV: error: nesterov needs a momentum above 0, got: 0.0
 // LR: error: lr must be at least 0, got: nan
 // DECAY: error: decay must be all or matrices, got: none
 // SCHEDULE: error: lr-schedule must be none, constant{{.*}}, got: step

@@ -1,5 +1,6 @@
 // RUN: shoal-opt %s --nn-optimize="optimizer=sgd lr=0.1 weight-decay=0.5" | FileCheck %s --check-prefix=SGD
 // RUN: shoal-opt %s --nn-optimize="optimizer=sgd lr=0.1 momentum=0.9 weight-decay=0.5 decay=matrices" | FileCheck %s --check-prefix=MOMENTUM
+// RUN: shoal-opt %s --nn-optimize="momentum=0.9 nesterov=1" | FileCheck %s --check-prefix=NESTEROV
 // RUN: shoal-opt %s --nn-optimize="optimizer=adamw beta1=0.8 beta2=0.9 eps=1e-6 weight-decay=0.5" | FileCheck %s --check-prefix=ADAMW
 // RUN: shoal-opt %s --nn-optimize="optimizer=adam" | FileCheck %s --check-prefix=ADAM
 // RUN: shoal-opt %s --nn-optimize="clip-grad-norm=2 grad-norm=1" | FileCheck %s --check-prefix=CLIP
@@ -24,6 +25,9 @@
 // MOMENTUM-SAME: {nn.updates = "w"}, tensor<4x2xf32> {nn.updates = "w.velocity"}
 // MOMENTUM: nn.momentum_update %{{.*}}, %{{.*}}, %[[VW]] lr = %{{.*}} {momentum = 9.000000e-01 : f64, nn.layer = "h", weight_decay = 5.000000e-01 : f64}
 // MOMENTUM: nn.momentum_update %{{.*}}, %{{.*}}, %[[VB]] lr = %{{.*}} {momentum = 9.000000e-01 : f64, weight_decay = 0.000000e+00 : f64}
+
+// Nesterov's form is an attribute of the update.
+// NESTEROV: nn.momentum_update {{.*}} nesterov, nn.layer = "h", weight_decay = 0.000000e+00 : f64}
 
 // AdamW counts steps: the first update sees step 1.
 // ADAMW-LABEL: func.func @model

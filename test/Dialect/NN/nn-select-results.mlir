@@ -56,3 +56,23 @@ func.func @helper(%x: tensor<8xf32>) {
   %0 = nn.neg %x : tensor<8xf32>
   return
 }
+
+// Batch norm: training keeps the updates of buffers, inference normalises with them and writes none.
+// TRAIN-LABEL: func.func @batch_norm
+// TRAIN-SAME: -> (tensor<f32> {nn.loss}, tensor<4xf32> {nn.updates = "m"}, tensor<4xf32> {nn.updates = "v"})
+// TRAIN: nn.batch_norm
+// INFER-LABEL: func.func @batch_norm
+// INFER-SAME: %[[M:[^:]*]]: tensor<4xf32> {nn.buffer = #nn.buffer<"m", init = 0.0>}, %[[V:[^:]*]]: tensor<4xf32> {nn.buffer = #nn.buffer<"v", init = 1.0>})
+// INFER-SAME: -> (tensor<8x4xf32> {nn.output = "y"})
+// INFER-NOT: nn.reduce
+// INFER: nn.sub %{{.*}}, %[[M]]
+// INFER: %[[E:.*]] = nn.add %[[V]]
+// INFER: nn.rsqrt %[[E]]
+// INFER: return
+func.func @batch_norm(%x: tensor<8x4xf32> {nn.input = "x"}, %g: tensor<4xf32> {nn.param = #nn.param<"g", init = ones>},
+    %m: tensor<4xf32> {nn.buffer = #nn.buffer<"m", init = 0.0>}, %v: tensor<4xf32> {nn.buffer = #nn.buffer<"v", init = 1.0>})
+    -> (tensor<f32> {nn.loss}, tensor<8x4xf32> {nn.output = "y"}, tensor<4xf32> {nn.updates = "m"}, tensor<4xf32> {nn.updates = "v"}) {
+  %0:3 = nn.batch_norm %x, %g, %g, %m, %v momentum = 0.1 eps = 1.0e-5 : tensor<8x4xf32>, tensor<4xf32>
+  %1 = nn.reduce mean %0#0 dims = [0, 1] : tensor<8x4xf32> -> tensor<f32>
+  return %1, %0#0, %0#1, %0#2 : tensor<f32>, tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>
+}

@@ -58,6 +58,20 @@ func.func @elementwise(%a: tensor<2x1x4xf32>, %b: tensor<3x1xf32>, %i: tensor<4x
   %11 = nn.tanh %a : tensor<2x1x4xf32>
   // CHECK: nn.relu
   %12 = nn.relu %a : tensor<2x1x4xf32>
+  // CHECK: nn.sigmoid
+  %16 = nn.sigmoid %a : tensor<2x1x4xf32>
+  // CHECK: nn.silu
+  %17 = nn.silu %a : tensor<2x1x4xf32>
+  // CHECK: nn.erf
+  %18 = nn.erf %a : tensor<2x1x4xf32>
+  // CHECK: nn.sin
+  %19 = nn.sin %a : tensor<2x1x4xf32>
+  // CHECK: nn.cos
+  %20 = nn.cos %a : tensor<2x1x4xf32>
+  // CHECK: nn.gelu tanh %{{.*}} : tensor<2x1x4xf32>
+  %21 = nn.gelu tanh %a : tensor<2x1x4xf32>
+  // CHECK: nn.gelu erf
+  %22 = nn.gelu erf %a : tensor<2x1x4xf32>
   // CHECK: nn.compare ge %{{.*}} -> tensor<2x3x4xi1>
   %13 = nn.compare ge %a, %b : (tensor<2x1x4xf32>, tensor<3x1xf32>) -> tensor<2x3x4xi1>
   // CHECK: nn.select
@@ -92,6 +106,12 @@ func.func @shape(%x: tensor<6x4xf32>, %start: tensor<i64>) {
   %4 = nn.pad %x dim = 1 low = 1 : tensor<6x4xf32> -> tensor<6x8xf32>
   // CHECK: nn.dynamic_slice %{{.*}} dim = 0 start = %{{.*}} : tensor<6x4xf32> -> tensor<2x4xf32>
   %5 = nn.dynamic_slice %x dim = 0 start = %start : tensor<6x4xf32> -> tensor<2x4xf32>
+  // CHECK: nn.dynamic_update_slice %{{.*}}, %{{.*}} dim = 0 start = %{{.*}} : tensor<6x4xf32>, tensor<2x4xf32>
+  %7 = nn.dynamic_update_slice %x, %5 dim = 0 start = %start : tensor<6x4xf32>, tensor<2x4xf32>
+  // CHECK: nn.concat %{{.*}}, %{{.*}}, %{{.*}} dim = 0 : (tensor<6x4xf32>, tensor<2x4xf32>, tensor<6x4xf32>) -> tensor<14x4xf32>
+  %8 = nn.concat %x, %5, %7 dim = 0 : (tensor<6x4xf32>, tensor<2x4xf32>, tensor<6x4xf32>) -> tensor<14x4xf32>
+  // CHECK: nn.iota dim = 1 : tensor<4x8xi64>
+  %9 = nn.iota dim = 1 : tensor<4x8xi64>
   // CHECK: nn.constant dense<[1, 2]> : tensor<2xi32>
   %6 = nn.constant dense<[1, 2]> : tensor<2xi32>
   return
@@ -133,6 +153,19 @@ func.func @reductions(%x: tensor<8x4xf32>, %y: tensor<8xi64>, %s: tensor<f32>) {
   return
 }
 
+// Normalisation, with buffers that the model updates itself.
+// CHECK-LABEL: func.func @batch_norm
+// CHECK-SAME: nn.buffer = #nn.buffer<"bn.mean", init = 0.0>
+// CHECK-SAME: nn.updates = "bn.mean"
+func.func @batch_norm(%x: tensor<8x4x3xf32>, %g: tensor<4xf32>,
+    %m: tensor<4xf32> {nn.buffer = #nn.buffer<"bn.mean", init = 0.0>},
+    %v: tensor<4xf32> {nn.buffer = #nn.buffer<"bn.var", init = 1.0>})
+    -> (tensor<8x4x3xf32>, tensor<4xf32> {nn.updates = "bn.mean"}, tensor<4xf32> {nn.updates = "bn.var"}) {
+  // CHECK: nn.batch_norm %{{.*}} momentum = 1.000000e-01 eps = 1.000000e-05 : tensor<8x4x3xf32>, tensor<4xf32>
+  %0:3 = nn.batch_norm %x, %g, %g, %m, %v momentum = 0.1 eps = 1.0e-5 : tensor<8x4x3xf32>, tensor<4xf32>
+  return %0#0, %0#1, %0#2 : tensor<8x4x3xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
 // Updates.
 // CHECK-LABEL: func.func @updates
 func.func @updates(%p: tensor<4xf32>, %g: tensor<4xf32>, %m: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>, %step: tensor<i64>) {
@@ -140,6 +173,8 @@ func.func @updates(%p: tensor<4xf32>, %g: tensor<4xf32>, %m: tensor<4xf32>, %v: 
   %0 = nn.sgd_update %p, %g lr = %lr {weight_decay = 0.1 : f64} : tensor<4xf32>, tensor<f32>
   // CHECK: nn.momentum_update
   %1:2 = nn.momentum_update %p, %g, %m lr = %lr {momentum = 0.9 : f64, weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+  // CHECK: nn.momentum_update {{.*}} nesterov
+  %3:2 = nn.momentum_update %p, %g, %m lr = %lr {momentum = 0.9 : f64, weight_decay = 0.0 : f64, nesterov} : tensor<4xf32>, tensor<f32>
   // CHECK: nn.adam_update {{.*}} decoupled
   %2:3 = nn.adam_update %p, %g, %m, %v lr = %lr step = %step {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.1 : f64, decoupled} : tensor<4xf32>, tensor<f32>
   return

@@ -103,6 +103,25 @@ TEST_F(ShardingRules, Elementwise) {
             "[a]->[a]");
 }
 
+TEST_F(ShardingRules, Positions) {
+  EXPECT_EQ(rule("", "%0 = nn.iota dim = 1 : tensor<4x8xi64>"), "->[a,b]");
+  EXPECT_EQ(rule("%a: tensor<3x4xf32>, %b: tensor<2x4xf32>",
+                 "%0 = nn.concat %a, %b dim = 0 : (tensor<3x4xf32>, tensor<2x4xf32>) -> "
+                 "tensor<5x4xf32>"),
+            "[c,b][d,b]->[a,b] a=5 whole c=3 whole d=2 whole linear 0 1");
+  EXPECT_EQ(rule("%a: tensor<8x4xf32>, %u: tensor<2x4xf32>, %s: tensor<i64>",
+                 "%0 = nn.dynamic_update_slice %a, %u dim = 0 start = %s : tensor<8x4xf32>, "
+                 "tensor<2x4xf32>"),
+            "[a,b][c,b][]->[a,b] a=8 whole c=2 whole linear 0 1");
+}
+
+TEST_F(ShardingRules, BatchNorm) {
+  EXPECT_EQ(rule("%x: tensor<8x4x3xf32>, %f: tensor<4xf32>",
+                 "%0:3 = nn.batch_norm %x, %f, %f, %f, %f momentum = 0.1 eps = 1.0e-5 : "
+                 "tensor<8x4x3xf32>, tensor<4xf32>"),
+            "[a,b,c][b][b][b][b]->[a,b,c][b][b] a=8 decompose c=3 decompose");
+}
+
 TEST_F(ShardingRules, Mask) {
   EXPECT_EQ(rule("%a: tensor<8x4xf32>, %l: tensor<i64>",
                  "%0 = nn.mask %a dim = 0 limit = %l fill = 0.0 : tensor<8x4xf32>"),

@@ -37,6 +37,7 @@ ByteRange getByteRange(Value buffer) {
 StorageClass ArgOp::getStorageClass() {
   switch (getKind()) {
   case ArgKind::param:
+  case ArgKind::buffer:
     return StorageClass::param;
   case ArgKind::state:
     return StorageClass::optimizer;

@@ -86,7 +86,7 @@ LogicalResult Lowering::checkRoles() {
                                 << " must be a tensor, got: " << step.getArgument(i).getType();
     if (nn::getArgRole(step, i) == nn::ArgRole::None)
       return step.emitOpError() << "argument " << i << " must say what it is: nn.input, nn.param, "
-                                << "nn.state, nn.step or nn.valid_rows";
+                                << "nn.buffer, nn.state, nn.step or nn.valid_rows";
   }
   for (unsigned i = 0; i < step.getNumResults(); ++i) {
     if (isResultRole(i))
@@ -173,6 +173,8 @@ LogicalResult Lowering::checkSizes() {
 static std::tuple<Init, double, double> initOf(func::FuncOp step, unsigned index) {
   if (auto state = step.getArgAttrOfType<nn::StateAttr>(index, nn::NNDialect::kStateAttr))
     return {Init::constant, state.getInit().convertToDouble(), 0};
+  if (auto buffer = step.getArgAttrOfType<nn::BufferAttr>(index, nn::NNDialect::kBufferAttr))
+    return {Init::constant, buffer.getInit().convertToDouble(), 0};
   auto param = step.getArgAttrOfType<nn::ParamAttr>(index, nn::NNDialect::kParamAttr);
   if (!param)
     return {Init::none, 0, 0};
@@ -200,6 +202,8 @@ static ArgKind kindOf(nn::ArgRole role) {
   switch (role) {
   case nn::ArgRole::Param:
     return ArgKind::param;
+  case nn::ArgRole::Buffer:
+    return ArgKind::buffer;
   case nn::ArgRole::State:
     return ArgKind::state;
   case nn::ArgRole::Step:
@@ -212,12 +216,14 @@ static ArgKind kindOf(nn::ArgRole role) {
 }
 
 void Lowering::createArguments() {
-  // Parameters, then state, then inputs: what lives longest lies first.
+  // Parameters and buffers, then state, then inputs: what lives longest lies first.
   SmallVector<unsigned> order(step.getNumArguments());
   std::iota(order.begin(), order.end(), 0);
   auto group = [&](unsigned i) {
     nn::ArgRole role = nn::getArgRole(step, i);
-    return role == nn::ArgRole::Param ? 0 : role == nn::ArgRole::State ? 1 : 2;
+    if (role == nn::ArgRole::Param || role == nn::ArgRole::Buffer)
+      return 0;
+    return role == nn::ArgRole::State ? 1 : 2;
   };
   llvm::stable_sort(order, [&](unsigned a, unsigned b) { return group(a) < group(b); });
   OpBuilder &builder = build->getBuilder();

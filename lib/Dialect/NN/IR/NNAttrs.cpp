@@ -151,6 +151,24 @@ void ParamAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
+// #nn.buffer.
+
+Attribute BufferAttr::parse(AsmParser &parser, Type) {
+  StringAttr name;
+  llvm::APFloat init(0.0);
+  if (parser.parseLess() || parseString(parser, name) || parser.parseComma() ||
+      parser.parseKeyword("init") || parser.parseEqual() || parseFinite(parser, init) ||
+      parser.parseGreater())
+    return {};
+  return BufferAttr::get(parser.getContext(), name, init);
+}
+
+void BufferAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getName() << ", init = ";
+  printExact(printer, getInit());
+  printer << '>';
+}
+
 // #nn.state.
 
 Attribute StateAttr::parse(AsmParser &parser, Type) {

@@ -34,7 +34,7 @@ static bool isIndexScalar(Type type) {
 
 static bool isRoleAttr(StringRef name) {
   return name == NNDialect::kInputAttr || name == NNDialect::kParamAttr ||
-         name == NNDialect::kStateAttr || name == NNDialect::kStepAttr ||
+         name == NNDialect::kBufferAttr || name == NNDialect::kStateAttr || name == NNDialect::kStepAttr ||
          name == NNDialect::kValidRowsAttr;
 }
 
@@ -114,6 +114,11 @@ LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
       return op->emitOpError() << "'" << name << "' must be #nn.param, got: " << value;
     if (!isa<Float32Type, Float64Type, BFloat16Type>(tensor.getElementType()))
       return op->emitOpError() << "a parameter must be f32, f64 or bf16, got: " << type;
+  } else if (name == kBufferAttr) {
+    if (!isa<BufferAttr>(value))
+      return op->emitOpError() << "'" << name << "' must be #nn.buffer, got: " << value;
+    if (!isa<Float32Type, Float64Type, BFloat16Type>(tensor.getElementType()))
+      return op->emitOpError() << "a buffer must be f32, f64 or bf16, got: " << type;
   } else if (!isa<StateAttr>(value)) {
     return op->emitOpError() << "'" << name << "' must be #nn.state, got: " << value;
   }
@@ -131,7 +136,7 @@ static LogicalResult verifyUpdates(FunctionOpInterface func) {
   llvm::StringMap<unsigned> args;
   for (unsigned i = 0; i < func.getNumArguments(); ++i) {
     ArgRole role = getArgRole(func, i);
-    if (role == ArgRole::Param || role == ArgRole::State || role == ArgRole::Step)
+    if (isUpdatable(role))
       args[getArgName(func, i)] = i;
   }
   llvm::StringMap<unsigned> updated;

@@ -1,6 +1,8 @@
 // Vector-Jacobian products of the `nn` ops, built from `nn` ops. The cotangent of an operand that
 // was broadcast is summed back to the operand's shape.
-#include "shoal/Dialect/NN/IR/NN.h"
+#include "Build.h"
+
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace shoal;
@@ -9,61 +11,6 @@ using namespace shoal::nn;
 using VJP = FailureOr<SmallVector<Value>>;
 
 // Helpers.
-
-namespace {
-
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-bool isFloat(Value value) { return isa<FloatType>(typeOf(value).getElementType()); }
-
-/// Builds short chains of ops at one location.
-struct Build {
-  OpBuilder &builder;
-  Location loc;
-
-  Value scalar(Value like, double value) {
-    return builder.create<ConstantOp>(loc, RankedTensorType::get({}, typeOf(like).getElementType()),
-                                      value);
-  }
-  Value add(Value a, Value b) { return builder.create<AddOp>(loc, a, b); }
-  Value sub(Value a, Value b) { return builder.create<SubOp>(loc, a, b); }
-  Value mul(Value a, Value b) { return builder.create<MulOp>(loc, a, b); }
-  Value mul(Value a, double b) { return mul(a, scalar(a, b)); }
-  Value div(Value a, Value b) { return builder.create<DivOp>(loc, a, b); }
-  Value neg(Value a) { return builder.create<NegOp>(loc, a); }
-  Value compare(Predicate predicate, Value a, Value b) {
-    return builder.create<CompareOp>(loc, predicate, a, b);
-  }
-  Value select(Value condition, Value a, Value b) {
-    return builder.create<SelectOp>(loc, condition, a, b);
-  }
-  Value cast(Value a, Type element) {
-    return builder.create<CastOp>(loc, typeOf(a).clone(element), a);
-  }
-  Value sum(Value a, ArrayRef<int64_t> dims, bool keepDims) {
-    return builder.create<ReduceOp>(loc, Reduce::sum, a, dims, keepDims);
-  }
-  Value reshape(Value a, RankedTensorType type) {
-    return typeOf(a) == type ? a : builder.create<ReshapeOp>(loc, type, a).getResult();
-  }
-  Value broadcast(Value a, RankedTensorType type) {
-    return typeOf(a) == type ? a : builder.create<BroadcastOp>(loc, type, a).getResult();
-  }
-
-  /// The inverse of a numpy broadcast: sums over the dimensions that were stretched.
-  Value reduceToShape(Value a, RankedTensorType type) {
-    RankedTensorType from = typeOf(a);
-    int64_t added = from.getRank() - type.getRank();
-    SmallVector<int64_t> dims;
-    for (int64_t d = 0; d < from.getRank(); ++d)
-      if (d < added || (type.getDimSize(d - added) == 1 && from.getDimSize(d) != 1))
-        dims.push_back(d);
-    if (!dims.empty())
-      a = sum(a, dims, /*keepDims=*/false);
-    return reshape(a, type);
-  }
-};
-
-} // namespace
 
 /// A list with one null per operand, and the helper that fills it.
 static SmallVector<Value> nulls(Operation *op) { return SmallVector<Value>(op->getNumOperands()); }
@@ -181,6 +128,57 @@ SHOAL_VJP(ReluOp) {
   return SmallVector<Value>{b.select(positive, ct, b.scalar(ct, 0))};
 }
 
+SHOAL_VJP(SigmoidOp) {
+  SHOAL_COTANGENT
+  Value y = getResult();
+  return SmallVector<Value>{b.mul(ct, b.mul(y, b.sub(b.scalar(y, 1), y)))};
+}
+
+// s + x s (1 - s), where y = x s.
+SHOAL_VJP(SiluOp) {
+  SHOAL_COTANGENT
+  Value s = builder.create<SigmoidOp>(b.loc, getInput());
+  Value slope = b.add(s, b.mul(getResult(), b.sub(b.scalar(s, 1), s)));
+  return SmallVector<Value>{b.mul(ct, slope)};
+}
+
+SHOAL_VJP(ErfOp) {
+  SHOAL_COTANGENT
+  Value x = getInput();
+  Value density = builder.create<ExpOp>(b.loc, b.neg(b.mul(x, x)));
+  return SmallVector<Value>{b.mul(ct, b.mul(density, 2 * llvm::numbers::inv_sqrtpi))};
+}
+
+SHOAL_VJP(SinOp) {
+  SHOAL_COTANGENT
+  return SmallVector<Value>{b.mul(ct, builder.create<CosOp>(b.loc, getInput()))};
+}
+
+SHOAL_VJP(CosOp) {
+  SHOAL_COTANGENT
+  return SmallVector<Value>{b.neg(b.mul(ct, builder.create<SinOp>(b.loc, getInput())))};
+}
+
+SHOAL_VJP(GeluOp) {
+  SHOAL_COTANGENT
+  Value x = getInput(), one = b.scalar(x, 1), square = b.mul(x, x);
+  if (getForm() == GeluForm::erf) {
+    // cdf(x) + x pdf(x) of the normal distribution.
+    Value erf = builder.create<ErfOp>(b.loc, b.mul(x, 1 / llvm::numbers::sqrt2));
+    Value cdf = b.mul(b.add(erf, one), 0.5);
+    Value e = builder.create<ExpOp>(b.loc, b.mul(square, -0.5));
+    Value pdf = b.mul(e, llvm::numbers::inv_sqrtpi / llvm::numbers::sqrt2);
+    return SmallVector<Value>{b.mul(ct, b.add(cdf, b.mul(x, pdf)))};
+  }
+  // (1 + tanh(u)) / 2 is s = sigmoid(2 u), so that y = x s and y' = s + y (1 - s) 2u'.
+  const double slope = 2 * llvm::numbers::sqrt2 * llvm::numbers::inv_sqrtpi, cubic = 0.044715;
+  Value twoU = b.mul(b.mul(x, slope), b.add(b.mul(square, cubic), one));
+  Value s = builder.create<SigmoidOp>(b.loc, twoU);
+  Value inner = b.mul(b.add(b.mul(square, 3 * cubic), one), slope);
+  Value bend = b.mul(b.mul(getResult(), b.sub(one, s)), inner);
+  return SmallVector<Value>{b.mul(ct, b.add(s, bend))};
+}
+
 SHOAL_VJP(SelectOp) {
   SHOAL_COTANGENT
   Value zero = b.scalar(ct, 0);
@@ -237,7 +235,43 @@ SHOAL_VJP(PadOp) {
       builder.create<SliceOp>(b.loc, getInput().getType(), ct, getDimAttr(), getLowAttr())};
 }
 
-SHOAL_VJP(DynamicSliceOp) { return noGradient(*this); }
+SHOAL_VJP(DynamicSliceOp) {
+  SHOAL_COTANGENT
+  SmallVector<Value> result = nulls(*this);
+  Value zeros = b.broadcast(b.scalar(ct, 0), getInput().getType());
+  result[0] =
+      builder.create<DynamicUpdateSliceOp>(b.loc, typeOf(zeros), zeros, ct, getStart(), getDimAttr());
+  return result;
+}
+
+SHOAL_VJP(DynamicUpdateSliceOp) {
+  SHOAL_COTANGENT
+  SmallVector<Value> result = nulls(*this);
+  auto type = getUpdate().getType();
+  if (needed.test(0)) {
+    Value zeros = b.broadcast(b.scalar(ct, 0), type);
+    result[0] =
+        builder.create<DynamicUpdateSliceOp>(b.loc, typeOf(ct), ct, zeros, getStart(), getDimAttr());
+  }
+  if (needed.test(1))
+    result[1] = builder.create<DynamicSliceOp>(b.loc, type, ct, getStart(), getDimAttr());
+  return result;
+}
+
+SHOAL_VJP(ConcatOp) {
+  SHOAL_COTANGENT
+  SmallVector<Value> result = nulls(*this);
+  int64_t start = 0;
+  for (auto [i, input] : llvm::enumerate(getInputs())) {
+    auto type = typeOf(input);
+    if (needed.test(i))
+      result[i] = builder.create<SliceOp>(b.loc, type, ct, getDim(), start);
+    start += type.getDimSize(getDim());
+  }
+  return result;
+}
+
+SHOAL_VJP(IotaOp) { return nulls(*this); }
 
 // Contractions and reductions.
 

@@ -1,5 +1,5 @@
 // What a mean divides its sum by: MeanOpInterface of the ops that can be means.
-#include "shoal/Dialect/NN/IR/NN.h"
+#include "Build.h"
 
 using namespace mlir;
 using namespace shoal::nn;
@@ -29,16 +29,12 @@ Value CrossEntropyOp::buildCount(OpBuilder &builder, CountFn count) {
     return count({getLogits(), getTargets()}, leadingDims(logits.getRank() - 1));
   // Targets that are not ignored, at least 1. Those of rows that are not real are masked to be
   // ignored.
-  auto scalar = [&](Type element, double value) -> Value {
-    return builder.create<ConstantOp>(getLoc(), RankedTensorType::get({}, element), value);
-  };
-  Type i64 = builder.getI64Type();
-  Value ignored = scalar(targets.getElementType(), int64_t(getIgnoreIndex()));
-  Value counted = builder.create<CompareOp>(getLoc(), Predicate::ne, getTargets(), ignored);
-  Value terms = builder.create<CastOp>(getLoc(), targets.clone(i64), counted);
+  Build b{builder, getLoc()};
+  Value ignored = b.scalar(getTargets(), double(int64_t(getIgnoreIndex())));
+  Value counted = b.compare(Predicate::ne, getTargets(), ignored);
+  Value terms = b.cast(counted, builder.getI64Type());
   if (targets.getRank() != 0)
-    terms = builder.create<ReduceOp>(getLoc(), Reduce::sum, terms, leadingDims(targets.getRank()));
-  terms = builder.create<MaximumOp>(getLoc(), terms, scalar(i64, 1));
-  return builder.create<CastOp>(getLoc(), RankedTensorType::get({}, logits.getElementType()),
-                                terms);
+    terms = b.sum(terms, leadingDims(targets.getRank()), /*keepDims=*/false);
+  terms = builder.create<MaximumOp>(getLoc(), terms, b.scalar(terms, 1));
+  return b.cast(terms, logits.getElementType());
 }

@@ -310,6 +310,35 @@ LogicalResult DynamicSliceOp::verify() {
   return success();
 }
 
+LogicalResult DynamicUpdateSliceOp::verify() {
+  auto whole = getInput().getType(), part = getUpdate().getType();
+  int64_t dim = getDim();
+  if (failed(verifyOneDimChanges(*this, dim, whole, part)))
+    return failure();
+  if (part.getDimSize(dim) > whole.getDimSize(dim))
+    return emitOpError() << "size must be at most " << whole.getDimSize(dim)
+                         << ", got: " << part.getDimSize(dim);
+  return success();
+}
+
+LogicalResult ConcatOp::verify() {
+  if (getInputs().empty())
+    return emitOpError() << "needs at least 1 operand, got: 0";
+  int64_t dim = getDim(), size = 0;
+  for (Value input : getInputs()) {
+    auto type = cast<RankedTensorType>(input.getType());
+    if (failed(verifyOneDimChanges(*this, dim, type, getType())))
+      return failure();
+    size += type.getDimSize(dim);
+  }
+  if (size != getType().getDimSize(dim))
+    return emitOpError() << "dimension " << dim << " of the result must be " << size
+                         << ", the sum of the operands', got: " << getType();
+  return success();
+}
+
+LogicalResult IotaOp::verify() { return verifyDim(*this, getDim(), getType()); }
+
 // Contractions and reductions.
 
 LogicalResult MatmulOp::verify() {
@@ -371,6 +400,19 @@ SHOAL_INFER(ReduceOp) {
 
 LogicalResult SoftmaxOp::verify() { return verifyDim(*this, getDim(), getType()); }
 LogicalResult LogSoftmaxOp::verify() { return verifyDim(*this, getDim(), getType()); }
+
+LogicalResult BatchNormOp::verify() {
+  auto input = getInput().getType(), scale = getScale().getType();
+  if (input.getRank() < 2)
+    return emitOpError() << "input must have rows and features, got: " << input;
+  auto wanted = RankedTensorType::get({input.getDimSize(1)}, input.getElementType());
+  if (scale != wanted)
+    return emitOpError() << "scale, bias and statistics must be " << wanted << ", got: " << scale;
+  double momentum = getMomentum().convertToDouble(), eps = getEps().convertToDouble();
+  if (failed(verifyRange(*this, "momentum", getMomentum(), momentum >= 0 && momentum <= 1, "in [0, 1]")))
+    return failure();
+  return verifyRange(*this, "eps", getEps(), std::isfinite(eps) && eps >= 0, "at least 0");
+}
 
 // Losses.
 

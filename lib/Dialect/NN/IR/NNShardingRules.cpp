@@ -1,6 +1,6 @@
 // Sharding rules of the `nn` ops, how those that depend on their position build themselves on one
 // shard, and how softmax turns into ops that can be sharded along its dimension.
-#include "shoal/Dialect/NN/IR/NN.h"
+#include "Build.h"
 
 #include <numeric>
 
@@ -97,6 +97,12 @@ ShardingRule SqrtOp::getShardingRule() { return elementwise(*this); }
 ShardingRule RsqrtOp::getShardingRule() { return elementwise(*this); }
 ShardingRule TanhOp::getShardingRule() { return elementwise(*this); }
 ShardingRule ReluOp::getShardingRule() { return elementwise(*this); }
+ShardingRule SigmoidOp::getShardingRule() { return elementwise(*this); }
+ShardingRule SiluOp::getShardingRule() { return elementwise(*this); }
+ShardingRule ErfOp::getShardingRule() { return elementwise(*this); }
+ShardingRule SinOp::getShardingRule() { return elementwise(*this); }
+ShardingRule CosOp::getShardingRule() { return elementwise(*this); }
+ShardingRule GeluOp::getShardingRule() { return elementwise(*this); }
 ShardingRule CompareOp::getShardingRule() { return elementwise(*this); }
 ShardingRule SelectOp::getShardingRule() { return elementwise(*this, {{1, 2}}); }
 // Rounding to a narrower type is not linear, so partial sums are reduced in the type they have.
@@ -225,6 +231,55 @@ ShardingRule SliceOp::getShardingRule() {
 ShardingRule PadOp::getShardingRule() { return resizesDim(*this, getDim()); }
 ShardingRule DynamicSliceOp::getShardingRule() { return resizesDim(*this, getDim()); }
 
+ShardingRule DynamicUpdateSliceOp::getShardingRule() {
+  ShardingRule rule = alongDim(getType(), getDim(), FactorKind::NeedReplication);
+  TensorFactors update = rule.results[0];
+  update[getDim()] = {
+      rule.addFactor(getUpdate().getType().getDimSize(getDim()), FactorKind::NeedReplication)};
+  rule.operands.push_back(update);
+  rule.operands.emplace_back(); // the start is a scalar
+  rule.linear = {{0, 1}};
+  return rule;
+}
+
+ShardingRule ConcatOp::getShardingRule() {
+  ShardingRule rule;
+  int64_t dim = getDim();
+  TensorFactors factors = addFactors(rule, getType().getShape());
+  rule.factors[dim].kind = FactorKind::NeedReplication;
+  rule.results = {factors};
+  rule.linear.emplace_back();
+  for (auto [i, input] : llvm::enumerate(getInputs())) {
+    int64_t size = cast<RankedTensorType>(input.getType()).getDimSize(dim);
+    factors[dim] = {rule.addFactor(size, FactorKind::NeedReplication)};
+    rule.operands.push_back(factors);
+    rule.linear[0].push_back(i);
+  }
+  return rule;
+}
+
+ShardingRule IotaOp::getShardingRule() {
+  ShardingRule rule;
+  rule.results = {addFactors(rule, getType().getShape())};
+  return rule;
+}
+
+LogicalResult IotaOp::localize(OpBuilder &builder, ValueRange, const LocalizeContext &ctx,
+                               SmallVectorImpl<Value> &results) {
+  auto type = ctx.localResultType(0);
+  auto local = builder.create<IotaOp>(getLoc(), type, getDimAttr());
+  local->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
+  Value index = local;
+  if (Value offset = ctx.resultOffset(builder, 0, getDim())) {
+    auto scalar = RankedTensorType::get({}, type.getElementType());
+    if (offset.getType() != scalar)
+      offset = builder.create<CastOp>(getLoc(), scalar, offset);
+    index = builder.create<AddOp>(getLoc(), index, offset);
+  }
+  results.push_back(index);
+  return success();
+}
+
 // Contractions and reductions.
 
 ShardingRule MatmulOp::getShardingRule() {
@@ -287,25 +342,36 @@ ShardingRule LogSoftmaxOp::getShardingRule() {
 }
 
 /// x - max(x), which keeps exponentials at most 1.
-static Value subtractMax(OpBuilder &builder, Location loc, Value x, int64_t dim) {
-  Value max = builder.create<ReduceOp>(loc, Reduce::max, x, dim, /*keep_dims=*/true);
-  return builder.create<SubOp>(loc, x, max);
+static Value subtractMax(Build b, Value x, int64_t dim) {
+  Value max = b.builder.create<ReduceOp>(b.loc, Reduce::max, x, dim, /*keep_dims=*/true);
+  return b.sub(x, max);
 }
 
 FailureOr<SmallVector<Value>> SoftmaxOp::decompose(OpBuilder &builder) {
+  Build b{builder, getLoc()};
   int64_t dim = getDim();
-  Value e = builder.create<ExpOp>(getLoc(), subtractMax(builder, getLoc(), getInput(), dim));
-  Value sum = builder.create<ReduceOp>(getLoc(), Reduce::sum, e, dim, /*keep_dims=*/true);
-  return SmallVector<Value>{builder.create<DivOp>(getLoc(), e, sum)};
+  Value e = builder.create<ExpOp>(b.loc, subtractMax(b, getInput(), dim));
+  return SmallVector<Value>{b.div(e, b.sum(e, dim, /*keepDims=*/true))};
 }
 
 FailureOr<SmallVector<Value>> LogSoftmaxOp::decompose(OpBuilder &builder) {
+  Build b{builder, getLoc()};
   int64_t dim = getDim();
-  Value shifted = subtractMax(builder, getLoc(), getInput(), dim);
-  Value e = builder.create<ExpOp>(getLoc(), shifted);
-  Value sum = builder.create<ReduceOp>(getLoc(), Reduce::sum, e, dim, /*keep_dims=*/true);
-  Value log = builder.create<LogOp>(getLoc(), sum);
-  return SmallVector<Value>{builder.create<SubOp>(getLoc(), shifted, log)};
+  Value shifted = subtractMax(b, getInput(), dim);
+  Value e = builder.create<ExpOp>(b.loc, shifted);
+  Value log = builder.create<LogOp>(b.loc, b.sum(e, dim, /*keepDims=*/true));
+  return SmallVector<Value>{b.sub(shifted, log)};
+}
+
+/// Only features are independent of each other.
+ShardingRule BatchNormOp::getShardingRule() {
+  ShardingRule rule;
+  TensorFactors input = addFactors(rule, getInput().getType().getShape(), FactorKind::Decompose);
+  rule.factors[1].kind = FactorKind::PassThrough;
+  TensorFactors feature = {input[1]};
+  rule.operands = {input, feature, feature, feature, feature};
+  rule.results = {input, feature, feature};
+  return rule;
 }
 
 // Losses.

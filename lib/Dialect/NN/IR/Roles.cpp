@@ -12,6 +12,8 @@ ArgRole getArgRole(FunctionOpInterface func, unsigned index) {
       return ArgRole::Input;
     if (name == NNDialect::kParamAttr)
       return ArgRole::Param;
+    if (name == NNDialect::kBufferAttr)
+      return ArgRole::Buffer;
     if (name == NNDialect::kStateAttr)
       return ArgRole::State;
     if (name == NNDialect::kStepAttr)
@@ -35,6 +37,9 @@ StringRef getArgName(FunctionOpInterface func, unsigned index) {
     if (name == NNDialect::kParamAttr)
       if (auto param = dyn_cast<ParamAttr>(value))
         return param.getName();
+    if (name == NNDialect::kBufferAttr)
+      if (auto buffer = dyn_cast<BufferAttr>(value))
+        return buffer.getName();
     if (name == NNDialect::kStateAttr)
       if (auto state = dyn_cast<StateAttr>(value))
         return state.getName();

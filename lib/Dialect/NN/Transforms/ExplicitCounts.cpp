@@ -216,7 +216,15 @@ LogicalResult CountRewriter::maskOperands(Operation *op, const ShardingRule &rul
 LogicalResult CountRewriter::decompose(Operation *op) {
   builder.setInsertionPoint(op);
   Operation *before = op->getPrevNode();
-  auto values = cast<ShardingRuleOpInterface>(op).decompose(builder);
+  FailureOr<SmallVector<Value>> values;
+  if (auto statistics = dyn_cast<BatchStatisticsOpInterface>(op)) {
+    Type element = getElementTypeOrSelf(op->getResult(0).getType());
+    values = statistics.decomposeWithCount(builder, [&](ValueRange of, ArrayRef<int64_t> dims) {
+      return countOf(of, dims, element);
+    });
+  } else {
+    values = cast<ShardingRuleOpInterface>(op).decompose(builder);
+  }
   if (failed(values))
     return op->emitOpError() << "combines rows of the batch and cannot be decomposed";
   Operation *next = before ? before->getNextNode() : &op->getBlock()->front();
@@ -242,6 +250,9 @@ LogicalResult CountRewriter::rewrite(Operation *op) {
              << "holds a region, through which the batch dimension is not followed";
     return success();
   }
+
+  if (isa<BatchStatisticsOpInterface>(op))
+    return decompose(op);
 
   // A mean's rule says nothing of its rows, that of the sum does.
   auto mean = dyn_cast<MeanOpInterface>(op);
@@ -311,8 +322,14 @@ void CountRewriter::markOutputs() {
 
 LogicalResult CountRewriter::run() {
   // Who has valid rows already counts by himself, or has been through this pass.
-  if (findArg(model, ArgRole::ValidRows))
-    return success();
+  if (findArg(model, ArgRole::ValidRows)) {
+    auto counting = model.walk([](BatchStatisticsOpInterface op) {
+      op->emitOpError() << "would count rows that are not real; write its masked sums where the model "
+                           "has 'nn.valid_rows' itself";
+      return WalkResult::interrupt();
+    });
+    return failure(counting.wasInterrupted());
+  }
   if (failed(addValidRows()))
     return failure();
   entry.setInsertionPointToStart(&model.front());

@@ -71,6 +71,8 @@ LogicalResult OptimizePass::checkOptions() {
       failed(require(fraction(momentum), "momentum must be in [0, 1)", momentum.getValue())) ||
       failed(require(isSgd || momentum == 0, "momentum belongs to sgd, adam has beta1",
                      momentum.getValue())) ||
+      failed(require(!nesterov || momentum > 0, "nesterov needs a momentum above 0",
+                     momentum.getValue())) ||
       failed(require(fraction(beta1), "beta1 must be in [0, 1)", beta1.getValue())) ||
       failed(require(fraction(beta2), "beta2 must be in [0, 1)", beta2.getValue())) ||
       failed(require(atLeastZero(eps), "eps must be at least 0", eps.getValue())) ||
@@ -243,7 +245,8 @@ void OptimizePass::update(SignatureEdit &signature, OpBuilder &builder, const Gr
   } else if (optimizer == "sgd") {
     Value velocity = state(".velocity");
     op = builder.create<MomentumUpdateOp>(loc, gradient.param, gradient.value, velocity, rate,
-                                          builder.getF64FloatAttr(momentum), weightDecayAttr);
+                                          builder.getF64FloatAttr(momentum), weightDecayAttr,
+                                          nesterov ? builder.getUnitAttr() : UnitAttr());
   } else {
     Value m = state(".m"), v = state(".v");
     op = builder.create<AdamUpdateOp>(

@@ -16,6 +16,18 @@ namespace shoal::nn {
 using namespace mlir;
 using namespace shoal::nn;
 
+/// Ops that work on the batch in training are replaced by what they are in inference.
+static void useInferenceForms(func::FuncOp model) {
+  SmallVector<TrainingModeOpInterface> ops;
+  model.walk([&](TrainingModeOpInterface op) { ops.push_back(op); });
+  for (TrainingModeOpInterface op : ops) {
+    OpBuilder builder(op);
+    LayerScope layer(builder, op);
+    op->replaceAllUsesWith(op.buildInference(builder));
+    op->erase();
+  }
+}
+
 namespace {
 
 struct SelectResultsPass : shoal::nn::impl::SelectResultsPassBase<SelectResultsPass> {
@@ -36,6 +48,8 @@ struct SelectResultsPass : shoal::nn::impl::SelectResultsPassBase<SelectResultsP
 
   LogicalResult selectResults(func::FuncOp model) {
     bool train = mode == "train";
+    if (!train)
+      useInferenceForms(model);
     if (train && !findLoss(model))
       return model.emitOpError() << "training needs a result with 'nn.loss', got none";
 
@@ -68,8 +82,7 @@ struct SelectResultsPass : shoal::nn::impl::SelectResultsPassBase<SelectResultsP
     llvm::BitVector unused(model.getNumArguments());
     for (unsigned i = 0; i < model.getNumArguments(); ++i) {
       // What training writes stays, even where nothing reads it.
-      ArgRole role = getArgRole(model, i);
-      bool written = role == ArgRole::Param || role == ArgRole::State || role == ArgRole::Step;
+      bool written = isUpdatable(getArgRole(model, i));
       unused[i] = model.getArgument(i).use_empty() && !(train && written);
     }
     model.eraseArguments(unused);

@@ -14,7 +14,13 @@ namespace shoal::nn {
 /// short batch lacks are not written. Set by `nn-explicit-counts`; absent when it holds none.
 inline constexpr llvm::StringLiteral kBatchDimAttr = "nn.batch_dim";
 
-enum class ArgRole { None, Input, Param, State, Step, ValidRows };
+enum class ArgRole { None, Input, Param, Buffer, State, Step, ValidRows };
+
+/// Whether arguments of the role outlive a step: a result may say that it updates one.
+inline bool isUpdatable(ArgRole role) {
+  return role == ArgRole::Param || role == ArgRole::Buffer || role == ArgRole::State ||
+         role == ArgRole::Step;
+}
 
 /// The role of a function argument, and the name by which files and `nn.updates` know it
 /// ("step" and "valid_rows" for those two; empty without a role).

@@ -7,7 +7,8 @@ def SelectResultsPass : Pass<"nn-select-results", "::mlir::ModuleOp"> {
   let summary = "keep the results that training or inference needs";
   let description = [{
     One file describes both the training step and the forward program. `mode=train` keeps the loss, metrics and
-    updates; `mode=infer` keeps the outputs. Ops and arguments that nothing needs any more go away, so that inference asks for no labels.
+    updates (those of buffers too); `mode=infer` keeps the outputs, and ops that work on the batch in training (batch_norm) become
+    what they are in inference. Ops and arguments that nothing needs any more go away, so that inference asks for no labels.
     Unused parameters stay in training: `nn-differentiate` names them.
 
     Before, with `mode=infer`:
@@ -60,7 +61,7 @@ def ExplicitCountsPass : Pass<"nn-explicit-counts", "::mlir::ModuleOp"> {
     split, divided by a count of the whole batch. The hidden argument `nn.valid_rows` holds the number of real rows. The
     pass follows dimension 0 of the batched inputs through the ops, by their sharding rules, and every reduction over such a dimension
     reads `nn.mask`: identity of the reduction past the limit, `ignore_index` for the targets of cross_entropy. Ops that
-    combine rows in another way (softmax over the batch) are decomposed first. Where the dimension cannot be followed to a reduction, the
+    combine rows in another way (softmax over the batch, batch_norm) are decomposed first. Where the dimension cannot be followed to a reduction, the
     pass fails and says where it was lost. Gradients need no masks: they are derivatives of masked sums.
 
     Before:
@@ -147,6 +148,7 @@ def OptimizePass : Pass<"nn-optimize", "::mlir::ModuleOp"> {
     Option<"decaySteps", "decay-steps", "int64_t", "0", "step at which the rate is min-lr, counted from the first one">,
     Option<"minLr", "min-lr", "double", "0.0", "rate after decay-steps">,
     Option<"momentum", "momentum", "double", "0.0", "momentum of sgd">,
+    Option<"nesterov", "nesterov", "bool", "false", "Nesterov's form of sgd's momentum">,
     Option<"beta1", "beta1", "double", "0.9", "decay of adam's first moment">,
     Option<"beta2", "beta2", "double", "0.999", "decay of adam's second moment">,
     Option<"eps", "eps", "double", "1e-8", "added to the root of adam's second moment">,
