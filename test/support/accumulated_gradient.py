@@ -76,7 +76,7 @@ def main():
                                "--report", path("promise.json"))
         ranks = ranks_of(mesh)
         shoal.run(ranks, program, "--data", f"x={args.work}/x.npy", "--data", f"y={args.work}/y.npy",
-                  "--load", f"{args.work}/w.safetensors", "--steps", "1", "--report", path("counted.json"),
+                  "--load", f"{args.work}/w.safetensors", "--report", path("counted.json"),
                   "--output", f"loss={path('loss.npy')}", "--output", f"gradient={path('gradient.npy')}")
         check = Checker(1e-12)
         check.tensor("loss", read_npy(path("loss.npy")), {"values": [loss]})
