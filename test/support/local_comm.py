@@ -49,7 +49,7 @@ def main():
     def transport(name):
         with open(path(f"{name}.json")) as file:
             ranks = json.load(file)["ranks"]
-        measured = [entry["measured"] for entry in ranks]
+        measured = [{key: value for key, value in entry["measured"].items() if key != "waiting_ms"} for entry in ranks]
         check(measured[0] == measured[1], f"{name}: the ranks measured {measured}")
         return {line["via"]: line["count"] for line in measured[0]["transport"]}, measured[0]
 
