@@ -47,12 +47,12 @@ def BufferizeKernelsPass : Pass<"exec-bufferize-kernels", "::mlir::ModuleOp"> {
 def KernelWorkspacePass : Pass<"exec-kernel-workspace", "::mlir::ModuleOp"> {
   let summary = "records on each kernel how many bytes of workspace its code will need";
   let description = [{
-    The arena is laid out before kernels are compiled, so their workspace must be known early. Runs the two passes above on a copy of each
-    kernel and keeps only `exec.workspace = bytes` (absent when none is needed).
+    The arena is laid out before kernels are compiled, so their workspace must be known early. Plans a copy of each kernel as the target's code
+    generator will, and keeps only `exec.workspace = bytes` (absent when none is needed).
   }];
-  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect", "::mlir::memref::MemRefDialect",
-                           "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
-                           "::mlir::LLVM::LLVMDialect"];
+  let options = [Option<"target", "target", "std::string", "\"cpu\"", "code of which target: cpu or cuda">];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect"];
 }
 
 def KernelsToLLVMPass : Pass<"exec-kernels-to-llvm", "::mlir::ModuleOp"> {

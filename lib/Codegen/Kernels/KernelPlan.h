@@ -1,18 +1,35 @@
 // Which loops the ops of a kernel share. A kernel is a straight line of `linalg.generic` ops; the
 // plan is a tree of loops with the ops as leaves, and for every value whether its readers find it
-// in a register (they stand in the same iteration) or in a buffer.
-#ifndef SHOAL_LIB_CODEGEN_HOST_KERNELPLAN_H
-#define SHOAL_LIB_CODEGEN_HOST_KERNELPLAN_H
+// in a register (they stand in the same iteration) or in a buffer. Targets share the plan and its
+// emission (LoopEmitter.h); what they differ in is a PlanTarget.
+#ifndef SHOAL_LIB_CODEGEN_KERNELS_KERNELPLAN_H
+#define SHOAL_LIB_CODEGEN_KERNELS_KERNELPLAN_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 #include <memory>
 
 namespace shoal::codegen {
 
 using namespace mlir;
+
+/// What the plan of a kernel depends on.
+struct PlanTarget {
+  /// Parallel loops of every op stand outside its reductions, and outermost loops that are parallel
+  /// for one op and a reduction for another are not shared: each is one or the other for threads.
+  bool parallelLoopsFirst;
+  /// Bytes of temporaries on the stack; what does not fit lies in the workspace.
+  int64_t maxStackBytes;
+  /// The stack is a thread's own, so it may hold only what one iteration of an outermost loop makes
+  /// and uses.
+  bool stackIsPrivate;
+
+  static PlanTarget host() { return {false, 65536, false}; }
+  static PlanTarget gpu() { return {true, 4096, true}; }
+};
 
 /// How one dimension of a tensor is indexed: by a loop of the node (>= 0), by 0, or by something
 /// computed.
@@ -28,7 +45,8 @@ struct Access {
   bool fromRegister = false;       // the value of this very iteration, never loaded
 };
 
-/// A structured op. Loops of one iteration are left out; loops are in the order of the op.
+/// A structured op. Loops of one iteration are left out; the others are in the order of the op, or
+/// parallel ones first.
 struct Node {
   linalg::GenericOp op;
   unsigned index = 0;
@@ -65,6 +83,15 @@ struct Storage {
   unsigned privateTo = 0;
 };
 
+/// A buffer of the kernel's own: on the stack, or in the workspace at an offset.
+struct Temporary {
+  Value root;
+  MemRefType type;
+  llvm::SmallBitVector dropped; // dimensions of the value that it does not store
+  size_t number;                // in the order of the ops
+  int64_t offset = -1;          // in the workspace, or -1: on the stack
+};
+
 /// What happens to each result of the kernel.
 struct ResultPlan {
   Value root;           // the value behind views
@@ -76,13 +103,22 @@ struct ResultPlan {
 class KernelPlan {
 public:
   /// Analyses a kernel of linalg on tensors; diagnoses what cannot be part of one.
-  static FailureOr<std::unique_ptr<KernelPlan>> create(func::FuncOp func);
+  static FailureOr<std::unique_ptr<KernelPlan>> create(func::FuncOp func,
+                                                       const PlanTarget &target);
+
+  /// The shape in which nodes index a tensor.
+  MemRefType storageType(Value tensor) const;
+  /// Whether the outermost loops may run in any order and at the same time.
+  bool hasIndependentLoops() const;
 
   func::FuncOp func;
+  PlanTarget target;
   std::vector<std::unique_ptr<Node>> nodes; // in an order that can be executed
   std::vector<Item> items;
   llvm::MapVector<Value, Storage> storage; // of the nodes' results
   SmallVector<ResultPlan> results;
+  SmallVector<Temporary> temporaries; // small ones first
+  int64_t workspaceBytes = 0;
   /// Every op treats whole tensors element by element: tensors are one-dimensional, or scalars.
   bool flat = false;
 
@@ -91,6 +127,7 @@ private:
   struct Dependence {
     unsigned from, to; // node indices
     SmallVector<Position> fromPositions, toPositions;
+    bool overwrites = false; // `to` writes over what `from` reads
   };
 
   LogicalResult collectNodes();
@@ -101,6 +138,7 @@ private:
   std::vector<Item> fuse(ArrayRef<Node *> list, unsigned depth);
   bool canJoin(const Node &node, const Item &loop, unsigned depth) const;
   void placeValues();
+  void placeTemporaries();
 
   std::vector<Dependence> dependences;
   std::vector<SmallVector<const Dependence *>> incoming; // per node, once all are known
@@ -109,6 +147,11 @@ private:
 /// The tensor behind reshapes.
 Value stripViews(Value value);
 
+inline MemRefType memrefOf(Type tensor) {
+  auto type = cast<RankedTensorType>(tensor);
+  return MemRefType::get(type.getShape(), type.getElementType());
+}
+
 } // namespace shoal::codegen
 
-#endif // SHOAL_LIB_CODEGEN_HOST_KERNELPLAN_H
+#endif // SHOAL_LIB_CODEGEN_KERNELS_KERNELPLAN_H

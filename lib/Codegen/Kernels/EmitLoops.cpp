@@ -1,6 +1,5 @@
 // Writes the planned tree of loops, with accumulators as loop-carried values and everything else as
 // loads and stores.
-#include "EmitLoops.h"
 #include "LoopEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -170,14 +169,12 @@ void LoopEmitter::emitStatement(Node &node, Accumulators &accumulators) {
   }
 }
 
-/// One scf.for over [lower, lower + size); `carried` are updated in `accumulators`.
-void LoopEmitter::emitCountedLoop(const Item &loop, unsigned depth, Value lower, int64_t size,
-                                  ArrayRef<Value> carried, Accumulators &accumulators) {
+void LoopEmitter::emitPartOfLoop(const Item &loop, unsigned depth, Value lower, Value upper,
+                                 Value step, ArrayRef<Value> carried, Accumulators &accumulators) {
   SmallVector<Value> start;
   for (Value result : carried)
     start.push_back(accumulators.lookup(result));
-  Value upper = b.createOrFold<arith::AddIOp>(loc, lower, index(size));
-  auto forOp = b.create<scf::ForOp>(loc, lower, upper, index(1), start);
+  auto forOp = b.create<scf::ForOp>(loc, lower, upper, step, start);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(forOp.getBody());
@@ -211,17 +208,28 @@ static Operation *combiner(Node &node, unsigned result) {
                                                                                        : nullptr;
 }
 
-void LoopEmitter::emitLoop(const Item &loop, unsigned depth, Accumulators &accumulators) {
-  SmallVector<Value> carried;
-  SmallVector<std::pair<Node *, unsigned>> owners;
+Value LoopEmitter::join(const std::pair<Node *, unsigned> &owner, Value left, Value right) {
+  Operation *op = b.clone(*combiner(*owner.first, owner.second));
+  op->setOperands({left, right});
+  return op->getResult(0);
+}
+
+SmallVector<Value> LoopEmitter::current(const Reductions &reductions, Accumulators &accumulators) {
+  return llvm::map_to_vector(reductions.carried,
+                             [&](Value result) { return accumulators.lookup(result); });
+}
+
+LoopEmitter::Reductions LoopEmitter::beginReductions(const Item &loop, unsigned depth,
+                                                     Accumulators &accumulators) {
+  Reductions reductions;
   for (Node *node : loop.nodes) {
     if (node->accumulatesInBuffer() && node->firstReduction == depth)
       emitFill(*node, depth);
     if (node->accumulateFrom > depth || node->accumulateFrom == node->depth())
       continue;
     for (auto [k, result] : llvm::enumerate(node->op.getResults())) {
-      carried.push_back(result);
-      owners.push_back({node, k});
+      reductions.carried.push_back(result);
+      reductions.owners.push_back({node, k});
       if (node->accumulateFrom != depth)
         continue;
       accumulators[result] = node->accumulatesInBuffer()
@@ -230,50 +238,16 @@ void LoopEmitter::emitLoop(const Item &loop, unsigned depth, Accumulators &accum
                                  : initial(*node, k);
     }
   }
-  // Long sums are sums of partial sums: each loop of a reduction, and each block of a long loop,
-  // starts anew and is added to what was there.
-  bool canRestart = !carried.empty() && llvm::all_of(owners, [](auto &owner) {
-    return combiner(*owner.first, owner.second);
-  });
-  auto current = [&] {
-    return llvm::map_to_vector(carried, [&](Value result) { return accumulators.lookup(result); });
-  };
-  auto restarted = [&](ArrayRef<Value> before, Value lower, int64_t size) {
-    for (auto [result, owner] : llvm::zip_equal(carried, owners))
-      accumulators[result] = initial(*owner.first, owner.second);
-    emitCountedLoop(loop, depth, lower, size, carried, accumulators);
-    for (auto [k, result] : llvm::enumerate(carried)) {
-      Operation *op = b.clone(*combiner(*owners[k].first, owners[k].second));
-      op->setOperands({before[k], accumulators.lookup(result)});
-      accumulators[result] = op->getResult(0);
-    }
-  };
-  bool isInnermost = llvm::all_of(loop.children, [](const Item &child) { return child.node; });
-  bool isFirst = llvm::all_of(owners, [&](auto &owner) {
-    return owner.first->accumulateFrom == depth && !owner.first->accumulatesInBuffer();
-  });
-  int64_t blocks =
-      canRestart && isInnermost && loop.size > 2 * kSumBlock ? loop.size / kSumBlock : 0;
-  if (blocks > 0) {
-    auto outer =
-        b.create<scf::ForOp>(loc, index(0), index(blocks * kSumBlock), index(kSumBlock), current());
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(outer.getBody());
-      restarted(llvm::to_vector_of<Value>(outer.getRegionIterArgs()), outer.getInductionVar(),
-                kSumBlock);
-      b.create<scf::YieldOp>(loc, current());
-    }
-    for (auto [result, value] : llvm::zip_equal(carried, outer.getResults()))
-      accumulators[result] = value;
-    if (int64_t rest = loop.size - blocks * kSumBlock)
-      restarted(current(), index(blocks * kSumBlock), rest);
-  } else if (canRestart && !isFirst) {
-    restarted(current(), index(0), loop.size);
-  } else {
-    emitCountedLoop(loop, depth, index(0), loop.size, carried, accumulators);
-  }
-  for (auto [result, owner] : llvm::zip_equal(carried, owners)) {
+  reductions.canJoin =
+      !reductions.carried.empty() && llvm::all_of(reductions.owners, [](auto &owner) {
+        return combiner(*owner.first, owner.second);
+      });
+  return reductions;
+}
+
+void LoopEmitter::endReductions(const Reductions &reductions, unsigned depth,
+                                Accumulators &accumulators) {
+  for (auto [result, owner] : llvm::zip_equal(reductions.carried, reductions.owners)) {
     auto [node, k] = owner;
     if (node->accumulateFrom != depth)
       continue;
@@ -283,6 +257,47 @@ void LoopEmitter::emitLoop(const Item &loop, unsigned depth, Accumulators &accum
     if (!node->accumulatesInBuffer())
       registers.push_back({result, value});
   }
+}
+
+void LoopEmitter::emitLoop(const Item &loop, unsigned depth, Accumulators &accumulators) {
+  Reductions reductions = beginReductions(loop, depth, accumulators);
+  ArrayRef<Value> carried = reductions.carried;
+  // Long sums are sums of partial sums: each loop of a reduction, and each block of a long loop,
+  // starts anew and is added to what was there.
+  auto restarted = [&](ArrayRef<Value> before, Value lower, int64_t size) {
+    for (auto [result, owner] : llvm::zip_equal(carried, reductions.owners))
+      accumulators[result] = initial(*owner.first, owner.second);
+    Value upper = b.createOrFold<arith::AddIOp>(loc, lower, index(size));
+    emitPartOfLoop(loop, depth, lower, upper, index(1), carried, accumulators);
+    for (auto [k, result] : llvm::enumerate(carried))
+      accumulators[result] = join(reductions.owners[k], before[k], accumulators.lookup(result));
+  };
+  bool isInnermost = llvm::all_of(loop.children, [](const Item &child) { return child.node; });
+  bool isFirst = llvm::all_of(reductions.owners, [&](auto &owner) {
+    return owner.first->accumulateFrom == depth && !owner.first->accumulatesInBuffer();
+  });
+  int64_t blocks =
+      reductions.canJoin && isInnermost && loop.size > 2 * kSumBlock ? loop.size / kSumBlock : 0;
+  if (blocks > 0) {
+    auto outer = b.create<scf::ForOp>(loc, index(0), index(blocks * kSumBlock), index(kSumBlock),
+                                      current(reductions, accumulators));
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(outer.getBody());
+      restarted(llvm::to_vector_of<Value>(outer.getRegionIterArgs()), outer.getInductionVar(),
+                kSumBlock);
+      b.create<scf::YieldOp>(loc, current(reductions, accumulators));
+    }
+    for (auto [result, value] : llvm::zip_equal(carried, outer.getResults()))
+      accumulators[result] = value;
+    if (int64_t rest = loop.size - blocks * kSumBlock)
+      restarted(current(reductions, accumulators), index(blocks * kSumBlock), rest);
+  } else if (reductions.canJoin && !isFirst) {
+    restarted(current(reductions, accumulators), index(0), loop.size);
+  } else {
+    emitPartOfLoop(loop, depth, index(0), index(loop.size), index(1), carried, accumulators);
+  }
+  endReductions(reductions, depth, accumulators);
 }
 
 void LoopEmitter::emitItems(ArrayRef<Item> items, unsigned depth, Accumulators &accumulators) {
@@ -311,31 +326,38 @@ void LoopEmitter::emitCopy(Value from, Value to) {
   });
 }
 
-LogicalResult LoopEmitter::run() {
-  createFunction();
-  if (failed(createTemporaries()))
-    return failure();
-  SmallVector<Value> destinations;
-  unsigned next = old.getNumArguments();
-  for (const ResultPlan &result : plan.results)
-    destinations.push_back(func.getArgument(result.inplace < 0 ? next++ : result.inplace));
+void LoopEmitter::emitOperandCopies() {
   Operation *terminator = old.getBody().front().getTerminator();
-  // Operands that are returned are copied before anything overwrites them, the rest when it is
-  // there.
   for (auto [k, result] : llvm::enumerate(plan.results))
     if (isa<BlockArgument>(result.root) && !result.nothing)
       emitCopy(terminator->getOperand(k), destinations[k]);
-  Accumulators accumulators;
-  emitItems(plan.items, 0, accumulators);
+}
+
+void LoopEmitter::emitResultCopies() {
+  Operation *terminator = old.getBody().front().getTerminator();
   for (auto [k, result] : llvm::enumerate(plan.results))
     if (!isa<BlockArgument>(result.root) && !result.direct)
       emitCopy(terminator->getOperand(k), destinations[k]);
-  b.create<func::ReturnOp>(loc);
+}
+
+LogicalResult LoopEmitter::emitBody() {
+  // Operands that are returned are copied before anything overwrites them, the rest when it is
+  // there.
+  emitOperandCopies();
+  Accumulators accumulators;
+  emitItems(plan.items, 0, accumulators);
+  emitResultCopies();
+  return success();
+}
+
+LogicalResult LoopEmitter::run() {
+  createBuffers();
+  if (failed(createConstants()) || failed(emitBody()))
+    return failure();
+  createReturn();
   describeArguments();
   old.erase();
   return success();
 }
-
-LogicalResult emitLoops(KernelPlan &plan) { return LoopEmitter(plan).run(); }
 
 } // namespace shoal::codegen

@@ -4,9 +4,12 @@
 #include "KernelPlan.h"
 
 #include "shoal/Support/DeadOps.h"
+#include "shoal/Support/Elements.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include "llvm/Support/MathExtras.h"
 
 #include <numeric>
 
@@ -53,18 +56,28 @@ static FailureOr<SmallVector<Position>> positionsOf(const Node &node, AffineMap 
   return positions;
 }
 
-static FailureOr<std::unique_ptr<Node>> makeNode(linalg::GenericOp op) {
+static FailureOr<std::unique_ptr<Node>> makeNode(linalg::GenericOp op, const PlanTarget &target) {
   auto node = std::make_unique<Node>();
   node->op = op;
+  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
   auto iterators = op.getIteratorTypesArray();
-  for (auto [size, iterator] : llvm::zip_equal(op.getStaticLoopRanges(), iterators)) {
-    if (ShapedType::isDynamic(size))
+  auto isReduction = [&](unsigned dim) {
+    return iterators[dim] == utils::IteratorType::reduction;
+  };
+  SmallVector<unsigned> order;
+  for (bool wanted : {false, true})
+    for (unsigned dim = 0; dim < ranges.size(); ++dim)
+      if (target.parallelLoopsFirst ? isReduction(dim) == wanted : !wanted)
+        order.push_back(dim);
+  node->loopOf.assign(ranges.size(), kZero);
+  for (unsigned dim : order) {
+    if (ShapedType::isDynamic(ranges[dim]))
       return op.emitOpError("kernels must have static shapes"), failure();
-    node->loopOf.push_back(size == 1 ? kZero : Position(node->sizes.size()));
-    if (size == 1)
+    if (ranges[dim] == 1)
       continue;
-    node->sizes.push_back(size);
-    node->isReduction.push_back(iterator == utils::IteratorType::reduction);
+    node->loopOf[dim] = node->sizes.size();
+    node->sizes.push_back(ranges[dim]);
+    node->isReduction.push_back(isReduction(dim));
   }
   node->firstReduction = llvm::find(node->isReduction, true) - node->isReduction.begin();
   node->accumulateFrom = node->depth();
@@ -128,7 +141,7 @@ LogicalResult KernelPlan::collectNodes() {
     auto generic = dyn_cast<linalg::GenericOp>(op);
     if (!generic)
       return op.emitOpError("cannot be part of a kernel");
-    auto node = makeNode(generic);
+    auto node = makeNode(generic, target);
     if (failed(node))
       return failure();
     (*node)->index = nodes.size();
@@ -138,7 +151,7 @@ LogicalResult KernelPlan::collectNodes() {
       if (Node *producer = producers.lookup(read.root)) {
         unsigned number = cast<OpResult>(read.root).getResultNumber();
         dependences.push_back(
-            {producer->index, (*node)->index, producer->writes[number], read.positions});
+            {producer->index, (*node)->index, producer->writes[number], read.positions, false});
       }
     nodes.push_back(std::move(*node));
   }
@@ -249,7 +262,7 @@ bool KernelPlan::overwriteInPlace(ResultPlan &result) {
         continue;
       if (node.get() != writer)
         dependences.push_back(
-            {node->index, writer->index, read.positions, SmallVector<Position>(writes)});
+            {node->index, writer->index, read.positions, SmallVector<Position>(writes), true});
       else if (writer->hasReduction() || ArrayRef<Position>(read.positions) != writes) {
         dependences.resize(before);
         return false;
@@ -301,6 +314,9 @@ static bool sharedThrough(ArrayRef<Position> a, ArrayRef<Position> b, Position l
 
 bool KernelPlan::canJoin(const Node &node, const Item &loop, unsigned depth) const {
   if (loop.node || node.depth() <= depth || loop.size != node.sizes[depth])
+    return false;
+  if (target.parallelLoopsFirst && depth == 0 &&
+      node.isReduction[0] != loop.nodes.front()->isReduction[0])
     return false;
   bool connected = false;
   for (const Dependence *dependence : incoming[node.index]) {
@@ -392,11 +408,84 @@ void KernelPlan::placeValues() {
     }
 }
 
-FailureOr<std::unique_ptr<KernelPlan>> KernelPlan::create(func::FuncOp func) {
+MemRefType KernelPlan::storageType(Value tensor) const {
+  MemRefType type = memrefOf(tensor.getType());
+  if (!flat)
+    return type;
+  SmallVector<int64_t> shape;
+  if (type.getNumElements() != 1)
+    shape.push_back(type.getNumElements());
+  return MemRefType::get(shape, type.getElementType());
+}
+
+static int64_t bytesOf(MemRefType type) {
+  return type.getNumElements() * elementBytes(type.getElementType());
+}
+
+/// Finds room for the values that need a buffer and are no result.
+void KernelPlan::placeTemporaries() {
+  for (auto &node : nodes)
+    for (auto [number, value] : llvm::enumerate(node->op.getResults())) {
+      const Storage &where = storage[value];
+      if (!where.needed || where.result >= 0)
+        continue;
+      MemRefType whole = storageType(value);
+      // A value that is returned is alive to the end, as a whole.
+      bool isReturned =
+          llvm::any_of(results, [&](const ResultPlan &result) { return result.root == value; });
+      Temporary temporary{value, whole, llvm::SmallBitVector(whole.getRank()), temporaries.size()};
+      SmallVector<int64_t> shape;
+      for (auto [k, position] : llvm::enumerate(node->writes[number])) {
+        temporary.dropped[k] = !isReturned && position >= 0 && position < int(where.privateTo);
+        if (!temporary.dropped[k])
+          shape.push_back(whole.getDimSize(k));
+      }
+      temporary.type = MemRefType::get(shape, whole.getElementType());
+      temporaries.push_back(temporary);
+    }
+  // Small ones first: the most of them find place on the stack.
+  llvm::sort(temporaries, [](const Temporary &x, const Temporary &y) {
+    return std::pair(bytesOf(x.type), x.number) < std::pair(bytesOf(y.type), y.number);
+  });
+  int64_t stack = 0;
+  for (Temporary &temporary : temporaries) {
+    int64_t bytes = llvm::alignTo(bytesOf(temporary.type), 64);
+    bool isPrivate = storage[temporary.root].privateTo > 0 &&
+                     temporary.dropped.any();
+    if (stack + bytes <= target.maxStackBytes && (isPrivate || !target.stackIsPrivate)) {
+      stack += bytes;
+      continue;
+    }
+    if (target.stackIsPrivate) {
+      // Iterations run at the same time, so each has its own part.
+      temporary.type = storageType(temporary.root);
+      temporary.dropped.reset();
+      bytes = llvm::alignTo(bytesOf(temporary.type), 64);
+    }
+    temporary.offset = workspaceBytes;
+    workspaceBytes += bytes;
+  }
+}
+
+bool KernelPlan::hasIndependentLoops() const {
+  llvm::DenseMap<unsigned, const Item *> loopOf;
+  for (const Item &item : items)
+    for (const Node *node : item.nodes)
+      loopOf[node->index] = &item;
+  return llvm::all_of(dependences, [&](const Dependence &dependence) {
+    const Item *from = loopOf.lookup(dependence.from), *to = loopOf.lookup(dependence.to);
+    // What an op outside loops computes is there before they start.
+    return from == to || (from->node && !dependence.overwrites);
+  });
+}
+
+FailureOr<std::unique_ptr<KernelPlan>> KernelPlan::create(func::FuncOp func,
+                                                           const PlanTarget &target) {
   if (func.isExternal() || !func.getBody().hasOneBlock())
     return func.emitOpError("a kernel must have a body of one block"), failure();
   auto plan = std::make_unique<KernelPlan>();
   plan->func = func;
+  plan->target = target;
   if (failed(plan->collectNodes()))
     return failure();
   plan->flatten();
@@ -410,6 +499,7 @@ FailureOr<std::unique_ptr<KernelPlan>> KernelPlan::create(func::FuncOp func) {
     list.push_back(node.get());
   plan->items = plan->fuse(list, 0);
   plan->placeValues();
+  plan->placeTemporaries();
   return plan;
 }
 

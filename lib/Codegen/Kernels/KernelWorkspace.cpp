@@ -1,0 +1,48 @@
+// exec-kernel-workspace: what kernels will need beside their operands, asked of their plans before
+// anything is compiled.
+#include "KernelPlan.h"
+
+#include "shoal/Codegen/Passes.h"
+#include "shoal/Conversion/NNToLinalg.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace shoal::codegen {
+#define GEN_PASS_DEF_KERNELWORKSPACEPASS
+#include "shoal/passes/ShoalCodegen.h.inc"
+
+namespace {
+
+struct KernelWorkspace : impl::KernelWorkspacePassBase<KernelWorkspace> {
+  using KernelWorkspacePassBase::KernelWorkspacePassBase;
+
+  void runOnOperation() override {
+    if (target != "cpu" && target != "cuda") {
+      getOperation().emitError("target must be cpu or cuda, got: '") << target << "'";
+      return signalPassFailure();
+    }
+    PlanTarget planTarget = target == "cuda" ? PlanTarget::gpu() : PlanTarget::host();
+    OwningOpRef<ModuleOp> scratch = ModuleOp::create(getOperation().getLoc());
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      if (!func->hasAttr("exec.kernel"))
+        continue;
+      func::FuncOp copy = func.clone();
+      scratch->push_back(copy);
+      if (failed(convertKernelToLinalg(copy)))
+        return signalPassFailure();
+      auto plan = KernelPlan::create(copy, planTarget);
+      if (failed(plan))
+        return signalPassFailure();
+      func->removeAttr("exec.workspace");
+      if ((*plan)->workspaceBytes > 0)
+        func->setAttr("exec.workspace",
+                      IntegerAttr::get(IntegerType::get(&getContext(), 64), (*plan)->workspaceBytes));
+    }
+  }
+};
+
+} // namespace
+} // namespace shoal::codegen
