@@ -1,5 +1,6 @@
 # How lit runs Shoal's tests: .mlir through shoal-opt and FileCheck, .test for whole programs.
 import os
+import shutil
 
 import lit.formats
 from lit.llvm import llvm_config
@@ -32,3 +33,9 @@ config.substitutions.append(("%python", config.python_executable))
 config.substitutions.append(("%support", os.path.join(config.test_source_root, "support")))
 config.substitutions.append(("%examples", os.path.join(config.shoal_source_dir, "examples")))
 config.substitutions.append(("%shoal_lib_dir", config.shoal_lib_dir))
+
+# The CUDA toolkit's assembler, where it is installed.
+ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
+if ptxas:
+    config.available_features.add("ptxas")
+    config.substitutions.append(("%ptxas", ptxas))

@@ -3,6 +3,7 @@
 
 #include "LinalgBuilder.h"
 #include "shoal/Codegen/Passes.h"
+#include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -55,7 +56,7 @@ namespace {
 struct ConvertNNToLinalg : impl::ConvertNNToLinalgPassBase<ConvertNNToLinalg> {
   void runOnOperation() override {
     for (auto func : getOperation().getOps<func::FuncOp>())
-      if (func->hasAttr("exec.kernel") && failed(convertKernelToLinalg(func)))
+      if (func->hasAttr(exec::ExecDialect::kKernelAttr) && failed(convertKernelToLinalg(func)))
         return signalPassFailure();
   }
 };

@@ -2,6 +2,7 @@
 #include "shoal/Interpreter/Arguments.h"
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 
 #include "shoal-rt/random.h"
@@ -22,7 +23,7 @@ FailureOr<func::FuncOp> findFunction(ModuleOp module, StringRef name) {
   }
   SmallVector<func::FuncOp> models, all;
   for (auto func : module.getOps<func::FuncOp>()) {
-    if (func.isExternal() || func->hasAttr("exec.kernel"))
+    if (func.isExternal() || func->hasAttr(exec::ExecDialect::kKernelAttr))
       continue;
     all.push_back(func);
     if (nn::isModel(func))

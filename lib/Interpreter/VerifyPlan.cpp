@@ -11,6 +11,7 @@
 #include "Indexing.h"
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interpreter/Arguments.h"
 
@@ -457,7 +458,7 @@ FailureOr<PlanReport> verifyPlan(ModuleOp global, ModuleOp local,
                                  const VerifyPlanOptions &options) {
   SmallVector<func::FuncOp> functions;
   for (auto func : local.getOps<func::FuncOp>())
-    if (!func.isExternal() && !func->hasAttr("exec.kernel") &&
+    if (!func.isExternal() && !func->hasAttr(exec::ExecDialect::kKernelAttr) &&
         (options.function.empty() || func.getName() == options.function))
       functions.push_back(func);
   if (functions.empty())

@@ -117,7 +117,9 @@ void buildExecPipeline(OpPassManager &pm, const PlanOptions &options) {
   pm.addPass(createCSEPass());
   pm.addPass(exec::createOutlineKernelsPass());
   // Hazard: the arena needs the workspace of every kernel, before kernels are compiled.
-  pm.addPass(codegen::createKernelWorkspacePass());
+  codegen::KernelWorkspacePassOptions workspace;
+  workspace.target = options.target;
+  pm.addPass(codegen::createKernelWorkspacePass(workspace));
   exec::LowerPassOptions lower;
   lower.overlap = options.overlap;
   pm.addPass(exec::createLowerPass(lower));
@@ -160,6 +162,8 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
                         llvm::cl::init(false)};
   Option<double> bucketMb{*this, "bucket-mb", llvm::cl::desc("size of a gradient bucket, MiB"),
                           llvm::cl::init(PlanOptions().bucketMb)};
+  Option<std::string> target{*this, "target", llvm::cl::desc("cpu or cuda"),
+                             llvm::cl::init(PlanOptions().target)};
   Option<bool> overlap{*this, "overlap", llvm::cl::desc("communicate during the backward pass"),
                        llvm::cl::init(true)};
 
@@ -185,6 +189,7 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
     options.clipGradNorm = clipGradNorm;
     options.gradNorm = gradNorm;
     options.bucketMb = bucketMb;
+    options.target = target;
     options.overlap = overlap;
     return options;
   }

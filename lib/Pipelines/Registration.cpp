@@ -14,7 +14,9 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -31,7 +33,7 @@ void registerAllDialects(DialectRegistry &registry) {
   // What a model is written in, and what kernels pass through on their way to code.
   registry.insert<func::FuncDialect, arith::ArithDialect, scf::SCFDialect, linalg::LinalgDialect,
                   tensor::TensorDialect, memref::MemRefDialect, math::MathDialect,
-                  LLVM::LLVMDialect>();
+                  LLVM::LLVMDialect, gpu::GPUDialect, NVVM::NVVMDialect>();
   registerLinalgLoweringModels(registry);
   interp::registerReferenceModels(registry);
 }

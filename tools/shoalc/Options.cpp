@@ -177,14 +177,18 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
   app.add_option("--cpu", options.cpu, "CPU to generate code for (this machine's)")
       ->type_name("NAME")
       ->group("Output");
+  app.add_option("--gpu-arch", options.gpuArch, "GPU to generate PTX for (sm_80)")
+      ->type_name("NAME")
+      ->group("Output");
   std::map<std::string, Emit> kinds = {{"global", Emit::Global}, {"local", Emit::Local},
                                        {"exec", Emit::Exec},     {"llvm", Emit::LLVM},
-                                       {"obj", Emit::Object},    {"exe", Emit::Executable}};
+                                       {"ptx", Emit::PTX},       {"obj", Emit::Object},
+                                       {"exe", Emit::Executable}};
   std::string emit = "exe";
   app.add_option("--emit", emit,
                  "global: annotated L1; local: one device's program; exec: the rank program; llvm: "
-                 "kernels as LLVM IR; obj: the payload, a shared object of kernels and table; exe: the executable (exe)")
-      ->check(CLI::IsMember({"global", "local", "exec", "llvm", "obj", "exe"}))
+                 "kernels as LLVM IR; ptx: kernels for a GPU, as text; obj: the payload, a shared object of kernels and table; exe: the executable (exe)")
+      ->check(CLI::IsMember({"global", "local", "exec", "llvm", "ptx", "obj", "exe"}))
       ->group("Output");
   app.add_option("--report", options.report,
                  "write the promised bytes and collectives per rank as JSON")
@@ -264,6 +268,10 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
   bool isText = options.emit == Emit::Global || options.emit == Emit::Local || options.emit == Emit::Exec;
   if (isText && app.count("--cpu"))
     return fail("--cpu needs --emit llvm or later, got: " + emit);
+  if (options.emit == Emit::PTX && app.count("--cpu"))
+    return fail("--cpu means nothing to --emit ptx, which is for the GPU that --gpu-arch names");
+  if (options.emit != Emit::PTX && app.count("--gpu-arch"))
+    return fail("--gpu-arch belongs to --emit ptx, got: " + emit);
   if (options.emit != Emit::Executable && app.count("--runtime"))
     return fail("--runtime belongs to --emit exe, got: " + emit);
   if (app.count("--bucket-mb") && !options.mesh.empty() &&
@@ -282,6 +290,8 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
     plan.beta2 = betas[1];
   }
   plan.overlap = !noOverlap;
+  if (options.emit == Emit::PTX)
+    plan.target = "cuda";
   return std::nullopt;
 }
 

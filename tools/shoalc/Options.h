@@ -13,7 +13,7 @@
 namespace shoal {
 
 /// How far to go and what to write.
-enum class Emit { Global, Local, Exec, LLVM, Object, Executable };
+enum class Emit { Global, Local, Exec, LLVM, PTX, Object, Executable };
 
 struct CompilerOptions {
   std::string input;
@@ -22,6 +22,7 @@ struct CompilerOptions {
   PlanOptions plan;
   Emit emit = Emit::Executable;
   std::string cpu; // empty: this machine's
+  std::string gpuArch = "sm_80";
   std::string report;
   std::string runtime; // empty: beside shoalc
   bool verifyPlan = false;

@@ -6,6 +6,7 @@
 // model is wrong.
 #include "Options.h"
 
+#include "shoal/Codegen/CUDA.h"
 #include "shoal/Codegen/Emit.h"
 #include "shoal/Codegen/Host.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
@@ -251,6 +252,9 @@ int compile(ModuleOp module, const CompilerOptions &options, const std::string &
   // Annotations of the file may name the mesh that --mesh brings, so it is verified with it.
   if (failed(setMesh(module, options)) || failed(verify(module)) || failed(checkSizes(module)))
     return kInputWrong;
+  if (options.emit == Emit::PTX && !codegen::isKnownGPU(options.gpuArch))
+    return fail(kInputWrong, "--gpu-arch must name a GPU architecture that LLVM knows, as sm_80, got: '" +
+                                 options.gpuArch + "'");
   PlanOptions plan = options.plan;
   if (int code = makeLocal(module, options, plan))
     return code;
@@ -269,6 +273,10 @@ int compile(ModuleOp module, const CompilerOptions &options, const std::string &
   if (options.emit == Emit::Exec)
     return write(options.output, print(module));
 
+  if (options.emit == Emit::PTX) {
+    FailureOr<std::string> text = codegen::emitKernelsPTX(module, options.gpuArch);
+    return failed(text) ? kInputWrong : write(options.output, *text);
+  }
   codegen::HostTarget target{options.cpu, ""};
   if (options.emit == Emit::LLVM) {
     FailureOr<std::string> text = codegen::emitKernelsLLVM(module, target);

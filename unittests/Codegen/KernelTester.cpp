@@ -1,5 +1,7 @@
 #include "KernelTester.h"
 
+#include "EmulatedGPU.h"
+
 #include "shoal-rt/program.h"
 #include "shoal/Codegen/Host.h"
 #include "shoal/Codegen/Passes.h"
@@ -137,10 +139,36 @@ void KernelTester::check(const std::string &text, const Inputs &inputs, double t
   SCOPED_TRACE(text);
   OwningOpRef<ModuleOp> module = parse(text);
   ASSERT_TRUE(module);
-  PassManager passes(&context);
-  passes.addPass(codegen::createKernelWorkspacePass());
-  ASSERT_TRUE(succeeded(passes.run(*module)));
-  auto code = codegen::compileKernels(*module);
+  auto plan = [&](const char *target) {
+    codegen::KernelWorkspacePassOptions options;
+    options.target = target;
+    PassManager passes(&context);
+    passes.addPass(codegen::createKernelWorkspacePass(options));
+    return passes.run(*module);
+  };
+  {
+    SCOPED_TRACE("on the CPU");
+    ASSERT_TRUE(succeeded(plan("cpu")));
+    checkCode(*module, codegen::compileKernels(*module), inputs, tolerance,
+              [](shoal_rt_kernel kernel, void *const *buffers) { kernel(buffers); });
+  }
+  if (!emulatesGPU)
+    return;
+  SCOPED_TRACE("on an emulated GPU");
+  ASSERT_TRUE(succeeded(plan("cuda")));
+  auto code = compileForEmulatedGPU(*module);
+  // One thread, one block of a number that is no power of two, and more blocks than one.
+  for (auto [blocks, threads] : {std::pair(1u, 1u), {1u, 7u}, {3u, 4u}}) {
+    SCOPED_TRACE(std::to_string(blocks) + " blocks of " + std::to_string(threads) + " threads");
+    checkCode(*module, code, inputs, tolerance,
+              [&](shoal_rt_kernel kernel, void *const *buffers) {
+                launchEmulated(kernel, buffers, blocks, threads);
+              });
+  }
+}
+
+void KernelTester::checkCode(ModuleOp module, FailureOr<codegen::KernelObjects> code,
+                             const Inputs &inputs, double tolerance, Launch launch) {
   ASSERT_TRUE(succeeded(code));
   const unsigned char blob[] = {1, 2, 3};
   auto payload =
@@ -166,7 +194,7 @@ void KernelTester::check(const std::string &text, const Inputs &inputs, double t
 
   for (auto [number, name] : llvm::enumerate(code->kernels)) {
     SCOPED_TRACE(name);
-    auto func = module->lookupSymbol<func::FuncOp>(name);
+    auto func = module.lookupSymbol<func::FuncOp>(name);
     std::mt19937 random(inputs.seed + unsigned(number));
     interp::TensorList arguments;
     for (Type type : func.getArgumentTypes())
@@ -177,7 +205,7 @@ void KernelTester::check(const std::string &text, const Inputs &inputs, double t
     std::vector<Buffer> buffers;
     for (const interp::Tensor &argument : arguments)
       buffers.push_back(toBuffer(argument));
-    auto inplace = func->getAttrOfType<DenseI64ArrayAttr>("exec.inplace");
+    auto inplace = func->getAttrOfType<DenseI64ArrayAttr>(exec::ExecDialect::kInplaceAttr);
     std::vector<size_t> where;
     for (auto [k, type] : llvm::enumerate(func.getResultTypes())) {
       if (inplace && inplace[k] >= 0) {
@@ -188,12 +216,12 @@ void KernelTester::check(const std::string &text, const Inputs &inputs, double t
       auto tensor = cast<RankedTensorType>(type);
       buffers.push_back(Buffer(tensor.getNumElements() * elementBytes(tensor.getElementType())));
     }
-    if (auto workspace = func->getAttrOfType<IntegerAttr>("exec.workspace"))
+    if (auto workspace = func->getAttrOfType<IntegerAttr>(exec::ExecDialect::kWorkspaceAttr))
       buffers.push_back(Buffer(workspace.getInt()));
     std::vector<void *> pointers;
     for (Buffer &buffer : buffers)
       pointers.push_back(buffer.data());
-    kernels[number](pointers.data());
+    launch(kernels[number], pointers.data());
 
     for (auto [k, tensor] : llvm::enumerate(*expected)) {
       Type type = tensor.type.getElementType();

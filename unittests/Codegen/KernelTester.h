@@ -1,7 +1,10 @@
-// Compiles kernels the way shoalc does (LLVM, lld, dlopen), runs them on random tensors and
-// compares every result with the reference interpreter.
+// Compiles kernels the way shoalc does (LLVM, lld, dlopen), runs them on random tensors, on the CPU
+// and on an emulated GPU, and compares every result with the reference interpreter.
 #ifndef SHOAL_UNITTESTS_CODEGEN_KERNELTESTER_H
 #define SHOAL_UNITTESTS_CODEGEN_KERNELTESTER_H
+
+#include "shoal-rt/program.h"
+#include "shoal/Codegen/Host.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -26,11 +29,19 @@ public:
   /// |expected|), 0: the default of each result's type.
   void check(const std::string &text, const Inputs &inputs = {}, double tolerance = 0);
 
+  /// For kernels that are too large for emulated threads.
+  void onlyOnCPU() { emulatesGPU = false; }
+
   mlir::OwningOpRef<mlir::ModuleOp> parse(const std::string &text);
   mlir::MLIRContext &getContext() { return context; }
 
 private:
+  using Launch = mlir::function_ref<void(shoal_rt_kernel, void *const *)>;
+  void checkCode(mlir::ModuleOp module, mlir::FailureOr<codegen::KernelObjects> code,
+                 const Inputs &inputs, double tolerance, Launch launch);
+
   mlir::MLIRContext context;
+  bool emulatesGPU = true;
 };
 
 } // namespace shoal::test

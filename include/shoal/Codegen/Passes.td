@@ -65,4 +65,40 @@ def KernelsToLLVMPass : Pass<"exec-kernels-to-llvm", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def KernelsToGPUPass : Pass<"exec-kernels-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "kernels from linalg on tensors to functions of GPU threads";
+  let description = [{
+    The GPU's counterpart of exec-bufferize-kernels, from the same plan of loops, with parallel loops outside reductions. Each kernel becomes one
+    `gpu.func` of the same name and the same buffers. Outermost loops that are parallel for all their ops are collapsed and dealt out to
+    threads, so that an elementwise kernel has a thread per element and softmax a thread per row; outermost reductions are shared by the threads of
+    a block and joined in a tree. A kernel in which threads need each other's values has its loops one after the other with barriers between, and the
+    first block runs it; all others use every block. What is emitted is right under any one-dimensional launch of at most 256 threads per block.
+
+    Temporaries of one iteration are a thread's own, up to 4 KiB; others lie in the workspace, the last buffer, where the CPU would put them on
+    the stack: plan the program with `exec-kernel-workspace{target=cuda}`.
+
+    ```mlir
+    func.func private @k(%x: tensor<8x4xf32>) -> tensor<8x4xf32> attributes {exec.kernel}
+    // becomes
+    gpu.module @kernels {
+      gpu.func @k(%x: memref<8x4xf32> {llvm.noalias, llvm.align = 64}, %y: memref<8x4xf32> {...}) kernel attributes {nvvm.maxntid = array<i32: 256>}
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect"];
+}
+
+def KernelsToNVVMPass : Pass<"exec-kernels-to-nvvm", "::mlir::ModuleOp"> {
+  let summary = "GPU kernels to the LLVM and NVVM dialects";
+  let description = [{
+    One conversion of all dialects that a kernel of exec-kernels-to-gpu uses; buffers become bare pointers. Mathematical functions become
+    arithmetic first, so that neither libdevice nor the CUDA toolkit is needed: in f32 MLIR's polynomials, in f64 argument reduction and series, right to a
+    few units in the last place (powers: to 2^-53 times the exponent's magnitude). A function without an expansion is an error.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::cf::ControlFlowDialect",
+                           "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+}
+
 #endif

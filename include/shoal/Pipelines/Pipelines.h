@@ -39,6 +39,7 @@ struct PlanOptions {
   double clipGradNorm = 0.0; // 0: no clipping
   bool gradNorm = false;     // report the norm even when nothing is clipped
   double bucketMb = 25; // units of 2^20 bytes
+  std::string target = "cpu"; // cpu | cuda: whose kernels the arena has workspace for
   bool overlap = true; // start collectives as early as their operands allow
 };
 

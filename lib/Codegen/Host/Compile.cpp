@@ -1,6 +1,7 @@
 // Kernels to machine code with LLVM's -O3 pipeline, for a given processor. Kernels are dealt out to
 // a few threads, each with an LLVM context of its own; every share becomes one object file.
 #include "shoal/Codegen/Host.h"
+#include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Codegen/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -129,7 +130,7 @@ FailureOr<OwningOpRef<ModuleOp>> lowerKernels(ModuleOp module, std::vector<std::
   context->appendDialectRegistry(registry);
   OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
   for (auto func : module.getOps<func::FuncOp>())
-    if (func->hasAttr("exec.kernel")) {
+    if (exec::isKernel(func)) {
       kernels->push_back(func.clone());
       names.push_back(func.getName().str());
     }
@@ -145,7 +146,7 @@ OwningOpRef<ModuleOp> takeShare(ModuleOp module, unsigned part, unsigned parts) 
   llvm::StringSet<> others; // of other shares
   unsigned next = 0;
   for (auto func : module.getOps<LLVM::LLVMFuncOp>())
-    if (func->hasAttr("exec.kernel") && next++ % parts != part) {
+    if (func->hasAttr(exec::ExecDialect::kKernelAttr) && next++ % parts != part) {
       others.insert(func.getName());
       others.insert(func.getName().str() + ".body");
     }

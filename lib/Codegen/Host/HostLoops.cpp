@@ -2,6 +2,7 @@
 #include "../Kernels/LoopEmitter.h"
 
 #include "shoal/Codegen/Passes.h"
+#include "shoal/Dialect/Exec/IR/Exec.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -20,6 +21,10 @@ class HostLoopEmitter : public LoopEmitter {
   FunctionOpInterface createFunction(FunctionType type) override {
     auto function = b.create<func::FuncOp>(loc, old.getName(), type);
     function.setVisibility(old.getVisibility());
+    function->setAttr(exec::ExecDialect::kKernelAttr, b.getUnitAttr());
+    if (plan.workspaceBytes > 0)
+      function->setAttr(exec::ExecDialect::kWorkspaceAttr,
+                        b.getI64IntegerAttr(plan.workspaceBytes));
     function.addEntryBlock();
     return function;
   }
@@ -29,7 +34,7 @@ class HostLoopEmitter : public LoopEmitter {
 struct BufferizeKernels : impl::BufferizeKernelsPassBase<BufferizeKernels> {
   void runOnOperation() override {
     for (auto func : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
-      if (!func->hasAttr("exec.kernel"))
+      if (!exec::isKernel(func))
         continue;
       auto plan = KernelPlan::create(func, PlanTarget::host());
       if (failed(plan) || failed(HostLoopEmitter(**plan).run()))

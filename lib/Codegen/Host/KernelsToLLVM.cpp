@@ -1,6 +1,7 @@
 // exec-kernels-to-llvm: one conversion of all dialects that a bufferized kernel uses, then the C
 // entries that the runtime calls.
 #include "shoal/Codegen/Passes.h"
+#include "shoal/Dialect/Exec/IR/Exec.h"
 
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -36,9 +37,9 @@ struct KernelsToLLVM : impl::KernelsToLLVMPassBase<KernelsToLLVM> {
     ModuleOp module = getOperation();
     SmallVector<std::string> kernels;
     for (auto func : module.getOps<func::FuncOp>())
-      if (func->hasAttr("exec.kernel")) {
+      if (exec::isKernel(func)) {
         kernels.push_back(func.getName().str());
-        func->removeAttr("exec.workspace"); // an argument like any other by now
+        func->removeAttr(exec::ExecDialect::kWorkspaceAttr); // an argument like any other by now
       }
     if (failed(expandMath()) || failed(convert()))
       return signalPassFailure();
@@ -121,8 +122,8 @@ struct KernelsToLLVM : impl::KernelsToLLVMPassBase<KernelsToLLVM> {
     b.setInsertionPointAfter(body);
     auto entry = b.create<LLVM::LLVMFuncOp>(loc, name, type);
     entry.setVisibility_(LLVM::Visibility::Hidden);
-    entry->setAttr("exec.kernel", b.getUnitAttr());
-    body->removeAttr("exec.kernel");
+    entry->setAttr(exec::ExecDialect::kKernelAttr, b.getUnitAttr());
+    body->removeAttr(exec::ExecDialect::kKernelAttr);
     Block *block = entry.addEntryBlock(b);
     b.setInsertionPointToStart(block);
     SmallVector<Value> buffers;

@@ -10,10 +10,6 @@
 
 namespace shoal::codegen {
 
-/// Sums longer than this are sums of partial sums, so that rounding errors do not grow with the
-/// size.
-static constexpr int64_t kSumBlock = 4096;
-
 Value LoopEmitter::index(int64_t value) { return b.create<arith::ConstantIndexOp>(loc, value); }
 Value LoopEmitter::constant(TypedAttr value) { return b.create<arith::ConstantOp>(loc, value); }
 
@@ -219,6 +215,11 @@ SmallVector<Value> LoopEmitter::current(const Reductions &reductions, Accumulato
                              [&](Value result) { return accumulators.lookup(result); });
 }
 
+void LoopEmitter::restart(const Reductions &reductions, Accumulators &accumulators) {
+  for (auto [result, owner] : llvm::zip_equal(reductions.carried, reductions.owners))
+    accumulators[result] = initial(*owner.first, owner.second);
+}
+
 LoopEmitter::Reductions LoopEmitter::beginReductions(const Item &loop, unsigned depth,
                                                      Accumulators &accumulators) {
   Reductions reductions;
@@ -265,8 +266,7 @@ void LoopEmitter::emitLoop(const Item &loop, unsigned depth, Accumulators &accum
   // Long sums are sums of partial sums: each loop of a reduction, and each block of a long loop,
   // starts anew and is added to what was there.
   auto restarted = [&](ArrayRef<Value> before, Value lower, int64_t size) {
-    for (auto [result, owner] : llvm::zip_equal(carried, reductions.owners))
-      accumulators[result] = initial(*owner.first, owner.second);
+    restart(reductions, accumulators);
     Value upper = b.createOrFold<arith::AddIOp>(loc, lower, index(size));
     emitPartOfLoop(loop, depth, lower, upper, index(1), carried, accumulators);
     for (auto [k, result] : llvm::enumerate(carried))

@@ -33,9 +33,6 @@ void LoopEmitter::createBuffers() {
   if (plan.workspaceBytes > 0)
     types.push_back(MemRefType::get({plan.workspaceBytes}, b.getI8Type()));
   func = createFunction(b.getFunctionType(types, {}));
-  func->setAttr("exec.kernel", b.getUnitAttr());
-  if (plan.workspaceBytes > 0)
-    func->setAttr("exec.workspace", b.getI64IntegerAttr(plan.workspaceBytes));
   b.setInsertionPointToStart(&func.getFunctionBody().front());
   for (BlockArgument from : old.getArguments())
     buffers[from] = view(func.getArgument(from.getArgNumber()), plan.storageType(from));

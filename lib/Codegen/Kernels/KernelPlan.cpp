@@ -3,6 +3,7 @@
 // goes through a dimension that both index by d.
 #include "KernelPlan.h"
 
+#include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Support/DeadOps.h"
 #include "shoal/Support/Elements.h"
 
@@ -277,11 +278,11 @@ bool KernelPlan::overwriteInPlace(ResultPlan &result) {
 LogicalResult KernelPlan::planResults() {
   // The exec dialect has verified it: one entry per result, -1 or an operand of the same type, each
   // at most once.
-  auto inplace = func->getAttrOfType<DenseI64ArrayAttr>("exec.inplace");
+  SmallVector<int64_t> inplace = exec::getInplace(func);
   Operation *terminator = func.getBody().front().getTerminator();
   for (unsigned k = 0; k < func.getNumResults(); ++k) {
     Value value = terminator->getOperand(k);
-    ResultPlan plan{stripViews(value), inplace ? int(inplace[k]) : -1};
+    ResultPlan plan{stripViews(value), int(inplace[k])};
     if (auto argument = dyn_cast<BlockArgument>(plan.root)) {
       plan.nothing = int(argument.getArgNumber()) == plan.inplace && plan.root == value;
       if (!plan.nothing && plan.inplace >= 0)

@@ -3,6 +3,7 @@
 #include "KernelPlan.h"
 
 #include "shoal/Codegen/Passes.h"
+#include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Conversion/NNToLinalg.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -27,7 +28,7 @@ struct KernelWorkspace : impl::KernelWorkspacePassBase<KernelWorkspace> {
     PlanTarget planTarget = target == "cuda" ? PlanTarget::gpu() : PlanTarget::host();
     OwningOpRef<ModuleOp> scratch = ModuleOp::create(getOperation().getLoc());
     for (auto func : getOperation().getOps<func::FuncOp>()) {
-      if (!func->hasAttr("exec.kernel"))
+      if (!exec::isKernel(func))
         continue;
       func::FuncOp copy = func.clone();
       scratch->push_back(copy);
@@ -36,9 +37,9 @@ struct KernelWorkspace : impl::KernelWorkspacePassBase<KernelWorkspace> {
       auto plan = KernelPlan::create(copy, planTarget);
       if (failed(plan))
         return signalPassFailure();
-      func->removeAttr("exec.workspace");
+      func->removeAttr(exec::ExecDialect::kWorkspaceAttr);
       if ((*plan)->workspaceBytes > 0)
-        func->setAttr("exec.workspace",
+        func->setAttr(exec::ExecDialect::kWorkspaceAttr,
                       IntegerAttr::get(IntegerType::get(&getContext(), 64), (*plan)->workspaceBytes));
     }
   }

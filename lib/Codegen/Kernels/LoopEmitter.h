@@ -10,6 +10,10 @@
 
 namespace shoal::codegen {
 
+/// Sums longer than this are sums of partial sums, so that rounding errors do not grow with the
+/// size.
+inline constexpr int64_t kSumBlock = 4096;
+
 class LoopEmitter {
 public:
   explicit LoopEmitter(KernelPlan &plan) : plan(plan), old(plan.func), loc(old.getLoc()), b(old) {}
@@ -39,6 +43,8 @@ protected:
   };
   Reductions beginReductions(const Item &loop, unsigned depth, Accumulators &accumulators);
   void endReductions(const Reductions &reductions, unsigned depth, Accumulators &accumulators);
+  /// Lets the accumulators begin anew.
+  void restart(const Reductions &reductions, Accumulators &accumulators);
   /// Two partial results of a reduction as one.
   Value join(const std::pair<Node *, unsigned> &owner, Value left, Value right);
   SmallVector<Value> current(const Reductions &reductions, Accumulators &accumulators);
