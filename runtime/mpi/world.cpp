@@ -128,13 +128,10 @@ World::World(int *argc, char ***argv, double timeout) {
   if (launched)
     joinLauncher(timeout);
   int provided = MPI_THREAD_SINGLE, status = MPI_SUCCESS;
-  auto start = [&] { status = MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &provided); };
-  if (beacon_) {
-    Beacon::Together together(*beacon_, "the start of MPI");
-    start();
-  } else {
-    start();
-  }
+  std::optional<Beacon::Together> together;
+  if (beacon_)
+    together.emplace(*beacon_, "the start of MPI");
+  status = MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &provided);
   if (status != MPI_SUCCESS) {
     if (beacon_)
       beacon_->setState(RankState::Failed);
@@ -152,6 +149,7 @@ World::World(int *argc, char ***argv, double timeout) {
   if (!launched && size_ > 1)
     shareBoard(&node, timeout);
   MPI_Comm_free(&node);
+  together.reset();
   if (!beacon_) {
     board_ = Board::makePrivate(uint32_t(size_));
     guard(uint32_t(rank_), 0);
@@ -166,6 +164,8 @@ World::World(int *argc, char ***argv, double timeout) {
 }
 
 World::~World() {
+  if (exitCode_ != 0) // before mpirun sees the first of us end, and kills the rest
+    beacon_->setState(RankState::Failed);
   {
     Beacon::Together together(*beacon_, "the end of MPI");
     canAbort_ = false;
