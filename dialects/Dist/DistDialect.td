@@ -30,6 +30,8 @@ def Dist_Dialect : Dialect {
     static constexpr llvm::StringLiteral kGlobalsAttr = "dist.globals";
     /// On arguments and results of an L2 function: one #dist.global, `id` is the index of the argument or result.
     static constexpr llvm::StringLiteral kGlobalAttr = "dist.global";
+    /// On L2 communication op: the mesh positions that run it, all without it. Elsewhere its results are undefined.
+    static constexpr llvm::StringLiteral kAtAttr = "dist.at";
 
   private:
     void registerAttributesAndTypes();

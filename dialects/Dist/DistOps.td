@@ -228,6 +228,28 @@ def Dist_AxisIndexOp : Dist_Op<"axis_index", [Pure, DeclareOpInterfaceMethods<Sy
   let assemblyFormat = "$axes `*` $scale attr-dict `:` type($result)";
 }
 
+def Dist_PositionConstantOp : Dist_Op<"position_constant", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a constant of each mesh position";
+  let description = [{
+    `dist.position_constant [3, 0, 1, 2] : tensor<i64>`: one value per position of the mesh; as `index` a peer. Made by
+    `dist-fold-control-flow` for scalars that differ from rank to rank; as a tensor consumed by `dist-expand-collectives`.
+  }];
+  let arguments = (ins DenseI64ArrayAttr:$values);
+  let results = (outs AnyTypeOf<[0DTensorOf<[I64]>, Index]>:$result);
+  let assemblyFormat = "$values attr-dict `:` type($result)";
+}
+
+def Dist_SelectOp : Dist_Op<"select", [Pure, SameOperandsAndResultType, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "each mesh position takes one of the operands";
+  let description = [{
+    `dist.select [0, 1, 1] %a, %b : tensor<4xf32>`: position 0 has `%a`, the others `%b`. What a position does not take need not exist there.
+    Made by `dist-fold-control-flow` from results of `scf.if` and `scf.for`; `exec-lower` makes copies of it that some positions run.
+  }];
+  let arguments = (ins DenseI64ArrayAttr:$choices, Variadic<Dist_Tensor>:$inputs);
+  let results = (outs Dist_Tensor:$result);
+  let assemblyFormat = "$choices $inputs attr-dict `:` type($result)";
+}
+
 def Dist_SendOp : Dist_Op<"send", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, CollectiveOpInterface]> {
   let summary = "send to a position on the axes";
   let description = "`dist.send {\"x\"} %0 to %peer : tensor<4xf32>`; matched in order with the receive of the peer. Rendezvous semantics.";

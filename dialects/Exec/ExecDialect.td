@@ -8,7 +8,7 @@ def Exec_Dialect : Dialect {
   let cppNamespace = "::shoal::exec";
   let summary = "The rank program: buffers at fixed offsets, kernels, collectives on streams";
   let description = [{
-    One step as a list of rows, the same on every rank. `exec.arg`, `exec.buffer` and `exec.view` name ranges of one arena; every
+    One step as a list of rows, the same on every rank but for rows that only some mesh positions run. `exec.arg`, `exec.buffer` and `exec.view` name ranges of one arena; every
     other op is a row that the runtime executes. A row on a stream starts when the rows before it on that stream have ended.
     A token is signalled when its row has ended; `exec.wait` makes another stream wait for it. Stream 0 computes, the
     others communicate. At the end stream 0 has waited for all of them.
@@ -19,6 +19,9 @@ def Exec_Dialect : Dialect {
     | `exec.inplace` | kernel | per result the operand whose buffer it overwrites, or -1 |
     | `exec.unaligned` | kernel argument or result | lies in a bucket, at a multiple of its element size only |
     | `exec.workspace` | kernel | bytes of scratch memory it is given as its last buffer |
+    | `exec.at` | row | the mesh positions that run it, all without it |
+
+    Where a row does not run it does nothing, but keeps its place: it ends in the order of its stream, and then its token is signalled.
   }];
   let dependentDialects = ["::shoal::dist::DistDialect", "::mlir::func::FuncDialect"];
   let useDefaultAttributePrinterParser = 1;
@@ -31,6 +34,7 @@ def Exec_Dialect : Dialect {
     static constexpr llvm::StringLiteral kInplaceAttr = "exec.inplace";
     static constexpr llvm::StringLiteral kUnalignedAttr = "exec.unaligned";
     static constexpr llvm::StringLiteral kWorkspaceAttr = "exec.workspace";
+    static constexpr llvm::StringLiteral kAtAttr = "exec.at";
 
   private:
     void registerAttributes();

@@ -13,18 +13,19 @@
 using namespace mlir;
 
 namespace shoal::interp {
-namespace {
 
-using Results = FailureOr<SmallVector<Tensor>>;
-using Inputs = ArrayRef<TensorRef>;
-
-Tensor padding(RankedTensorType type) {
+Tensor makePadding(RankedTensorType type) {
   Tensor tensor(type);
   tensor.f.assign(tensor.f.size(), std::numeric_limits<double>::quiet_NaN());
   tensor.i.assign(tensor.i.size(), kPaddingInt);
   normalize(tensor, Precision::F64);
   return tensor;
 }
+
+namespace {
+
+using Results = FailureOr<SmallVector<Tensor>>;
+using Inputs = ArrayRef<TensorRef>;
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
@@ -66,7 +67,7 @@ Results reduceScatter(dist::ReduceScatterOp op, Inputs in) {
   Tensor whole = reduceAll(op.getKind(), in);
   SmallVector<Tensor> results;
   for (size_t member = 0; member < in.size(); ++member) {
-    results.push_back(padding(typeOf(op.getResult())));
+    results.push_back(makePadding(typeOf(op.getResult())));
     cut(results.back(), whole, op.getDim(), member);
   }
   return results;
@@ -79,7 +80,7 @@ Results allToAll(dist::AllToAllOp op, Inputs in) {
   Tensor whole = concatenate(in[0]->type.clone(shape), in, op.getConcat());
   SmallVector<Tensor> results;
   for (size_t member = 0; member < in.size(); ++member) {
-    results.push_back(padding(typeOf(op.getResult())));
+    results.push_back(makePadding(typeOf(op.getResult())));
     cut(results.back(), whole, op.getSplit(), member);
   }
   return results;

@@ -7,6 +7,8 @@
 #include "LocalOps.h"
 #include "Rendezvous.h"
 
+#include "shoal/Dialect/Dist/IR/Positions.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -50,6 +52,8 @@ private:
   LogicalResult enterFor(Rank &rank, scf::ForOp op, int64_t value);
   LogicalResult endRegion(Rank &rank, Operation *terminator);
   LogicalResult communicate(Rank &rank, Operation *op);
+  void passBy(Rank &rank, Operation *op);
+  Frame *enclosingGroup(Rank &rank);
   LogicalResult deadlock();
 
   FailureOr<SmallVector<TensorRef>> read(Rank &rank, Operation *op, ValueRange values);
@@ -210,6 +214,11 @@ LogicalResult Machine::step(Rank &rank) {
   if (op->hasTrait<OpTrait::IsTerminator>())
     return op->emitError() << "the interpreter does not run '" << op->getName() << "'";
   ++rank.stack.back().next;
+  if (mesh && op->hasAttr(dist::DistDialect::kAtAttr) &&
+      !dist::getPositions(op, mesh).test(rank.position)) {
+    passBy(rank, op);
+    return success();
+  }
 
   if (auto accumulate = dyn_cast<dist::AccumulateOp>(op)) {
     enter(rank, op, *accumulate.getBody().begin());
@@ -228,6 +237,17 @@ LogicalResult Machine::step(Rank &rank) {
       forget(rank, op);
     else
       enter(rank, op, region.front());
+    return success();
+  }
+  if (auto branch = dyn_cast<scf::IndexSwitchOp>(op)) {
+    FailureOr<SmallVector<TensorRef>> value = read(rank, op, branch.getArg());
+    if (failed(value))
+      return failure();
+    auto found = llvm::find(branch.getCases(), (*value)[0]->i[0]);
+    Region &region = found == branch.getCases().end()
+                         ? branch.getDefaultRegion()
+                         : branch.getCaseRegions()[found - branch.getCases().begin()];
+    enter(rank, op, region.front());
     return success();
   }
   if (auto loop = dyn_cast<scf::ForOp>(op)) {
@@ -263,6 +283,35 @@ LogicalResult Machine::step(Rank &rank) {
   return success();
 }
 
+/// An op that this position does not run: its results are padding.
+void Machine::passBy(Rank &rank, Operation *op) {
+  SmallVector<TensorRef> results;
+  for (Value result : op->getResults()) {
+    auto future = dyn_cast<dist::FutureType>(result.getType());
+    auto padding = std::make_shared<const Tensor>(
+        makePadding(future ? future.getTensor() : cast<RankedTensorType>(result.getType())));
+    if (!future) {
+      results.push_back(padding);
+      continue;
+    }
+    auto transfer = std::make_shared<Transfer>();
+    transfer->results = {padding};
+    transfer->done = true;
+    rank.futures[result] = Ticket{transfer, 0, op};
+  }
+  if (!results.empty())
+    define(rank, op, results);
+  forget(rank, op);
+}
+
+/// The group of messages that the rank is in, also below branches and loops; null when in none.
+Frame *Machine::enclosingGroup(Rank &rank) {
+  for (Frame &frame : llvm::reverse(rank.stack))
+    if (isa<dist::GroupOp>(frame.owner))
+      return &frame;
+  return nullptr;
+}
+
 LogicalResult Machine::communicate(Rank &rank, Operation *op) {
   if (!mesh)
     return op->emitError() << "'" << op->getName()
@@ -294,8 +343,8 @@ LogicalResult Machine::communicate(Rank &rank, Operation *op) {
     return failure();
   if (auto start = dyn_cast<dist::PermuteStartOp>(op)) {
     rank.futures[start.getFuture()] = *ticket;
-  } else if (isa<dist::GroupOp>(rank.stack.back().owner) && isa<dist::SendOp, dist::RecvOp>(op)) {
-    rank.stack.back().tickets.push_back(*ticket);
+  } else if (Frame *group = enclosingGroup(rank); group && isa<dist::SendOp, dist::RecvOp>(op)) {
+    group->tickets.push_back(*ticket);
   } else {
     rank.awaited.push_back(*ticket);
     rank.waitsIn = op;

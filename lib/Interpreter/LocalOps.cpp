@@ -4,6 +4,7 @@
 #include "NNReference.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -138,6 +139,27 @@ Results evaluateLocal(Operation *op, Operands in, dist::MeshAttr mesh, int64_t p
         if (auto tensor = dyn_cast<RankedTensorType>(type))
           type = tensor.getElementType();
         return single(makeScalar(type, *along * int64_t(op.getScale())));
+      })
+      .Case([&](dist::PositionConstantOp op) -> Results {
+        Type type = op.getResult().getType();
+        if (auto tensor = dyn_cast<RankedTensorType>(type))
+          type = tensor.getElementType();
+        return single(makeScalar(type, op.getValues()[position]));
+      })
+      .Case([&](dist::SelectOp op) { return single(*in[op.getChoices()[position]]); })
+      .Case([&](tensor::FromElementsOp op) -> Results {
+        auto type = cast<RankedTensorType>(op.getType());
+        if (isa<FloatType>(type.getElementType()))
+          return op.emitError() << "the interpreter makes tensors of integers, got: " << type;
+        Tensor tensor(type);
+        for (auto [k, element] : llvm::enumerate(in))
+          tensor.i[k] = element->i[0];
+        return single(std::move(tensor));
+      })
+      .Case([&](arith::SelectOp op) -> Results {
+        if (isa<RankedTensorType>(op.getType()) && op.getCondition().getType().isInteger(1))
+          return single(in[0]->i[0] ? *in[1] : *in[2]);
+        return evaluateScalar(op, in);
       })
       .Case([&](dist::AllSliceOp op) -> Results {
         FailureOr<int64_t> along = positionAlong(op, op.getAxes(), mesh, position);

@@ -31,6 +31,9 @@ struct Ticket {
   mlir::Operation *op = nullptr; ///< the op whose result the transfer gives (recv, wait, ...)
 };
 
+/// What nobody defines: NaN, or a loud number.
+Tensor makePadding(mlir::RankedTensorType type);
+
 /// A collective's results, by definition of the op, one per member of the group. `inputs` are the
 /// members' operands (empty tensors' place is taken by null for a barrier).
 mlir::FailureOr<llvm::SmallVector<Tensor>> evaluateCollective(mlir::Operation *op,

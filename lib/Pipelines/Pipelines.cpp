@@ -111,6 +111,8 @@ void buildHandWrittenPipeline(OpPassManager &pm, const PlanOptions &options) {
 }
 
 void buildExecPipeline(OpPassManager &pm, const PlanOptions &options) {
+  // First: everything below sees one straight line for all ranks.
+  pm.addPass(dist::createFoldControlFlowPass());
   // Layout changes around collectives become nn ops, so that they fuse into kernels.
   pm.addPass(dist::createExpandCollectivesPass());
   pm.addPass(createCanonicalizerPass());

@@ -63,6 +63,9 @@ Executor::Executor(const Program &program, uint32_t position, const shoal_rt_ker
   for (uint32_t index = 0; index < program.instrs().size(); ++index) {
     uint32_t stream = program.instrs()[index].stream;
     Row row = resolve(index, position, kernels, arena);
+    // Others may wait for the rows before it through its event.
+    if (!row.runs && row.event == kNone)
+      continue;
     if (stream != 0 && row.awaited != kNone)
       awaitedByLane_[row.awaited] = true;
     (stream == 0 ? compute_ : lanes_[stream - 1].rows).push_back(std::move(row));
@@ -92,6 +95,9 @@ Executor::Row Executor::resolve(uint32_t index, uint32_t position, const shoal_r
   row.index = index;
   row.event = instr.event;
   row.awaited = row.result = kNone;
+  row.runs = program_.runsAt(instr, position);
+  if (!row.runs)
+    return row;
   for (uint32_t view : program_.operands(instr))
     row.buffers.push_back(arena + program_.views()[view].offset);
   std::span<const int64_t> params = program_.params(instr);
@@ -182,6 +188,8 @@ bool Executor::advance(Lane &lane) {
       }
       lane.running = false;
       finish(row);
+    } else if (!row.runs) {
+      finish(row);
     } else if (row.op == Opcode::Wait) {
       if (!isDone(row.awaited))
         break;
@@ -230,7 +238,7 @@ template <typename Condition> void Executor::driveUntil(Condition done) {
     wakeCommunication();
 }
 
-void Executor::runComputeRow(Row &row, const std::function<void(uint32_t)> &probe) {
+void Executor::runOperation(Row &row, const std::function<void(uint32_t)> &probe) {
   observer_.begin(row.index);
   switch (row.op) {
   case Opcode::Launch:
@@ -261,6 +269,11 @@ void Executor::runComputeRow(Row &row, const std::function<void(uint32_t)> &prob
   }
   }
   observer_.end(row.index);
+}
+
+void Executor::runComputeRow(Row &row, const std::function<void(uint32_t)> &probe) {
+  if (row.runs)
+    runOperation(row, probe);
   if (row.event == kNone)
     return;
   signal(row.event);

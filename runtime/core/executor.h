@@ -41,6 +41,7 @@ private:
   struct Row {
     Opcode op;
     uint32_t index; // in the program
+    bool runs;      // at this position; else it only signals
     uint32_t event; // signalled, or kNone
     uint32_t awaited = kNone;
     uint32_t result = kNone;
@@ -62,6 +63,7 @@ private:
   Row resolve(uint32_t index, uint32_t position, const shoal_rt_kernel *kernels, char *arena);
   void startTransfer(const Row &row); // under mutex_
   bool testTransfer(const Row &row);  // under mutex_
+  void runOperation(Row &row, const std::function<void(uint32_t)> &probe);
   void runComputeRow(Row &row, const std::function<void(uint32_t)> &probe);
   static void runLocalRow(Row &row);
 

@@ -50,6 +50,9 @@ public:
   std::span<const int64_t> params(const Instr &i) const {
     return params_.subspan(i.firstParam, i.numParams);
   }
+  bool runsAt(const Instr &i, uint32_t position) const {
+    return i.onlyAt == kNone || indices_[i.onlyAt + position] != 0;
+  }
   // The other end of a send or receive, as a mesh position, or kNone.
   uint32_t peerOf(const Peer &p, uint32_t position) const {
     return indices_[p.firstPosition + position];

@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <climits>
+#include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 namespace shoal::rt {
 namespace {
@@ -298,6 +300,7 @@ void ProgramChecker::checkInstrs() const {
       badInput("program: ", who, " runs on stream ", instr.stream, " of ", h.numStreams);
     if (instr.event != kNone && instr.event >= h.numEvents)
       badInput("program: ", who, " signals event ", instr.event, " of ", h.numEvents);
+    checkOnlyAt(who, instr);
     auto expect = [&](const char *what, uint64_t wanted, uint64_t got) {
       if (wanted != got)
         badInput("program: ", who, " takes ", wanted, " ", what, ", got: ", got);
@@ -359,6 +362,35 @@ void ProgramChecker::checkInstrs() const {
         badInput("program: row ", row, " has unknown operation ", uint32_t(instr.op));
       checkCollective(who, instr);
     }
+  }
+}
+
+void ProgramChecker::checkOnlyAt(const std::string &who, const Instr &instr) const {
+  if (instr.onlyAt == kNone)
+    return;
+  uint32_t positions = p.numPositions();
+  if (instr.onlyAt > p.indices_.size() || positions > p.indices_.size() - instr.onlyAt)
+    badInput("program: the positions that run ", who, " must lie inside ", p.indices_.size(),
+             " indices, got: ", positions, " at ", instr.onlyAt);
+  for (uint32_t position = 0; position < positions; ++position)
+    if (uint32_t flag = p.indices_[instr.onlyAt + position]; flag > 1)
+      badInput("program: position ", position, " must run ", who, " or not, 1 or 0, got: ", flag);
+  if (instr.op == Opcode::Wait || instr.op == Opcode::Probe)
+    badInput("program: ", who, " must run at all positions");
+  if (!isCommunication(instr.op) || instr.op == Opcode::PointToPoint || instr.a >= p.groups_.size())
+    return; // a group that does not exist is refused where it is read
+  // Positions of one group differ only along its axes: all have the state of the first seen.
+  std::map<std::vector<uint32_t>, bool> runs;
+  std::span<const uint32_t> axes = p.axesOf(p.groups_[instr.a]);
+  for (uint32_t position = 0; position < positions; ++position) {
+    std::vector<uint32_t> others;
+    for (uint32_t axis = 0; axis < p.axes_.size(); ++axis)
+      if (std::find(axes.begin(), axes.end(), axis) == axes.end())
+        others.push_back(p.coordinate(position, axis));
+    bool here = p.runsAt(instr, position);
+    if (runs.try_emplace(others, here).first->second != here)
+      badInput("program: ", who, " must be run by whole groups, got: mesh position ", position,
+               here ? " does" : " does not", " run it");
   }
 }
 

@@ -26,6 +26,7 @@ private:
   void checkInstrs() const;
   void checkOrder() const;
   void checkCollective(const std::string &who, const Instr &instr) const;
+  void checkOnlyAt(const std::string &who, const Instr &instr) const;
   void checkPeers(const std::string &who, const Instr &instr) const;
   void checkGemm(const std::string &who, const Instr &instr) const;
 

@@ -156,6 +156,9 @@ void Emitter::addRow(Operation &op) {
     spec.name = name.str();
   if (auto reason = op.getAttrOfType<StringAttr>("reason"))
     spec.reason = reason.str();
+  if (op.hasAttr(exec::ExecDialect::kAtAttr))
+    for (int64_t position = 0; position < mesh.getNumDevices(); ++position)
+      spec.onlyAt.push_back(exec::runsAt(&op, position));
   auto use = [&](ValueRange buffers) {
     for (Value buffer : buffers)
       spec.operands.push_back(viewOf(buffer));

@@ -88,7 +88,7 @@ FailureOr<std::string> emitReport(ModuleOp module) {
                   uint64_t(bytes.getOptimizer()), uint64_t(bytes.getActivations()),
                   uint64_t(bytes.getWorkspace()), uint64_t(program.getArena())};
     for (Operation &op : program.getBody().front())
-      if (isa<exec::RowOpInterface>(op))
+      if (isa<exec::RowOpInterface>(op) && exec::runsAt(&op, position))
         addTraffic(op, mesh, position, rank);
   }
   return rt::toText(report);

@@ -53,6 +53,7 @@ public:
     std::vector<int64_t> params = {};
     std::vector<PeerSpec> peers = {};
     std::string name = {}, reason = {};
+    std::vector<uint32_t> onlyAt = {}; // per mesh position 0 or 1; empty: all run the row
   };
 
   explicit BlobBuilder(std::string_view programName, Mode mode = Mode::Train) {
@@ -127,6 +128,7 @@ public:
     instr.numParams = uint32_t(spec.params.size());
     instr.name = string(spec.name);
     instr.reason = string(spec.reason);
+    instr.onlyAt = spec.onlyAt.empty() ? kNone : addOnlyAt(spec.onlyAt);
     instrs_.push_back(instr);
     if (spec.op == Opcode::Probe && spec.a < results_.size())
       results_[spec.a].probe = row;
@@ -189,6 +191,14 @@ private:
 
   uint32_t addIndices(const std::vector<uint32_t> &values) { return append(indices_, values); }
 
+  // An equal list is not added again.
+  uint32_t addOnlyAt(const std::vector<uint32_t> &positions) {
+    auto [at, added] = onlyAtPlaces_.try_emplace(positions, uint32_t(indices_.size()));
+    if (added)
+      addIndices(positions);
+    return at->second;
+  }
+
   uint32_t addDims(const std::vector<DimSpec> &specs) {
     uint32_t first = uint32_t(dims_.size());
     for (const DimSpec &spec : specs) {
@@ -203,7 +213,7 @@ private:
 
   Header header_{};
   std::map<std::string, uint32_t> stringPlaces_;
-  std::map<std::vector<uint32_t>, uint32_t> groupNumbers_;
+  std::map<std::vector<uint32_t>, uint32_t> groupNumbers_, onlyAtPlaces_;
   std::vector<char> strings_;
   std::vector<Axis> axes_;
   std::vector<uint32_t> deviceIds_, indices_, operands_;

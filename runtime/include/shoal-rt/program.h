@@ -168,8 +168,10 @@ enum class Opcode : uint32_t {
 // Row of the step. A row on a stream starts when the rows before it on that
 // stream have ended. `event` is set when it has ended; `Wait` makes another stream wait.
 // Launch, Gemm, AxisIndex and Probe run on stream 0. An event is signalled by one row and
-// waited for by later rows only. Operands of a collective are apart in memory, except that
-// AllReduce and Broadcast may work in place; all sizes fit an int.
+// waited for by later rows only. Where a position does not run a row, the row ends in its turn
+// without doing anything; a collective is run by whole groups, Wait and Probe by all positions.
+// Operands of a collective are apart in memory, except that AllReduce and Broadcast may work
+// in place; all sizes fit an int.
 struct Instr {
   Opcode op;
   uint32_t stream;       // 0 = compute, 1.. = communication
@@ -183,7 +185,7 @@ struct Instr {
   uint32_t numParams;
   Str name;   // for traces and errors: "matmul w1", "all_reduce {data} bucket 0"
   Str reason; // collectives: why it exists; else empty
-  uint32_t pad;
+  uint32_t onlyAt; // into `indices`, per mesh position whether it runs the row (0 or 1); kNone: all
 };
 
 // Gemm: C[b] (m x n) = op(A[b]) (m x k) * op(B[b]) (k x n) (+ C[b] when Accumulate), row-major.

@@ -1,6 +1,6 @@
 // The dist dialect: what it registers, its annotations on arguments, results and ops, and the
 // helpers that read and write them.
-#include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/Dist/IR/Positions.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -37,7 +37,8 @@ MeshOp lookupMesh(Operation *op) {
 bool isLocalProgram(Operation *root) {
   return root
       ->walk([](Operation *op) {
-        return isa<CollectiveOpInterface, AxisIndexOp, GroupOp, WaitOp>(op)
+        return isa<CollectiveOpInterface, AxisIndexOp, PositionConstantOp, SelectOp, GroupOp,
+                       WaitOp>(op)
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })
@@ -212,6 +213,12 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
     if (!id || !id.getType().isInteger(64) || id.getInt() < 0)
       return op->emitOpError() << name << " must be an i64 of at least 0, got: " << attr.getValue();
     return success();
+  }
+  if (name == kAtAttr) {
+    MeshOp mesh = lookupMesh(op);
+    if (!mesh || !isa<CollectiveOpInterface, GroupOp>(op))
+      return op->emitOpError() << name << " belongs on communication in a module with a dist.mesh";
+    return verifyPositions(op, attr, mesh.getMesh());
   }
   if (name == kShardingAttr)
     return op->emitOpError() << name << " belongs on arguments and results of functions; ops have "

@@ -251,3 +251,31 @@ LogicalResult UnpackOp::verify() {
       return emitOpError("buckets must have rank 1, got: ") << type;
   return verifyRanges(*this, getBegins(), getEnds(), cast<RankedTensorType>(getResult().getType()));
 }
+
+// Values by position.
+
+/// One entry per position of the module's mesh.
+static FailureOr<MeshAttr> verifyPerPosition(Operation *op, ArrayRef<int64_t> entries) {
+  MeshOp mesh = lookupMesh(op);
+  if (!mesh)
+    return op->emitOpError("has an entry per mesh position, but the module has no dist.mesh");
+  int64_t devices = mesh.getMesh().getNumDevices();
+  if (int64_t(entries.size()) != devices)
+    return op->emitOpError("must have one entry per mesh position, ")
+           << devices << ", got: " << entries.size();
+  return mesh.getMesh();
+}
+
+LogicalResult PositionConstantOp::verifySymbolUses(SymbolTableCollection &) {
+  return failure(failed(verifyPerPosition(*this, getValues())));
+}
+
+LogicalResult SelectOp::verifySymbolUses(SymbolTableCollection &) {
+  if (failed(verifyPerPosition(*this, getChoices())))
+    return failure();
+  for (int64_t choice : getChoices())
+    if (choice < 0 || choice >= int64_t(getInputs().size()))
+      return emitOpError("must take one of ")
+             << getInputs().size() << " operands, got number: " << choice;
+  return success();
+}

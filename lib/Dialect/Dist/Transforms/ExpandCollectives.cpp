@@ -21,7 +21,7 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 /// Builds the shape ops around one collective.
 class Shaper {
 public:
-  explicit Shaper(Operation *op) : b(op), loc(op->getLoc()) {}
+  explicit Shaper(Operation *op) : b(op), loc(op->getLoc()), origin(op) {}
 
   Value reshape(Value value, ArrayRef<int64_t> shape) {
     auto type = typeOf(value).clone(shape);
@@ -51,6 +51,13 @@ public:
     return transpose(value, permutation);
   }
 
+  /// A collective that stands for the one that is expanded, at the same positions.
+  template <typename OpT> OpT keepPositions(OpT made) {
+    if (Attribute at = origin->getAttr(DistDialect::kAtAttr))
+      made->setAttr(DistDialect::kAtAttr, at);
+    return made;
+  }
+
   Value padTo(Value value, int64_t dim, int64_t size) {
     SmallVector<int64_t> shape(typeOf(value).getShape());
     if (shape[dim] == size)
@@ -69,6 +76,9 @@ public:
 
   OpBuilder b;
   Location loc;
+
+private:
+  Operation *origin;
 };
 
 Value expand(AllGatherOp op, int64_t devices) {
@@ -80,8 +90,8 @@ Value expand(AllGatherOp op, int64_t devices) {
   Value chunk = s.moveDim(op.getInput(), dim, 0);
   SmallVector<int64_t> shape(typeOf(chunk).getShape());
   shape[0] = padded;
-  Value whole = s.b.create<AllGatherOp>(s.loc, typeOf(chunk).clone(shape), op.getAxesAttr(),
-                                        /*dim=*/0, chunk, op.getReasonAttr());
+  Value whole = s.keepPositions(s.b.create<AllGatherOp>(
+      s.loc, typeOf(chunk).clone(shape), op.getAxesAttr(), /*dim=*/0, chunk, op.getReasonAttr()));
   return s.cutTo(s.moveDim(whole, 0, dim), dim, size);
 }
 
@@ -93,8 +103,9 @@ Value expand(ReduceScatterOp op, int64_t devices) {
   Value whole = s.moveDim(s.padTo(op.getInput(), dim, devices * part), dim, 0);
   SmallVector<int64_t> shape(typeOf(whole).getShape());
   shape[0] = part;
-  Value chunk = s.b.create<ReduceScatterOp>(s.loc, typeOf(whole).clone(shape), op.getAxesAttr(),
-                                            op.getKind(), /*dim=*/0, whole, op.getReasonAttr());
+  Value chunk = s.keepPositions(
+      s.b.create<ReduceScatterOp>(s.loc, typeOf(whole).clone(shape), op.getAxesAttr(), op.getKind(),
+                                  /*dim=*/0, whole, op.getReasonAttr()));
   return s.moveDim(chunk, 0, dim);
 }
 
@@ -117,9 +128,9 @@ Value expand(AllToAllOp op, int64_t devices) {
   SmallVector<int64_t> chunks(typeOf(value).getShape());
   int64_t elements = typeOf(value).getNumElements() / devices;
   value = s.reshape(value, {devices, elements});
-  value =
+  value = s.keepPositions(
       s.b.create<AllToAllOp>(s.loc, typeOf(value).clone({1, devices * elements}), op.getAxesAttr(),
-                             /*split=*/0, /*concat=*/1, value, op.getReasonAttr());
+                             /*split=*/0, /*concat=*/1, value, op.getReasonAttr()));
   // [devices, .., local, ..] -> [.., devices * local, ..]: chunk k came from device k.
   value = s.moveDim(s.reshape(value, chunks), 0, concat);
   SmallVector<int64_t> merged(chunks.begin() + 1, chunks.end());
@@ -134,6 +145,20 @@ Value expand(AllSliceOp op, int64_t devices) {
   Value start = s.b.create<AxisIndexOp>(s.loc, RankedTensorType::get({}, s.b.getI64Type()),
                                         op.getAxesAttr(), part);
   return s.b.create<nn::DynamicSliceOp>(s.loc, typeOf(op.getResult()), whole, start, dim);
+}
+
+/// A constant of each position: that row of a table.
+Value expand(PositionConstantOp op, MeshAttr mesh) {
+  OpBuilder b(op);
+  auto type = typeOf(op.getResult());
+  SmallVector<StringAttr> axes;
+  for (MeshAxisAttr axis : mesh.getAxes())
+    axes.push_back(axis.getName());
+  Value table = b.create<nn::ConstantOp>(
+      op.getLoc(), b.getI64TensorAttr(op.getValues()));
+  Value position = b.create<AxisIndexOp>(op.getLoc(), type, AxesAttr::get(b.getContext(), axes), 1);
+  Value entry = b.create<nn::DynamicSliceOp>(op.getLoc(), type.clone({1}), table, position, /*dim=*/0);
+  return b.create<nn::ReshapeOp>(op.getLoc(), type, entry);
 }
 
 /// The value that replaces a collective; null when it is as libraries want it.
@@ -172,6 +197,16 @@ struct ExpandCollectivesPass : impl::ExpandCollectivesPassBase<ExpandCollectives
           def->setAttr(DistDialect::kGlobalsAttr, tags);
       op->getResult(0).replaceAllUsesWith(value);
       op->erase();
+    }
+
+    SmallVector<PositionConstantOp> constants;
+    getOperation().walk([&](PositionConstantOp op) {
+      if (isa<RankedTensorType>(op.getResult().getType()))
+        constants.push_back(op);
+    });
+    for (PositionConstantOp op : constants) {
+      op.getResult().replaceAllUsesWith(expand(op, mesh.getMesh()));
+      op.erase();
     }
   }
 };

@@ -1,4 +1,5 @@
 // The exec dialect: its attributes, its buffer type, and what its attributes on kernels mean.
+#include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Support/Elements.h"
 
@@ -94,6 +95,18 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+// Positions
+
+bool runsAt(Operation *row, int64_t position) {
+  auto at = row->getAttrOfType<DenseI64ArrayAttr>(ExecDialect::kAtAttr);
+  return !at || llvm::binary_search(at.asArrayRef(), position);
+}
+
+bool mayMeet(Operation *a, Operation *b) {
+  auto at = a->getAttrOfType<DenseI64ArrayAttr>(ExecDialect::kAtAttr);
+  return !at || llvm::any_of(at.asArrayRef(), [&](int64_t position) { return runsAt(b, position); });
+}
+
 // Kernels
 
 bool isKernel(func::FuncOp func) { return func->hasAttr(ExecDialect::kKernelAttr); }
@@ -138,6 +151,15 @@ static LogicalResult verifyInplace(Operation *op, Attribute value) {
   return success();
 }
 
+static LogicalResult verifyAt(Operation *op, NamedAttribute attribute) {
+  dist::MeshOp mesh = dist::lookupMesh(op);
+  if (!mesh || !isa<RowOpInterface>(op))
+    return op->emitOpError() << "'exec.at' belongs on a row in a module with a dist.mesh";
+  if (isa<ProbeOp>(op))
+    return op->emitOpError() << "is read at every mesh position, got: " << attribute.getValue();
+  return dist::verifyPositions(op, attribute, mesh.getMesh());
+}
+
 LogicalResult ExecDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == kKernelAttr) {
@@ -170,6 +192,8 @@ LogicalResult ExecDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitOpError() << "'exec.workspace' must be a number of bytes on a func.func";
     return success();
   }
+  if (name == kAtAttr)
+    return verifyAt(op, attribute);
   return op->emitOpError() << "unknown attribute '" << name << "'";
 }
 

@@ -252,7 +252,7 @@ bool Lowering::comesFromCommunication(Value value) const {
   Operation *def = stripReshapes(value).getDefiningOp();
   if (!def || commStream == 0 || !isa<dist::DistDialect>(def->getDialect()))
     return false;
-  return !isa<dist::AxisIndexOp>(def) && placement.copiesOf(def).empty();
+  return !isa<dist::AxisIndexOp, dist::SelectOp>(def) && placement.copiesOf(def).empty();
 }
 
 Operation *Lowering::firstComputeReader(Value value) {
@@ -260,7 +260,7 @@ Operation *Lowering::firstComputeReader(Value value) {
   for (Operation *user : value.getUsers()) {
     user = step.getBody().front().findAncestorOpInBlock(*user);
     Operation *reader = nullptr;
-    if (isa<CallOp, nn::MatmulOp>(user) || !placement.copiesOf(user).empty())
+    if (isa<CallOp, nn::MatmulOp, dist::SelectOp>(user) || !placement.copiesOf(user).empty())
       reader = user;
     else if (isa<nn::ReshapeOp, dist::UnpackOp, dist::WaitOp>(user))
       reader = firstComputeReader(user->getResult(0));

@@ -7,12 +7,8 @@
 
 namespace shoal::exec {
 
-/// The value of an `index` at a mesh position; emits an error when it is not made of constants,
-/// dist.axis_index and ops that fold.
-mlir::FailureOr<int64_t> evaluateAt(mlir::Value index, dist::MeshAttr mesh, int64_t position);
-
-/// Per mesh position the mesh position of the peer that a send or receive over `axes` names. Emits
-/// an error at `op` for a peer outside the group.
+/// Per mesh position the mesh position of the peer that a send or receive over `axes` names, -1
+/// where the op does not run. Emits an error at `op` for a peer outside the group.
 mlir::FailureOr<llvm::SmallVector<int64_t>> evaluatePeers(mlir::Operation *op, mlir::Value peer,
                                                           llvm::ArrayRef<mlir::StringAttr> axes,
                                                           dist::MeshAttr mesh);

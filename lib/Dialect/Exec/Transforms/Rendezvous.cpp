@@ -3,9 +3,12 @@
 // when the whole group has come. What then still waits does so in a circle.
 #include "Rendezvous.h"
 
+#include "shoal/Dialect/Dist/IR/Positions.h"
+
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Path.h"
 
 #include <map>
 #include <tuple>
@@ -32,7 +35,7 @@ struct Channel {
   size_t sent = 0, received = 0; // how many have started
 };
 
-/// A row or wait of a stream; the same at all positions.
+/// A row or wait of a stream. Positions that do not run a row go past it.
 struct Step {
   Operation *op;
   unsigned row;             // its own number, or the one it waits for
@@ -104,9 +107,19 @@ static dist::AxesAttr groupOf(Operation *op) {
       .Default([](Operation *) { return dist::AxesAttr(); });
 }
 
-static StringRef nameOf(Operation *op) {
+/// "'send' (ring.mlir:7:5)": what a row is, and the op of the program that it comes from.
+static std::string nameOf(Operation *op) {
   auto name = op->getAttrOfType<StringAttr>("name");
-  return name ? name.getValue() : op->getName().stripDialect();
+  std::string text = ("'" + (name ? name.getValue() : op->getName().stripDialect()) + "'").str();
+  if (auto loc = op->getLoc()->findInstanceOf<FileLineColLoc>())
+    text += " (" + llvm::sys::path::filename(loc.getFilename().getValue()).str() + ":" +
+            std::to_string(loc.getLine()) + ":" + std::to_string(loc.getColumn()) + ")";
+  return text;
+}
+
+/// "'send' (ring.mlir:7:5) at mesh position 1".
+static std::string nameAt(Operation *op, int64_t position) {
+  return nameOf(op) + " at mesh position " + std::to_string(position);
 }
 
 /// The messages of a row at a position; a permute is made of them, too.
@@ -153,38 +166,36 @@ void Rendezvous::collect() {
         signalled[token] = number;
       stepsOf(row.getStreamIndex()).push_back({&op, number, groupOf(&op)});
       for (int64_t position = 0; position < positions; ++position)
-        forEachTransfer(&op, position, [&](bool isSend, int64_t other, BufferType type) {
-          int64_t from = isSend ? position : other, to = isSend ? other : position;
-          Channel &channel = channels[{row.getStreamIndex(), from, to}];
-          (isSend ? channel.sends : channel.recvs).push_back({&op, type});
-        });
+        if (runsAt(&op, position))
+          forEachTransfer(&op, position, [&](bool isSend, int64_t other, BufferType type) {
+            int64_t from = isSend ? position : other, to = isSend ? other : position;
+            Channel &channel = channels[{row.getStreamIndex(), from, to}];
+            (isSend ? channel.sends : channel.recvs).push_back({&op, type});
+          });
     }
   }
   lanes.resize(positions * streams.size());
   ended.assign(rows.size(), std::vector<bool>(positions, false));
 }
 
-/// Every send has its receive and the other way round, with as many elements of the same type.
+/// Every send has its receive and the other way round, of the same type.
 LogicalResult Rendezvous::matchEnds() {
   for (auto &[key, channel] : channels) {
     auto [stream, from, to] = key;
     for (auto [send, recv] : llvm::zip(channel.sends, channel.recvs))
-      if (send.type.getElementType() != recv.type.getElementType() ||
-          send.type.getNumElements() != recv.type.getNumElements())
-        return recv.op->emitOpError() << "'" << nameOf(recv.op) << "' at mesh position " << to
-                                      << " receives " << recv.type << ", but '" << nameOf(send.op)
-                                      << "' at mesh position " << from << " sends it " << send.type;
+      if (send.type != recv.type)
+        return recv.op->emitOpError() << nameAt(recv.op, to) << " receives " << recv.type
+                                      << ", but " << nameAt(send.op, from) << " sends it "
+                                      << send.type;
     size_t sends = channel.sends.size(), recvs = channel.recvs.size();
     if (sends > recvs)
       return channel.sends[recvs].op->emitOpError()
-             << "'" << nameOf(channel.sends[recvs].op) << "' at mesh position " << from
-             << " sends to mesh position " << to << ", where no receive on stream " << stream
-             << " matches it";
+             << nameAt(channel.sends[recvs].op, from) << " sends to mesh position " << to
+             << ", where no receive on stream " << stream << " matches it";
     if (recvs > sends)
       return channel.recvs[sends].op->emitOpError()
-             << "'" << nameOf(channel.recvs[sends].op) << "' at mesh position " << to
-             << " receives from mesh position " << from << ", where no send on stream " << stream
-             << " matches it";
+             << nameAt(channel.recvs[sends].op, to) << " receives from mesh position " << from
+             << ", where no send on stream " << stream << " matches it";
   }
   return success();
 }
@@ -259,7 +270,8 @@ void Rendezvous::advance(Place place) {
       if (!ended[step.row][place.position])
         return;
       ++lane.next;
-    } else if (!joinGroup(place, step) && !startMessages(place, step)) {
+    } else if (!runsAt(step.op, place.position) ||
+               (!joinGroup(place, step) && !startMessages(place, step))) {
       finish(place);
     }
   }
@@ -287,9 +299,8 @@ Place Rendezvous::waitsFor(Place place) {
 
 std::string Rendezvous::nameAt(Place place) {
   const Step &step = streams[place.stream][laneAt(place).next];
-  std::string name = ("'" + nameOf(rows[step.row]) + "'").str();
-  return (isa<WaitOp>(step.op) ? "the wait for " + name : name) + " at mesh position " +
-         std::to_string(place.position);
+  std::string name = shoal::exec::nameAt(rows[step.row], place.position);
+  return isa<WaitOp>(step.op) ? "the wait for " + name : name;
 }
 
 LogicalResult Rendezvous::reportCycle(Place start) {
@@ -328,12 +339,32 @@ LogicalResult Rendezvous::run() {
   return success();
 }
 
+/// Every collective has its whole group.
+static LogicalResult checkGroups(ProgramOp program, dist::MeshAttr mesh) {
+  for (Operation &op : program.getBody().front()) {
+    auto axes = op.getAttrOfType<dist::AxesAttr>("axes");
+    if (!axes || !op.hasAttr(ExecDialect::kAtAttr) || isa<AxisIndexOp>(op))
+      continue;
+    llvm::BitVector at(mesh.getNumDevices());
+    for (int64_t position = 0; position < mesh.getNumDevices(); ++position)
+      at[position] = runsAt(&op, position);
+    if (std::optional<dist::GroupGap> gap = dist::findGap(mesh, axes.getAxes(), at))
+      return op.emitOpError() << nameOf(&op) << " needs every position of its group: position "
+                              << gap->missing << " does not enter it, position " << gap->inside
+                              << " does";
+  }
+  return success();
+}
+
 LogicalResult checkRendezvous(ProgramOp program) {
+  dist::MeshOp mesh = dist::lookupMesh(program);
+  if (mesh && failed(checkGroups(program, mesh.getMesh())))
+    return failure();
   // All positions run the same rows in the same order, so without messages whose ends are in
   // different rows the first row that has not ended can always go on.
   if (program.getBody().front().getOps<PointToPointOp>().empty())
     return success();
-  return Rendezvous(program, dist::lookupMesh(program).getMesh()).run();
+  return Rendezvous(program, mesh.getMesh()).run();
 }
 
 } // namespace shoal::exec

@@ -44,8 +44,10 @@ Value RowBuilder::bufferOf(Value value) {
   return rangeOf(placement.placeOf(value), typeOf(value).getShape());
 }
 
-void RowBuilder::copy(Location loc, Value from, Value to, StringRef name) {
-  builder.create<CopyOp>(loc, Type(), from, to, 0, builder.getStringAttr(name));
+void RowBuilder::copy(Location loc, Value from, Value to, StringRef name, DenseI64ArrayAttr at) {
+  auto row = builder.create<CopyOp>(loc, Type(), from, to, 0, builder.getStringAttr(name));
+  if (at)
+    row->setAttr(ExecDialect::kAtAttr, at);
 }
 
 /// The buffer of a kernel's operand: a copy at a multiple of 64 when it lies in a bucket and the
@@ -284,9 +286,37 @@ void RowBuilder::copies(Operation *op) {
   }
 }
 
+/// Each position copies what it takes.
+void RowBuilder::select(dist::SelectOp op) {
+  Value result = bufferOf(op.getResult());
+  for (auto [number, input] : llvm::enumerate(op.getInputs())) {
+    SmallVector<int64_t> takers;
+    for (auto [position, choice] : llvm::enumerate(op.getChoices()))
+      if (choice == int64_t(number))
+        takers.push_back(position);
+    if (takers.empty())
+      continue;
+    bool all = takers.size() == op.getChoices().size();
+    copy(op.getLoc(), bufferOf(input), result, "select",
+         all ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(takers));
+  }
+}
+
 // Any op
 
 LogicalResult RowBuilder::build(Operation *op, dist::MeshAttr mesh) {
+  Block &rows = program.getBody().front();
+  Operation *last = rows.empty() ? nullptr : &rows.back();
+  if (failed(buildRows(op, mesh)))
+    return failure();
+  if (Attribute at = op->getAttr(dist::DistDialect::kAtAttr))
+    for (auto row = last ? std::next(last->getIterator()) : rows.begin(); row != rows.end(); ++row)
+      if (isa<RowOpInterface>(*row))
+        row->setAttr(ExecDialect::kAtAttr, at);
+  return success();
+}
+
+LogicalResult RowBuilder::buildRows(Operation *op, dist::MeshAttr mesh) {
   if (isa<nn::ReshapeOp, dist::WaitOp>(op))
     return success();
   if (auto kernel = dyn_cast<CallOp>(op))
@@ -300,6 +330,10 @@ LogicalResult RowBuilder::build(Operation *op, dist::MeshAttr mesh) {
   if (isa<dist::DistDialect>(op->getDialect())) {
     if (!mesh)
       return op->emitOpError() << "names mesh axes, but the module has no dist.mesh";
+    if (isa<dist::PositionConstantOp>(op) && !isa<ShapedType>(op->getResult(0).getType()))
+      return success();
+    if (auto choice = dyn_cast<dist::SelectOp>(op))
+      return select(choice), success();
     if (auto index = dyn_cast<dist::AxisIndexOp>(op)) {
       if (isa<RankedTensorType>(index.getResult().getType()))
         builder.create<AxisIndexOp>(op->getLoc(), Type(), index.getAxes(), index.getScale(),
@@ -321,8 +355,8 @@ LogicalResult RowBuilder::build(Operation *op, dist::MeshAttr mesh) {
     return op->emitOpError() << "has no row (run dist-partition and dist-expand-collectives)";
   }
   if (op->getNumRegions())
-    return op->emitOpError() << "cannot be lowered: a rank program is one straight line on every "
-                                "rank, control flow that depends on the rank is not";
+    return op->emitOpError() << "cannot be lowered: a rank program is one straight line (run "
+                                "dist-fold-control-flow)";
   // Arithmetic on positions is folded where it is used.
   if (isMemoryEffectFree(op) &&
       llvm::none_of(op->getResultTypes(), [](Type type) { return isa<ShapedType>(type); }))

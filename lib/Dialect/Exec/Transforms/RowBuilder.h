@@ -25,11 +25,14 @@ public:
   mlir::Value bufferOf(mlir::Value value);
   mlir::Value rangeOf(Place place, llvm::ArrayRef<int64_t> shape);
 
+  /// The rows of an op, at the positions that run it.
   llvm::LogicalResult build(mlir::Operation *op, dist::MeshAttr mesh);
-  void copy(mlir::Location loc, mlir::Value from, mlir::Value to, llvm::StringRef name);
+  void copy(mlir::Location loc, mlir::Value from, mlir::Value to, llvm::StringRef name,
+            mlir::DenseI64ArrayAttr at = {});
   mlir::OpBuilder &getBuilder() { return builder; }
 
 private:
+  llvm::LogicalResult buildRows(mlir::Operation *op, dist::MeshAttr mesh);
   void call(CallOp op);
   void matmul(nn::MatmulOp op);
   void gemm(nn::MatmulOp op, mlir::Value a, mlir::Value b, mlir::Value c, int64_t m, int64_t n,
@@ -39,6 +42,7 @@ private:
   llvm::LogicalResult messages(mlir::Location loc, llvm::ArrayRef<mlir::Operation *> ops,
                                dist::MeshAttr mesh);
   void copies(mlir::Operation *op);
+  void select(dist::SelectOp op);
   mlir::Value aligned(mlir::Location loc, mlir::Value tensor, bool mayBeUnaligned);
   mlir::StringAttr nameOf(mlir::Operation *op, dist::AxesAttr axes);
 

@@ -253,7 +253,9 @@ LogicalResult ProgramVerifier::checkRow(unsigned number) {
     if (stream == row.stream)
       continue;
     ArrayRef<unsigned> others = onStream[stream];
-    for (int64_t i = clock[stream]; i < int64_t(others.size()) && others[i] < number; ++i)
+    for (int64_t i = clock[stream]; i < int64_t(others.size()) && others[i] < number; ++i) {
+      if (!mayMeet(row.op, rows[others[i]].op))
+        continue;
       for (const Access &theirs : rows[others[i]].accesses)
         for (const Access &mine : row.accesses)
           if ((mine.writes || theirs.writes) && overlap(mine.range, theirs.range)) {
@@ -264,6 +266,7 @@ LogicalResult ProgramVerifier::checkRow(unsigned number) {
             diag.attachNote(rows[others[i]].op->getLoc()) << "that row is here";
             return diag;
           }
+    }
   }
   for (const Access &access : row.accesses)
     if (!access.writes && !lives[access.range.storage].covers(access.range.begin, access.range.end))

@@ -155,12 +155,46 @@ def OptimizeCollectivesPass : Pass<"dist-optimize-collectives", "::mlir::ModuleO
   let dependentDialects = ["::shoal::dist::DistDialect"];
 }
 
+def FoldControlFlowPass : Pass<"dist-fold-control-flow", "::mlir::ModuleOp"> {
+  let summary = "control flow that depends on the rank as one straight line";
+  let description = [{
+    A rank program has no branches, so that its rows are known before it runs. In a local program written by hand, conditions and bounds of `scf.if`,
+    `scf.for` and `scf.index_switch` are made of constants, `dist.axis_index` and ops that fold, so every position's way is known: loops unroll, both
+    branches stay, and communication says which positions run it (`dist.at`). What has no effect runs everywhere. A value
+    that comes from different branches, or from loops of different length, is a `dist.select`. Scalars become `dist.position_constant` where a
+    peer or a tensor (`tensor.from_elements`) is made of them.
+
+    A collective whose group is not complete is an error, and so is a program that unrolls to more than `max-ops` ops. Sends and receives are matched
+    by `exec-verify`.
+
+    ```mlir
+    %i = dist.axis_index {"x"} * 1 : index
+    %first = arith.cmpi eq, %i, %zero : index
+    %0 = scf.if %first -> tensor<4xf32> {
+      dist.send {"x"} %a to %one : tensor<4xf32>
+      scf.yield %a : tensor<4xf32>
+    } else {
+      %1 = dist.recv {"x"} from %zero : tensor<4xf32>
+      scf.yield %1 : tensor<4xf32>
+    }
+    // becomes, with "x"=2
+    dist.send {"x"} %a to %one {dist.at = array<i64: 0>} : tensor<4xf32>
+    %1 = dist.recv {"x"} from %zero {dist.at = array<i64: 1>} : tensor<4xf32>
+    %0 = dist.select [0, 1] %a, %1 : tensor<4xf32>
+    ```
+  }];
+  let options = [
+    Option<"maxOps", "max-ops", "int64_t", "100000", "the most ops that a function may unroll to">,
+  ];
+  let dependentDialects = ["::shoal::dist::DistDialect", "::shoal::nn::NNDialect", "::mlir::arith::ArithDialect"];
+}
+
 def ExpandCollectivesPass : Pass<"dist-expand-collectives", "::mlir::ModuleOp"> {
   let summary = "collectives on equal contiguous chunks; accumulate unrolled";
   let description = [{
     What libraries offer: chunks that are equal, contiguous and in rank order. Afterwards all_gather and reduce_scatter work on dimension 0 without
     padding, all_to_all is `split = 0 concat = 1` from `N x chunk` to `1 x (N * chunk)`, all_slice is a dynamic slice at this device's
-    position, and collectives over one device are gone. Pads, transposes and slices around them are `nn` ops, which kernels fuse. `dist.accumulate`
+    position, a `dist.position_constant` a row of a table, and collectives over one device are gone. Pads, transposes and slices around them are `nn` ops, which kernels fuse. `dist.accumulate`
     becomes its micro-batches one after another.
 
     ```mlir

@@ -43,6 +43,12 @@ llvm::SmallVector<int64_t> getInplace(mlir::func::FuncOp kernel);
 /// Bytes of scratch memory the kernel is given as its last buffer; 0: none.
 int64_t getWorkspaceBytes(mlir::func::FuncOp kernel);
 
+/// Whether a mesh position runs the row (`exec.at`).
+bool runsAt(mlir::Operation *row, int64_t position);
+
+/// Whether some position runs both rows.
+bool mayMeet(mlir::Operation *a, mlir::Operation *b);
+
 /// A range of the arena: [begin, end) in bytes, and the arg or buffer it lies in.
 struct ByteRange {
   mlir::Operation *storage = nullptr;

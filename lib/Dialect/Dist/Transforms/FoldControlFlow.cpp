@@ -1,0 +1,468 @@
+// dist-fold-control-flow: control flow that depends on the position becomes one straight line for
+// all positions. The function is executed on all of them at once: scalars have a value per position,
+// tensors are ops of the new body, and the set of positions that are in a region goes onto the
+// communication there.
+#include "shoal/Dialect/Dist/IR/Positions.h"
+#include "shoal/Dialect/Dist/Transforms/Passes.h"
+#include "shoal/Dialect/NN/IR/NN.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace shoal::dist {
+#define GEN_PASS_DEF_FOLDCONTROLFLOWPASS
+#include "shoal/passes/ShoalDist.h.inc"
+
+namespace {
+
+using llvm::BitVector;
+
+/// A scalar's value per position, null where it has none.
+using Table = SmallVector<Attribute, 0>;
+
+bool isScalar(Value value) { return value.getType().isIntOrIndex(); }
+
+bool isScalarOp(Operation *op) {
+  return op->getNumResults() && op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
+         llvm::all_of(op->getResults(), isScalar);
+}
+
+/// What positions hold after a region that they went through in different ways.
+class Merge {
+public:
+  explicit Merge(unsigned positions) : choices(positions, 0) {}
+
+  void add(const BitVector &at, ArrayRef<Value> values) {
+    if (at.none())
+      return;
+    for (unsigned position : at.set_bits())
+      choices[position] = ways.size();
+    ways.emplace_back(values);
+  }
+
+  bool empty() const { return ways.empty(); }
+
+  Value get(OpBuilder &builder, Location loc, unsigned result) const {
+    SmallVector<Value> inputs;
+    SmallVector<int64_t> numbers; // of the inputs, per way
+    for (const SmallVector<Value> &way : ways) {
+      auto at = llvm::find(inputs, way[result]);
+      numbers.push_back(at - inputs.begin());
+      if (at == inputs.end())
+        inputs.push_back(way[result]);
+    }
+    if (inputs.size() == 1)
+      return inputs.front();
+    SmallVector<int64_t> taken;
+    for (int64_t choice : choices)
+      taken.push_back(numbers[choice]);
+    return builder.create<SelectOp>(loc, inputs.front().getType(), taken, inputs);
+  }
+
+private:
+  SmallVector<int64_t> choices; // way per position
+  SmallVector<SmallVector<Value>> ways;
+};
+
+class Folder {
+public:
+  Folder(func::FuncOp func, MeshAttr mesh, int64_t maxOps)
+      : func(func), mesh(mesh), positions(mesh.getNumDevices()), left(maxOps), maxOps(maxOps),
+        builder(func.getContext()) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult visit(Block &block, const BitVector &at);
+  LogicalResult visit(Operation *op, const BitVector &at);
+  LogicalResult visitScalar(Operation *op, const BitVector &at);
+  LogicalResult visitIf(scf::IfOp op, const BitVector &at);
+  LogicalResult visitSwitch(scf::IndexSwitchOp op, const BitVector &at);
+  LogicalResult visitFor(scf::ForOp op, const BitVector &at);
+  LogicalResult visitBranches(Operation *op, ArrayRef<std::pair<Region *, BitVector>> branches);
+  LogicalResult visitSelect(arith::SelectOp op, const BitVector &at);
+  LogicalResult visitFromElements(tensor::FromElementsOp op, const BitVector &at);
+  LogicalResult visitRegion(Operation *op, const BitVector &at);
+  LogicalResult visitCommunication(CollectiveOpInterface op, const BitVector &at);
+  LogicalResult clone(Operation *op);
+
+  FailureOr<Attribute> lookup(Value scalar, unsigned position);
+  FailureOr<int64_t> integerAt(Value scalar, unsigned position);
+  LogicalResult spend(Operation *op);
+  Value materialize(Location loc, Value scalar, const BitVector &at);
+  bool isMadeIn(Value value, Operation *group);
+
+  func::FuncOp func;
+  MeshAttr mesh;
+  unsigned positions;
+  int64_t left, maxOps;
+  OpBuilder builder;
+  IRMapping map; // tensors and futures
+  DenseMap<Value, Table> scalars;
+};
+
+// Scalars
+
+FailureOr<Attribute> Folder::lookup(Value scalar, unsigned position) {
+  auto at = scalars.find(scalar);
+  if (at != scalars.end() && at->second[position])
+    return at->second[position];
+  return emitError(scalar.getLoc())
+         << "control flow and peers may depend only on the position and on constants, got: "
+         << scalar.getType();
+}
+
+FailureOr<int64_t> Folder::integerAt(Value scalar, unsigned position) {
+  FailureOr<Attribute> attr = lookup(scalar, position);
+  if (failed(attr))
+    return failure();
+  if (auto integer = dyn_cast<IntegerAttr>(*attr))
+    return integer.getType().isInteger(1) ? int64_t(integer.getValue().getBoolValue())
+                                          : integer.getValue().getSExtValue();
+  return emitError(scalar.getLoc()) << "must be an integer, got: " << *attr;
+}
+
+LogicalResult Folder::visitScalar(Operation *op, const BitVector &at) {
+  SmallVector<Table> tables(op->getNumResults(), Table(positions));
+  for (unsigned position : at.set_bits()) {
+    FailureOr<SmallVector<Attribute>> results = foldAt(
+        op, mesh, position, [&](Value operand) { return lookup(operand, position); });
+    if (failed(results))
+      return failure();
+    for (auto [table, attr] : llvm::zip_equal(tables, *results))
+      table[position] = attr;
+  }
+  for (auto [result, table] : llvm::zip_equal(op->getResults(), tables))
+    scalars[result] = std::move(table);
+  return success();
+}
+
+/// A scalar as an `index` of the new body.
+Value Folder::materialize(Location loc, Value scalar, const BitVector &at) {
+  SmallVector<int64_t> values(positions, -1); // nobody asks outside `at`
+  for (unsigned position : at.set_bits())
+    values[position] = *integerAt(scalar, position);
+  int64_t first = values[at.find_first()];
+  if (llvm::all_of(at.set_bits(), [&](unsigned position) { return values[position] == first; }))
+    return builder.create<arith::ConstantIndexOp>(loc, first);
+  return builder.create<PositionConstantOp>(loc, builder.getIndexType(), values);
+}
+
+LogicalResult Folder::visitFromElements(tensor::FromElementsOp op, const BitVector &at) {
+  auto type = dyn_cast<RankedTensorType>(op.getType());
+  if (!type || type.getRank() != 0 || !type.getElementType().isInteger(64))
+    return op.emitOpError() << "makes a tensor<i64> of one scalar here, got: " << op.getType();
+  SmallVector<int64_t> values(positions, 0);
+  for (unsigned position : at.set_bits()) {
+    FailureOr<int64_t> value = integerAt(op.getElements().front(), position);
+    if (failed(value))
+      return failure();
+    values[position] = *value;
+  }
+  int64_t first = values[at.find_first()];
+  if (llvm::all_of(at.set_bits(), [&](unsigned position) { return values[position] == first; }))
+    map.map(op.getResult(), builder.create<nn::ConstantOp>(
+                                op.getLoc(), type, DenseElementsAttr::get(type, first)));
+  else
+    map.map(op.getResult(), builder.create<PositionConstantOp>(op.getLoc(), type, values));
+  return success();
+}
+
+// Tensors
+
+LogicalResult Folder::spend(Operation *op) {
+  if (left-- > 0)
+    return success();
+  return op->emitOpError() << "control flow unrolls to more than " << maxOps
+                           << " ops (option max-ops)";
+}
+
+bool Folder::isMadeIn(Value value, Operation *group) {
+  return group->isAncestor(value.getParentBlock()->getParentOp());
+}
+
+/// A copy of an op that every position may run.
+LogicalResult Folder::clone(Operation *op) {
+  for (Value operand : op->getOperands())
+    if (!map.contains(operand))
+      return op->emitOpError() << "cannot take a scalar of type " << operand.getType()
+                               << "; tensor.from_elements makes a tensor<i64> of it";
+  OpBuilder::InsertionGuard guard(builder);
+  // What a group of messages does not wait for comes before it.
+  auto group = dyn_cast<GroupOp>(builder.getInsertionBlock()->getParentOp());
+  if (group && !op->hasTrait<OpTrait::IsTerminator>() &&
+      llvm::none_of(op->getOperands(),
+                    [&](Value operand) { return isMadeIn(map.lookup(operand), group); }))
+    builder.setInsertionPoint(group);
+  builder.clone(*op, map);
+  return success();
+}
+
+LogicalResult Folder::visitCommunication(CollectiveOpInterface op, const BitVector &at) {
+  SmallVector<Value> peers;
+  for (Value operand : op->getOperands())
+    if (isScalar(operand)) {
+      for (unsigned position : at.set_bits())
+        if (failed(integerAt(operand, position)))
+          return failure();
+      map.map(operand, materialize(op.getLoc(), operand, at));
+      peers.push_back(operand);
+    }
+  if (!isa<SendOp, RecvOp>(op.getOperation()))
+    if (std::optional<GroupGap> gap = findGap(mesh, op.getAxesAttr().getAxes(), at))
+      return op->emitOpError() << "needs every position of its group: position " << gap->missing
+                               << " does not enter it, position " << gap->inside << " does";
+  setPositions(builder.clone(*op, map), at);
+  for (Value peer : peers)
+    map.erase(peer);
+  return success();
+}
+
+/// An op with one region that runs once as written: a group of messages, micro-batches.
+LogicalResult Folder::visitRegion(Operation *op, const BitVector &at) {
+  Operation *copy = op->cloneWithoutRegions(map);
+  builder.insert(copy);
+  if (isa<GroupOp>(op))
+    setPositions(copy, at);
+  Block &body = op->getRegion(0).front();
+  Block &fresh = copy->getRegion(0).emplaceBlock();
+  for (BlockArgument argument : body.getArguments())
+    map.map(argument, fresh.addArgument(argument.getType(), argument.getLoc()));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(&fresh);
+  return success(succeeded(visit(body, at)) && succeeded(clone(body.getTerminator())));
+}
+
+// Control flow
+
+LogicalResult Folder::visitBranches(Operation *op,
+                                    ArrayRef<std::pair<Region *, BitVector>> branches) {
+  Merge merge(positions);
+  SmallVector<Table> tables(op->getNumResults(), Table(positions));
+  for (auto &[region, at] : branches) {
+    if (at.none() || region->empty())
+      continue;
+    Block &block = region->front();
+    if (failed(visit(block, at)))
+      return failure();
+    SmallVector<Value> values;
+    for (auto [number, value] : llvm::enumerate(block.getTerminator()->getOperands())) {
+      values.push_back(map.lookupOrNull(value));
+      if (isScalar(value))
+        for (unsigned position : at.set_bits())
+          tables[number][position] = scalars[value][position];
+    }
+    merge.add(at, values);
+  }
+  for (auto [number, result] : llvm::enumerate(op->getResults())) {
+    if (isScalar(result))
+      scalars[result] = std::move(tables[number]);
+    else if (!isa<RankedTensorType>(result.getType()))
+      return op->emitOpError() << "cannot give a value of type " << result.getType();
+    else
+      map.map(result, merge.get(builder, op->getLoc(), number));
+  }
+  return success();
+}
+
+LogicalResult Folder::visitIf(scf::IfOp op, const BitVector &at) {
+  BitVector taken(positions);
+  for (unsigned position : at.set_bits()) {
+    FailureOr<int64_t> condition = integerAt(op.getCondition(), position);
+    if (failed(condition))
+      return failure();
+    if (*condition)
+      taken.set(position);
+  }
+  BitVector others = at;
+  others.reset(taken);
+  return visitBranches(op, {{&op.getThenRegion(), taken}, {&op.getElseRegion(), others}});
+}
+
+LogicalResult Folder::visitSwitch(scf::IndexSwitchOp op, const BitVector &at) {
+  SmallVector<std::pair<Region *, BitVector>> branches;
+  branches.push_back({&op.getDefaultRegion(), BitVector(positions)});
+  for (Region &region : op.getCaseRegions())
+    branches.push_back({&region, BitVector(positions)});
+  for (unsigned position : at.set_bits()) {
+    FailureOr<int64_t> value = integerAt(op.getArg(), position);
+    if (failed(value))
+      return failure();
+    auto found = llvm::find(op.getCases(), *value);
+    unsigned branch = found == op.getCases().end() ? 0 : 1 + (found - op.getCases().begin());
+    branches[branch].second.set(position);
+  }
+  return visitBranches(op, branches);
+}
+
+LogicalResult Folder::visitFor(scf::ForOp op, const BitVector &at) {
+  SmallVector<int64_t> next(positions), end(positions), step(positions);
+  for (unsigned position : at.set_bits())
+    for (auto [value, list] : {std::pair(op.getLowerBound(), &next),
+                               std::pair(op.getUpperBound(), &end), std::pair(op.getStep(), &step)}) {
+      FailureOr<int64_t> integer = integerAt(value, position);
+      if (failed(integer))
+        return failure();
+      (*list)[position] = *integer;
+      if (list == &step && *integer < 1)
+        return op.emitOpError() << "steps must be at least 1, got: " << *integer << " at position "
+                                << position;
+    }
+  SmallVector<Value> carried;
+  SmallVector<Table> tables; // of scalars that are carried, per argument
+  for (Value value : op.getInitArgs()) {
+    carried.push_back(map.lookupOrNull(value));
+    tables.push_back(isScalar(value) ? scalars[value] : Table());
+    if (!isScalar(value) && !isa<RankedTensorType>(value.getType()))
+      return op.emitOpError() << "cannot carry a value of type " << value.getType();
+  }
+  Merge merge(positions);
+  Type type = op.getInductionVar().getType();
+  for (BitVector active = at; active.any();) {
+    BitVector ending(positions);
+    for (unsigned position : active.set_bits())
+      if (next[position] >= end[position])
+        ending.set(position);
+    merge.add(ending, carried);
+    active.reset(ending);
+    if (active.none())
+      break;
+    if (failed(spend(op)))
+      return failure();
+    Table induction(positions);
+    for (unsigned position : active.set_bits()) {
+      induction[position] = IntegerAttr::get(type, next[position]);
+      if (llvm::AddOverflow(next[position], step[position], next[position]))
+        next[position] = end[position];
+    }
+    scalars[op.getInductionVar()] = std::move(induction);
+    for (auto [argument, value, table] :
+         llvm::zip_equal(op.getRegionIterArgs(), carried, tables)) {
+      if (isScalar(argument))
+        scalars[argument] = table;
+      else
+        map.map(argument, value);
+    }
+    if (failed(visit(*op.getBody(), active)))
+      return failure();
+    for (auto [value, current, table] :
+         llvm::zip_equal(op.getBody()->getTerminator()->getOperands(), carried, tables)) {
+      current = map.lookupOrNull(value);
+      if (isScalar(value))
+        for (unsigned position : active.set_bits())
+          table[position] = scalars[value][position];
+    }
+  }
+  for (auto [number, result] : llvm::enumerate(op.getResults())) {
+    if (isScalar(result))
+      scalars[result] = std::move(tables[number]);
+    else
+      map.map(result, merge.get(builder, op.getLoc(), number));
+  }
+  return success();
+}
+
+LogicalResult Folder::visitSelect(arith::SelectOp op, const BitVector &at) {
+  BitVector taken(positions);
+  for (unsigned position : at.set_bits()) {
+    FailureOr<int64_t> condition = integerAt(op.getCondition(), position);
+    if (failed(condition))
+      return failure();
+    if (*condition)
+      taken.set(position);
+  }
+  BitVector others = at;
+  others.reset(taken);
+  Merge merge(positions);
+  merge.add(taken, {map.lookup(op.getTrueValue())});
+  merge.add(others, {map.lookup(op.getFalseValue())});
+  map.map(op.getResult(), merge.get(builder, op.getLoc(), 0));
+  return success();
+}
+
+LogicalResult Folder::visit(Operation *op, const BitVector &at) {
+  if (failed(spend(op)))
+    return failure();
+  if (isScalarOp(op))
+    return visitScalar(op, at);
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](scf::IfOp op) { return visitIf(op, at); })
+      .Case([&](scf::IndexSwitchOp op) { return visitSwitch(op, at); })
+      .Case([&](scf::ForOp op) { return visitFor(op, at); })
+      .Case([&](tensor::FromElementsOp op) { return visitFromElements(op, at); })
+      .Case<GroupOp, AccumulateOp>([&](auto op) { return visitRegion(op, at); })
+      .Case([&](arith::SelectOp op) -> LogicalResult {
+        if (isScalar(op.getCondition()) && isa<RankedTensorType>(op.getType()))
+          return visitSelect(op, at);
+        return clone(op);
+      })
+      .Default([&](Operation *) -> LogicalResult {
+        auto collective = dyn_cast<CollectiveOpInterface>(op);
+        if (collective && collective.communicates())
+          return visitCommunication(collective, at);
+        if (op->getNumRegions() || !isMemoryEffectFree(op))
+          return op->emitOpError() << "cannot be folded per position: of control flow only scf.if, "
+                                      "scf.for and scf.index_switch can";
+        return clone(op);
+      });
+}
+
+LogicalResult Folder::visit(Block &block, const BitVector &at) {
+  for (Operation &op : block.without_terminator())
+    if (failed(visit(&op, at)))
+      return failure();
+  return success();
+}
+
+LogicalResult Folder::run() {
+  Block &old = func.getBody().front();
+  auto *fresh = new Block;
+  func.getBody().push_back(fresh);
+  for (BlockArgument argument : old.getArguments())
+    map.map(argument, fresh->addArgument(argument.getType(), argument.getLoc()));
+  builder.setInsertionPointToEnd(fresh);
+  if (failed(visit(old, BitVector(positions, true))) || failed(clone(old.getTerminator())))
+    return failure();
+  old.erase();
+  return success();
+}
+
+/// Whether anything in the function asks for a value per position.
+bool hasControlFlow(func::FuncOp func) {
+  return func
+      ->walk([](Operation *op) {
+        return isa<scf::SCFDialect, tensor::TensorDialect>(op->getDialect())
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+struct FoldControlFlowPass : impl::FoldControlFlowPassBase<FoldControlFlowPass> {
+  using FoldControlFlowPassBase::FoldControlFlowPassBase;
+
+  void runOnOperation() override {
+    MeshOp mesh = lookupMesh(getOperation());
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      if (!func.getBody().hasOneBlock() || !hasControlFlow(func))
+        continue;
+      if (!mesh) {
+        func.emitOpError() << "has control flow over the positions of a mesh, but the module has "
+                              "no dist.mesh";
+        return signalPassFailure();
+      }
+      if (failed(Folder(func, mesh.getMesh(), maxOps).run()))
+        return signalPassFailure();
+    }
+  }
+};
+
+} // namespace
+} // namespace shoal::dist
