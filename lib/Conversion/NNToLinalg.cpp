@@ -32,7 +32,7 @@ LogicalResult convertKernelToLinalg(func::FuncOp kernel) {
   for (Operation &op : llvm::make_early_inc_range(kernel.getBody().front().without_terminator())) {
     auto lowerable = dyn_cast<LinalgLowerableOpInterface>(op);
     if (!lowerable) {
-      if (isa<nn::NNDialect>(op.getDialect()))
+      if (isa_and_nonnull<nn::NNDialect>(op.getDialect()))
         return op.emitOpError("is no part of a kernel: it has no LinalgLowerableOpInterface model, "
                               "as library calls have none");
       continue; // already linalg, or rejected by what follows

@@ -3,6 +3,7 @@
 #include "shoal/Interpreter/Passes.h"
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Interpreter/Arguments.h"
 #include "shoal/Interpreter/VerifyPlan.h"
 
@@ -11,6 +12,7 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace shoal::interp {
@@ -62,6 +64,25 @@ void print(llvm::raw_ostream &os, const Tensor &tensor, unsigned elements) {
   os << (tensor.size() > int64_t(elements) ? ", ...]" : "]");
 }
 
+/// The first `valid` elements of each dimension, nested: "[[1, 2], [3, 4]]", a scalar bare.
+void printNested(llvm::raw_ostream &os, const Tensor &tensor, ArrayRef<int64_t> valid,
+                 size_t dim = 0, int64_t first = 0) {
+  if (dim == valid.size()) {
+    if (tensor.isFloat())
+      print(os, tensor.f[first]);
+    else
+      os << tensor.i[first];
+    return;
+  }
+  int64_t stride = ShapedType::getNumElements(tensor.shape().drop_front(dim + 1));
+  os << "[";
+  for (int64_t i = 0; i < valid[dim]; ++i) {
+    os << (i ? ", " : "");
+    printNested(os, tensor, valid, dim + 1, first + i * stride);
+  }
+  os << "]";
+}
+
 struct InterpretPass : interp::impl::InterpretPassBase<InterpretPass> {
   using InterpretPassBase::InterpretPassBase;
 
@@ -96,7 +117,10 @@ struct InterpretPass : interp::impl::InterpretPassBase<InterpretPass> {
       FailureOr<std::vector<TensorList>> results = runLocal(*func, mesh, ranks, run);
       if (failed(results))
         return failure();
-      report(*func, mesh, step, *results);
+      if (outputs)
+        reportOutputs(*func, mesh, *results);
+      else
+        report(*func, mesh, step, *results);
       for (auto [r, argument] : llvm::enumerate(*updated))
         for (size_t p = 0; argument && p < ranks.size(); ++p)
           ranks[p][*argument] = (*results)[p][r];
@@ -126,6 +150,41 @@ struct InterpretPass : interp::impl::InterpretPassBase<InterpretPass> {
         if (isFreshEachStep(func, i))
           ranks[p][i] = std::move((*shards)[p][i]);
     return success();
+  }
+
+  /// What a rank holds of a result, without padding.
+  static SmallVector<int64_t> validSizes(func::FuncOp func, unsigned result, dist::MeshAttr mesh,
+                                         int64_t position, const Tensor &tensor) {
+    SmallVector<int64_t> valid(tensor.shape());
+    auto global =
+        func.getResultAttrOfType<dist::GlobalAttr>(result, dist::DistDialect::kGlobalAttr);
+    if (!mesh || !global)
+      return valid;
+    SmallVector<int64_t> offsets =
+        shardOffsets(tensor.shape(), global.getSharding(), mesh, position);
+    for (auto [size, whole, offset] :
+         llvm::zip_equal(valid, global.getType().getShape(), offsets))
+      size = std::clamp<int64_t>(whole - offset, 0, size);
+    return valid;
+  }
+
+  void reportOutputs(func::FuncOp func, dist::MeshAttr mesh,
+                     const std::vector<TensorList> &results) {
+    llvm::raw_ostream &os = llvm::outs();
+    std::vector<size_t> positionOf(results.size());
+    for (size_t position = 0; position < results.size(); ++position)
+      positionOf[mesh && !mesh.getDeviceIds().empty() ? mesh.getDeviceIds()[position] : position] =
+          position;
+    for (auto [rank, position] : llvm::enumerate(positionOf))
+      for (auto [number, tensor] : llvm::enumerate(results[position])) {
+        auto name = func.getResultAttrOfType<StringAttr>(number, nn::NNDialect::kOutputAttr);
+        if (!name)
+          continue;
+        os << "rank " << rank << " " << name.getValue() << ": ";
+        printNested(os, tensor, validSizes(func, number, mesh, position, tensor));
+        os << "\n";
+      }
+    os.flush();
   }
 
   void report(func::FuncOp func, dist::MeshAttr mesh, int64_t step,

@@ -137,19 +137,20 @@ void checkApplicable(const CLI::App &app, const Program &program) {
       refuse(flag, "this program was compiled with --mode infer and runs over the data once");
     }
   else
-    refuse("--output", "this program was compiled with --mode train");
+    for (const char *flag : {"--output", "--print"})
+      refuse(flag, "this program was compiled with --mode train");
   if (given("--steps") && given("--epochs"))
     badInput("--steps and --epochs exclude each other");
   if (program.header().batchRows == 0)
     for (const char *flag : {"--epochs", "--shuffle"})
       refuse(flag, "the program has no batched input");
-  bool hasParams = false, hasModelState = false, hasGrads = false;
+  bool hasParams = false, hasModelState = false, hasGrads = false, hasOutputs = false;
   for (const Arg &arg : program.args()) {
     hasParams |= arg.kind == ArgKind::Param;
     hasModelState |= isModelState(arg.kind);
   }
   for (const Result &result : program.results())
-    hasGrads |= result.kind == ResultKind::Grad;
+    hasGrads |= result.kind == ResultKind::Grad, hasOutputs |= result.kind == ResultKind::Output;
   if (!hasModelState)
     for (const char *flag : {"--load", "--dump-params"})
       refuse(flag, "the program has no parameters");
@@ -162,6 +163,8 @@ void checkApplicable(const CLI::App &app, const Program &program) {
     hasLoss |= result.kind == ResultKind::Loss;
   if (!hasLoss)
     refuse("--stop-on-nan", "the program has no loss");
+  if (!hasOutputs)
+    refuse("--print", "the program has no outputs");
   if (!hasGrads)
     refuse("--dump-grads", "the program has no gradients");
   bool reduces = false;
@@ -246,6 +249,7 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
   app.add_option("--output", outputs, "Write an output, its rows in the order of the data")
       ->type_name("NAME=FILE.npy")
       ->allow_extra_args(false);
+  app.add_flag("--print", options.print, "Print every output as each rank holds it, in rank order");
   app.add_option("--log-every", logEvery,
                  "Steps between lines of the log (default 10) or changes of the progress line (default 1)")
       ->type_name("K");

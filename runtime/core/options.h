@@ -29,6 +29,7 @@ struct Options {
   bool stopOnNan = false;
   std::map<uint32_t, double> delays; // MPI rank, milliseconds before each step
   double timeout = 600; // seconds a rank waits for others; 0: as long as it takes
+  bool print = false;
 };
 
 // Throws exit 2 for what the flags or this program do not allow.

@@ -525,6 +525,9 @@ void ProgramChecker::checkPeers(const std::string &who, const Instr &instr) cons
         (from != kNone && p.peerOf(peers[0], from) != position))
       badInput("program: ", who, " must pair each send with its receive, got none for mesh ",
                "position ", position);
+    if (to != kNone && p.runsAt(instr, position) != p.runsAt(instr, to))
+      badInput("program: ", who, " must be run by both ends of a message, got one of mesh positions ",
+               position, " and ", to);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "core/options.h"
 #include "core/parameters.h"
 #include "core/payload.h"
+#include "core/print.h"
 #include "core/progress.h"
 #include "mpi/fabric.h"
 #include "shoal-rt/report.h"
@@ -24,6 +25,9 @@
 
 namespace shoal::rt {
 namespace {
+
+// What a person may want to read, and well inside the size of one message of text.
+constexpr uint64_t kMaxPrinted = 1 << 20;
 
 // An output file that grows batch by batch, on every rank; the file is rank 0's.
 struct Output {
@@ -59,6 +63,7 @@ private:
   void step(uint64_t index);
   void onProbe(uint32_t index, StepRecord &record, bool firstStep);
   void writeOutputs(uint64_t batch, uint64_t valid);
+  void printOutputs(uint64_t batch, uint64_t valid);
   void writeGrads();
   void writeParams();
   void writeReport();
@@ -107,6 +112,12 @@ void Run::planSteps() {
 }
 
 void Run::openOutputs() {
+  if (options_.print)
+    for (const Result &result : program_.results())
+      if (uint64_t count = program_.views()[result.view].elements;
+          result.kind == ResultKind::Output && count > kMaxPrinted)
+        badInput("--print prints outputs of up to ", kMaxPrinted, " elements per rank, got: ", count,
+                 " in '", program_.str(result.name), "'; --output writes them to a file");
   for (const auto &[name, path] : options_.outputs)
     for (const Result &result : program_.results()) {
       if (result.kind != ResultKind::Output || program_.str(result.name) != name)
@@ -187,7 +198,7 @@ void Run::onProbe(uint32_t index, StepRecord &record, bool firstStep) {
     record.metrics.emplace_back(program_.str(result.name), loadElement(at, view.dtype, 0));
     break;
   case ResultKind::Output:
-    if (!outputs_.empty())
+    if (!outputs_.empty() || options_.print)
       hold();
     break;
   case ResultKind::Grad:
@@ -212,6 +223,8 @@ void Run::step(uint64_t index) {
   executor_->step([&](uint32_t result) { onProbe(result, record, index == 0); });
   if (!outputs_.empty())
     writeOutputs(index, record.rows);
+  if (options_.print)
+    printOutputs(index, record.rows);
   if (index == 0 && !options_.dumpGrads.empty())
     writeGrads();
   if (progress_) {
@@ -262,6 +275,29 @@ void Run::writeOutputs(uint64_t batch, uint64_t valid) {
     gatherBoxes(world_, program_, program_.dims(result), size, position_, held_[index].data(),
                 take);
   }
+}
+
+// Every output as each rank holds it, in rank order.
+void Run::printOutputs(uint64_t batch, uint64_t valid) {
+  std::string text, head;
+  if (totalSteps_ > 1)
+    head = "batch " + std::to_string(batch) + " ";
+  for (uint32_t index = 0; index < program_.results().size(); ++index) {
+    const Result &result = program_.results()[index];
+    if (result.kind != ResultKind::Output)
+      continue;
+    Box box = boxOf(program_, program_.dims(result), position_);
+    if (result.batchDim >= 0) {
+      BoxDim &rows = box.dims[size_t(result.batchDim)];
+      rows.valid = valid > rows.start ? std::min(rows.valid, valid - rows.start) : 0;
+    }
+    text += head + "rank " + std::to_string(world_.rank()) + " " +
+            std::string(program_.str(result.name)) + ": " +
+            boxText(box, program_.views()[result.view].dtype, held_[index].data()) + "\n";
+  }
+  for (const std::string &lines : world_.gather(text))
+    std::fputs(lines.c_str(), stdout);
+  std::fflush(stdout);
 }
 
 void Run::writeGrads() {

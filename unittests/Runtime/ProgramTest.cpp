@@ -198,6 +198,34 @@ void expectRowRefused(InstrSpec row, const std::string &part) {
   expectBadInput([&] { load(bytes); }, part);
 }
 
+// A 2 x 3 mesh; group 1 is over its second axis: positions 0 to 2 and 3 to 5.
+TEST(Program, PositionRules) {
+  auto only = [](std::vector<uint32_t> positions, InstrSpec row) {
+    row.onlyAt = std::move(positions);
+    return row;
+  };
+  InstrSpec copy{.op = Opcode::Copy, .operands = {0, 4}};
+  InstrSpec barrier{.op = Opcode::Barrier, .a = 1};
+  Everything all;
+  all.blob.addInstr(only({1, 0, 0, 0, 0, 1}, copy));
+  uint32_t row = all.blob.addInstr(only({1, 1, 1, 0, 0, 0}, barrier));
+  uint32_t same = all.blob.addInstr(only({1, 1, 1, 0, 0, 0}, barrier));
+  std::vector<unsigned char> bytes = all.blob.finish();
+  Program program(bytes.data(), bytes.size());
+  EXPECT_TRUE(program.runsAt(program.instrs()[row], 2));
+  EXPECT_FALSE(program.runsAt(program.instrs()[row], 3));
+  EXPECT_TRUE(program.runsAt(program.instrs()[0], 3));
+  EXPECT_EQ(program.instrs()[row].onlyAt, program.instrs()[same].onlyAt);
+
+  expectRowRefused(only({1, 1, 0, 0, 0, 0}, barrier),
+                   "must be run by whole groups, got: mesh position 2 does not run it");
+  expectRowRefused(only({1, 2, 0, 0, 0, 0}, copy), "1 or 0, got: 2");
+  expectRowRefused(only({1, 1, 1, 0, 0, 0}, {.op = Opcode::Wait, .params = {1}}),
+                   "must run at all positions");
+  expectBroken<Instr>(&Header::instrs, 0, [](Instr &i) { i.onlyAt = 1 << 20; },
+                      "the positions that run row 0");
+}
+
 TEST(Program, OperandRules) {
   Everything e;
   BlobBuilder::PeerSpec lost{true, e.x, {1, kNone, kNone, kNone, kNone, kNone}};

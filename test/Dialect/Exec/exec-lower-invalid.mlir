@@ -70,6 +70,20 @@ func.func @a(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = 
 
 // -----
 
+// What only one position has received, the other cannot return.
+dist.mesh @mesh <["data"=2]>
+func.func @a(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = "y"}) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  dist.send {"data"} %x to %one {dist.at = array<i64: 0>} : tensor<2xf32>
+  // expected-note @+1 {{the value comes from here}}
+  %0 = dist.recv {"data"} from %zero {dist.at = array<i64: 1>} : tensor<2xf32>
+  // expected-error @+1 {{needs a value that mesh position 0 does not have}}
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
 // Peers lie in the group.
 dist.mesh @mesh <["data"=2]>
 func.func @a(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = "y"}) {

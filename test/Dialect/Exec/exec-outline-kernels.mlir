@@ -229,3 +229,21 @@ func.func @reshaped(%w: tensor<4x1xf32> {nn.param = #nn.param<"w", init = zeros>
   %2 = nn.add %w, %1 : (tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<4x1xf32>
   return %2 : tensor<4x1xf32>
 }
+
+// -----
+
+// A constant that an op in a region uses stays one: regions are not outlined.
+// CHECK-LABEL: func.func @region
+// CHECK: %[[C:.*]] = exec.call @k_broadcast
+// CHECK: scf.for
+// CHECK: nn.add %{{.*}}, %[[C]]
+func.func @region(%x: tensor<4xf32> {nn.input = "x"}) -> (tensor<4xf32> {nn.output = "y"}) {
+  %c = nn.constant dense<1.0> : tensor<4xf32>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %0 = scf.for %k = %zero to %one step %one iter_args(%v = %x) -> tensor<4xf32> {
+    %1 = nn.add %v, %c : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %1 : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}

@@ -193,3 +193,32 @@ exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimi
   // expected-error @+1 {{kernel @k must work on tensors}}
   exec.launch @k ins(%a : !exec.buffer<2xf32>)
 }
+
+// -----
+
+// Positions lie in the mesh.
+dist.mesh @mesh <["x"=2]>
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<f32>
+  // expected-error @+1 {{"exec.at" must hold positions of a mesh of 2 devices, got: 2}}
+  exec.barrier {"x"} {exec.at = array<i64: 0, 2>}
+}
+
+// -----
+
+// Each once, in order.
+dist.mesh @mesh <["x"=2]>
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{"exec.at" must name each position once, in order, got: array<i64: 1, 0>}}
+  exec.barrier {"x"} {exec.at = array<i64: 1, 0>}
+}
+
+// -----
+
+// The host reads a result on every rank.
+dist.mesh @mesh <["x"=2]>
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<f32>
+  // expected-error @+1 {{is read at every mesh position, got: array<i64: 0>}}
+  exec.probe loss "loss" %p {exec.at = array<i64: 0>} : !exec.buffer<f32>
+}

@@ -131,10 +131,15 @@ FailureOr<SmallVector<Value>> AccumulateOp::buildVJP(OpBuilder &, ArrayRef<Value
 LogicalResult GroupOp::verifyRegions() {
   if (getBody().getNumArguments() != 0)
     return emitOpError("body takes no arguments, got: ") << getBody().getNumArguments();
-  for (Operation &op : getBody().front().without_terminator())
-    if (!isa<SendOp, RecvOp>(op) && !isMemoryEffectFree(&op))
-      return emitOpError("holds only sends, receives and pure ops, got: ") << op.getName();
-  return verifyYields(*this, getBody());
+  // Control flow decides who sends what; what has an effect in it are messages, too.
+  WalkResult walked = getBody().walk([&](Operation *op) {
+    if (isa<SendOp, RecvOp>(op) || op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
+        isMemoryEffectFree(op))
+      return WalkResult::advance();
+    emitOpError("holds only sends, receives and pure ops, got: ") << op->getName();
+    return WalkResult::interrupt();
+  });
+  return walked.wasInterrupted() ? failure() : verifyYields(*this, getBody());
 }
 
 // Buckets.

@@ -428,8 +428,10 @@ LogicalResult Folder::run() {
   for (BlockArgument argument : old.getArguments())
     map.map(argument, fresh->addArgument(argument.getType(), argument.getLoc()));
   builder.setInsertionPointToEnd(fresh);
-  if (failed(visit(old, BitVector(positions, true))) || failed(clone(old.getTerminator())))
+  if (failed(visit(old, BitVector(positions, true))) || failed(clone(old.getTerminator()))) {
+    fresh->erase();
     return failure();
+  }
   old.erase();
   return success();
 }
@@ -438,7 +440,7 @@ LogicalResult Folder::run() {
 bool hasControlFlow(func::FuncOp func) {
   return func
       ->walk([](Operation *op) {
-        return isa<scf::SCFDialect, tensor::TensorDialect>(op->getDialect())
+        return isa_and_nonnull<scf::SCFDialect, tensor::TensorDialect>(op->getDialect())
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })

@@ -1,6 +1,7 @@
 // The outlined step function becomes a rank program: storage is decided (Placement), rows are built
 // (RowBuilder), then streams are made to wait for each other (InsertWaits) and buffers get offsets
 // (AssignOffsets).
+#include "DefinedPositions.h"
 #include "Layout.h"
 #include "RowBuilder.h"
 #include "StepFunction.h"
@@ -250,7 +251,7 @@ bool Lowering::isResultRole(unsigned result) {
 /// Whether the value is complete only when a row of another stream is.
 bool Lowering::comesFromCommunication(Value value) const {
   Operation *def = stripReshapes(value).getDefiningOp();
-  if (!def || commStream == 0 || !isa<dist::DistDialect>(def->getDialect()))
+  if (!def || commStream == 0 || !isa_and_nonnull<dist::DistDialect>(def->getDialect()))
     return false;
   return !isa<dist::AxisIndexOp, dist::SelectOp>(def) && placement.copiesOf(def).empty();
 }
@@ -352,11 +353,11 @@ ProgramOp Lowering::createProgram() {
 }
 
 LogicalResult Lowering::run() {
-  if (failed(checkRoles()) || failed(findBatch()) || failed(checkSizes()) ||
-      failed(placement.run()))
-    return failure();
   dist::MeshOp meshOp = dist::lookupMesh(step);
   dist::MeshAttr mesh = meshOp ? meshOp.getMesh() : dist::MeshAttr();
+  if (failed(checkRoles()) || failed(findBatch()) || failed(checkSizes()) ||
+      failed(checkDefined(step, mesh)) || failed(placement.run()))
+    return failure();
   program = createProgram();
   build.emplace(program, placement, symbols, commStream);
   createArguments();

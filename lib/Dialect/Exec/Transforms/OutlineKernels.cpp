@@ -5,6 +5,7 @@
 
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Support/DeadOps.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -79,16 +80,12 @@ private:
 
 } // namespace
 
-static void eraseDeadOps(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op))
-      op.erase();
-}
-
 /// Kernels copy the constants they use. Who else needs one (a matmul, a collective, the function's
 /// results) reads it from memory, written by a kernel that does nothing but that.
 static void storeForeignConstants(Block &block) {
-  auto isForeign = [](OpOperand &use) { return !isKernelOp(use.getOwner()); };
+  auto isForeign = [&](OpOperand &use) {
+    return !isKernelOp(use.getOwner()) || use.getOwner()->getBlock() != &block;
+  };
   for (auto constant : llvm::make_early_inc_range(block.getOps<nn::ConstantOp>())) {
     if (llvm::none_of(constant->getUses(), isForeign))
       continue;
@@ -279,7 +276,8 @@ void Outliner::rebuild() {
     op->erase();
   }
   for (auto constant : llvm::make_early_inc_range(block.getOps<nn::ConstantOp>()))
-    constant.erase();
+    if (constant->use_empty())
+      constant.erase();
 }
 
 namespace {

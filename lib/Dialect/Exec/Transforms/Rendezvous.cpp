@@ -118,7 +118,7 @@ static std::string nameOf(Operation *op) {
 }
 
 /// "'send' (ring.mlir:7:5) at mesh position 1".
-static std::string nameAt(Operation *op, int64_t position) {
+static std::string nameOf(Operation *op, int64_t position) {
   return nameOf(op) + " at mesh position " + std::to_string(position);
 }
 
@@ -184,17 +184,17 @@ LogicalResult Rendezvous::matchEnds() {
     auto [stream, from, to] = key;
     for (auto [send, recv] : llvm::zip(channel.sends, channel.recvs))
       if (send.type != recv.type)
-        return recv.op->emitOpError() << nameAt(recv.op, to) << " receives " << recv.type
-                                      << ", but " << nameAt(send.op, from) << " sends it "
+        return recv.op->emitOpError() << nameOf(recv.op, to) << " receives " << recv.type
+                                      << ", but " << nameOf(send.op, from) << " sends it "
                                       << send.type;
     size_t sends = channel.sends.size(), recvs = channel.recvs.size();
     if (sends > recvs)
       return channel.sends[recvs].op->emitOpError()
-             << nameAt(channel.sends[recvs].op, from) << " sends to mesh position " << to
+             << nameOf(channel.sends[recvs].op, from) << " sends to mesh position " << to
              << ", where no receive on stream " << stream << " matches it";
     if (recvs > sends)
       return channel.recvs[sends].op->emitOpError()
-             << nameAt(channel.recvs[sends].op, to) << " receives from mesh position " << from
+             << nameOf(channel.recvs[sends].op, to) << " receives from mesh position " << from
              << ", where no send on stream " << stream << " matches it";
   }
   return success();
@@ -299,7 +299,7 @@ Place Rendezvous::waitsFor(Place place) {
 
 std::string Rendezvous::nameAt(Place place) {
   const Step &step = streams[place.stream][laneAt(place).next];
-  std::string name = shoal::exec::nameAt(rows[step.row], place.position);
+  std::string name = nameOf(rows[step.row], place.position);
   return isa<WaitOp>(step.op) ? "the wait for " + name : name;
 }
 

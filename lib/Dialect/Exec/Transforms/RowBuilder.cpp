@@ -323,11 +323,11 @@ LogicalResult RowBuilder::buildRows(Operation *op, dist::MeshAttr mesh) {
     return call(kernel), success();
   if (auto product = dyn_cast<nn::MatmulOp>(op))
     return matmul(product), success();
-  if (isa<nn::NNDialect>(op->getDialect()))
+  if (isa_and_nonnull<nn::NNDialect>(op->getDialect()))
     return op->emitOpError() << "is in no kernel (run exec-outline-kernels)";
   if (isa<dist::PackOp, dist::UnpackOp>(op))
     return copies(op), success();
-  if (isa<dist::DistDialect>(op->getDialect())) {
+  if (isa_and_nonnull<dist::DistDialect>(op->getDialect())) {
     if (!mesh)
       return op->emitOpError() << "names mesh axes, but the module has no dist.mesh";
     if (isa<dist::PositionConstantOp>(op) && !isa<ShapedType>(op->getResult(0).getType()))

@@ -1,0 +1,185 @@
+// RUN: shoal-opt %s -split-input-file --dist-fold-control-flow | FileCheck %s -enable-var-scope
+// What is folded computes what was written.
+// RUN: shoal-opt %s -split-input-file --interpret="all-ranks" -o /dev/null > %t.written
+// RUN: shoal-opt %s -split-input-file --dist-fold-control-flow --interpret="all-ranks" -o /dev/null > %t.folded
+// RUN: diff %t.written %t.folded
+
+// Both branches stay; messages say who runs them, and each position takes the result of its branch.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: func.func @branches
+func.func @branches() -> tensor<2xf32> {
+  %i = dist.axis_index {"x"} * 1 : index
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  // CHECK: %[[A:.*]] = nn.constant
+  %a = nn.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %first = arith.cmpi eq, %i, %zero : index
+  // CHECK-NOT: scf
+  // CHECK: dist.send {"x"} %[[A]] to %{{.*}} {dist.at = array<i64: 0>}
+  // CHECK: %[[GOT:.*]] = dist.recv {"x"} from %{{.*}} {dist.at = array<i64: 1>}
+  // CHECK: %[[NEG:.*]] = nn.neg %[[GOT]]
+  // CHECK: %[[R:.*]] = dist.select [0, 1] %[[A]], %[[NEG]] : tensor<2xf32>
+  // CHECK: return %[[R]]
+  %0 = scf.if %first -> tensor<2xf32> {
+    dist.send {"x"} %a to %one : tensor<2xf32>
+    scf.yield %a : tensor<2xf32>
+  } else {
+    %1 = dist.recv {"x"} from %zero : tensor<2xf32>
+    %2 = nn.neg %1 : tensor<2xf32>
+    scf.yield %2 : tensor<2xf32>
+  }
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+// Bounds may differ from position to position: position 2 goes round twice, position 0 not at all. A loop that
+// nobody enters leaves no op.
+dist.mesh @mesh <["x"=3]>
+// CHECK-LABEL: func.func @loops
+func.func @loops() -> tensor<f32> {
+  %i = dist.axis_index {"x"} * 1 : index
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  // CHECK: %[[A:.*]] = nn.constant
+  %a = nn.constant dense<3.0> : tensor<f32>
+  // CHECK-NEXT: %[[B:.*]] = nn.add %[[A]], %[[A]]
+  // CHECK-NEXT: %[[C:.*]] = nn.add %[[B]], %[[B]]
+  // CHECK-NEXT: %[[R:.*]] = dist.select [0, 1, 2] %[[A]], %[[B]], %[[C]] : tensor<f32>
+  // CHECK-NEXT: return %[[R]]
+  %0 = scf.for %k = %zero to %i step %one iter_args(%x = %a) -> tensor<f32> {
+    %1 = nn.add %x, %x : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    scf.yield %1 : tensor<f32>
+  }
+  scf.for %k = %one to %zero step %one {
+    dist.barrier {"x"}
+  }
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// Scalars are carried, too: each position has its own. As a tensor they are a constant per position, or one for all.
+dist.mesh @mesh <["x"=3]>
+// CHECK-LABEL: func.func @scalars
+func.func @scalars() -> (tensor<i64>, tensor<i64>) {
+  %i = dist.axis_index {"x"} * 1 : index
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  %0 = scf.for %k = %zero to %two step %one iter_args(%s = %i) -> index {
+    %1 = arith.addi %s, %k : index
+    %2 = arith.muli %1, %two : index
+    scf.yield %2 : index
+  }
+  %3 = arith.index_cast %0 : index to i64
+  // CHECK: %[[MINE:.*]] = dist.position_constant [2, 6, 10] : tensor<i64>
+  %mine = tensor.from_elements %3 : tensor<i64>
+  %4 = arith.index_cast %two : index to i64
+  // CHECK: %[[ALL:.*]] = nn.constant dense<2> : tensor<i64>
+  %all = tensor.from_elements %4 : tensor<i64>
+  return %mine, %all : tensor<i64>, tensor<i64>
+}
+
+// -----
+
+// A collective below a condition is fine where whole groups agree: here the rows of the mesh.
+dist.mesh @mesh <["y"=2, "x"=2]>
+// CHECK-LABEL: func.func @groups
+func.func @groups() -> tensor<i64> {
+  %row = dist.axis_index {"y"} * 1 : index
+  %zero = arith.constant 0 : index
+  %mine = dist.axis_index {"y", "x"} * 1 : tensor<i64>
+  %first = arith.cmpi eq, %row, %zero : index
+  // CHECK: dist.all_reduce {"x"} sum %{{.*}} {dist.at = array<i64: 0, 1>}
+  // CHECK: dist.select [0, 0, 1, 1]
+  %0 = scf.if %first -> tensor<i64> {
+    %1 = dist.all_reduce {"x"} sum %mine : tensor<i64>
+    scf.yield %1 : tensor<i64>
+  } else {
+    scf.yield %mine : tensor<i64>
+  }
+  return %0 : tensor<i64>
+}
+
+// -----
+
+// A switch, and a select between tensors.
+dist.mesh @mesh <["x"=4]>
+// CHECK-LABEL: func.func @switch
+func.func @switch() -> (tensor<i64>, tensor<i64>) {
+  %i = dist.axis_index {"x"} * 1 : index
+  %one = arith.constant 1 : index
+  // CHECK-DAG: %[[A:.*]] = nn.constant dense<10>
+  // CHECK-DAG: %[[B:.*]] = nn.constant dense<20>
+  %a = nn.constant dense<10> : tensor<i64>
+  %b = nn.constant dense<20> : tensor<i64>
+  // CHECK: %[[SUM:.*]] = nn.add
+  // CHECK: %[[FIRST:.*]] = dist.select [0, 1, 2, 0] %[[SUM]], %[[A]], %[[B]]
+  %0 = scf.index_switch %i -> tensor<i64>
+  case 1 {
+    scf.yield %a : tensor<i64>
+  }
+  case 2 {
+    scf.yield %b : tensor<i64>
+  }
+  default {
+    %1 = nn.add %a, %b : (tensor<i64>, tensor<i64>) -> tensor<i64>
+    scf.yield %1 : tensor<i64>
+  }
+  %low = arith.cmpi ule, %i, %one : index
+  // CHECK: %[[SECOND:.*]] = dist.select [0, 0, 1, 1] %[[A]], %[[B]]
+  %2 = arith.select %low, %a, %b : tensor<i64>
+  return %0, %2 : tensor<i64>, tensor<i64>
+}
+
+// -----
+
+// In a group of messages branches and loops decide who sends what; what is computed for a message comes before.
+dist.mesh @mesh <["x"=3]>
+// CHECK-LABEL: func.func @group
+func.func @group() -> tensor<f32> {
+  %i = dist.axis_index {"x"} * 1 : index
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %three = arith.constant 3 : index
+  %isRoot = arith.cmpi eq, %i, %zero : index
+  %a = nn.constant dense<2.0> : tensor<f32>
+  // CHECK: nn.neg
+  // CHECK: dist.group
+  // CHECK-NOT: nn.neg
+  // CHECK: dist.send {{.*}} {dist.at = array<i64: 0>}
+  // CHECK: dist.send {{.*}} {dist.at = array<i64: 0>}
+  // CHECK: dist.recv {"x"} from %{{[a-z0-9_]*}} : tensor<f32>
+  %got = dist.group {
+    scf.if %isRoot {
+      scf.for %k = %one to %three step %one {
+        %b = nn.neg %a : tensor<f32>
+        dist.send {"x"} %b to %k : tensor<f32>
+      }
+      dist.send {"x"} %a to %zero : tensor<f32>
+    }
+    %0 = dist.recv {"x"} from %zero : tensor<f32>
+    dist.yield %0 : tensor<f32>
+  } : tensor<f32>
+  return %got : tensor<f32>
+}
+
+// -----
+
+// Without control flow nothing is touched: peers are folded when rows are made.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: func.func @straight
+func.func @straight(%a: tensor<f32>) -> tensor<f32> {
+  // CHECK: dist.axis_index
+  %i = dist.axis_index {"x"} * 1 : index
+  %one = arith.constant 1 : index
+  // CHECK: arith.subi
+  %other = arith.subi %one, %i : index
+  %got = dist.group {
+    dist.send {"x"} %a to %other : tensor<f32>
+    %0 = dist.recv {"x"} from %other : tensor<f32>
+    dist.yield %0 : tensor<f32>
+  } : tensor<f32>
+  return %got : tensor<f32>
+}
