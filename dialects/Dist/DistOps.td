@@ -102,8 +102,13 @@ def Dist_UnpackOp : Dist_Op<"unpack", [Pure, DeclareOpInterfaceMethods<ShardingR
 
 // L2: collectives.
 
-class Dist_Collective<string mnemonic, list<Trait> traits = [], list<string> ruleMethods = []>
-    : Dist_Op<mnemonic, !listconcat(traits, [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+// Other devices wait for it, so generic passes may neither erase nor merge it: where control flow depends on the
+// position, its twin on another device may be used when it is not.
+def Dist_Communication : Resource<"::shoal::dist::Communication">;
+
+class Dist_Collective<string mnemonic, list<Trait> traits = [], list<string> ruleMethods = [],
+                      list<Trait> effects = [MemoryEffects<[MemWrite<Dist_Communication>]>]>
+    : Dist_Op<mnemonic, !listconcat(traits, effects, [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
         DeclareOpInterfaceMethods<ShardingRuleOpInterface, ruleMethods>, CollectiveOpInterface])> {
   code isWholeAlone = [{
     /// A device alone on the axes has the result already.
@@ -158,7 +163,7 @@ def Dist_AllToAllOp : Dist_Collective<"all_to_all"> {
   let hasVerifier = 1;
 }
 
-def Dist_AllSliceOp : Dist_Collective<"all_slice"> {
+def Dist_AllSliceOp : Dist_Collective<"all_slice", [Pure], [], []> {
   let extraClassDeclaration = isWholeAlone # "bool communicates() { return false; }";
   let summary = "each device keeps its shard of a dimension; no communication";
   let description = "`dist.all_slice {\"tensor\"} dim = 0 %0 : tensor<7xf32> -> tensor<2xf32>`; elements past the end are zeros.";

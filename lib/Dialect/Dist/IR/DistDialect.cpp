@@ -45,6 +45,31 @@ bool isLocalProgram(Operation *root) {
       .wasInterrupted();
 }
 
+bool isTensorCollective(Operation *op) {
+  return isa<CollectiveOpInterface>(op) && op->getNumOperands() == 1 && op->getNumResults() == 1 &&
+         isa<RankedTensorType>(op->getOperand(0).getType());
+}
+
+bool staysInPlace(Operation *op) {
+  if (isMemoryEffectFree(op) || isTensorCollective(op))
+    return false;
+  if (!op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
+    return true;
+  return op
+      ->walk([&](Operation *inner) {
+        return inner != op && !inner->getNumRegions() && staysInPlace(inner)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+void eraseUnread(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op) || (op.use_empty() && isTensorCollective(&op)))
+      op.erase();
+}
+
 bool isMadeByPartitioner(FunctionOpInterface func) {
   for (unsigned i = 0; i < func.getNumArguments(); ++i)
     if (func.getArgAttr(i, DistDialect::kGlobalAttr))

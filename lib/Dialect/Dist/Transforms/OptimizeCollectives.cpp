@@ -14,17 +14,16 @@ namespace shoal::dist {
 
 namespace {
 
-/// From a tensor to a tensor, without side effects: no message, barrier or future.
-bool isPureCollective(Operation *op) {
-  return isa<CollectiveOpInterface>(op) && isPure(op) && op->getNumOperands() == 1 &&
-         llvm::all_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
+/// From a tensor to a tensor: no message, barrier or future.
+bool isPlainCollective(Operation *op) {
+  return isTensorCollective(op) && isa<RankedTensorType>(op->getResult(0).getType());
 }
 
 /// What runs beside the computation when it starts early: collectives that communicate, also those
 /// that are waited for later, and the buckets that they read.
 bool startsEarly(Operation *op) {
   auto collective = dyn_cast<CollectiveOpInterface>(op);
-  return isa<PackOp>(op) || (collective && collective.communicates() && isPure(op));
+  return isa<PackOp>(op) || (collective && collective.communicates() && isTensorCollective(op));
 }
 
 void copyAttr(Operation *from, Operation *to, StringRef name) {
@@ -76,7 +75,7 @@ bool areEqual(Operation *a, Operation *b) {
 }
 
 bool mergeEqual(Operation *op, Retired &retired) {
-  if (!isPureCollective(op))
+  if (!isPlainCollective(op))
     return false;
   for (Operation *other : llvm::make_early_inc_range(op->getOperand(0).getUsers()))
     if (other != op && other->getBlock() == op->getBlock() && op->isBeforeInBlock(other) &&
@@ -187,13 +186,13 @@ bool reduceOutside(Operation *op, Retired &retired) {
 // Overlap.
 
 /// Moves every collective up to where its operands are ready. Collectives keep their order among
-/// those that become ready together, and none passes an op with side effects.
+/// those that become ready together, and none passes a message, a barrier or another effect.
 void startEarly(Block &block) {
   // What was moved behind an op so far ends here; null stands for the start of the block.
   DenseMap<Operation *, Operation *> tails;
   Operation *fence = nullptr;
   for (Operation &op : llvm::make_early_inc_range(block)) {
-    if (!isMemoryEffectFree(&op))
+    if (staysInPlace(&op))
       fence = &op;
     if (!startsEarly(&op))
       continue;
@@ -218,6 +217,10 @@ struct OptimizeCollectivesPass : impl::OptimizeCollectivesPassBase<OptimizeColle
     // What a rewrite makes possible mostly lies behind it, in the same sweep.
     while (sweep()) {
     }
+    // What a plan computes for nobody is communicated for nobody.
+    for (auto func : getOperation().getOps<FunctionOpInterface>())
+      for (Block &block : func.getFunctionBody())
+        eraseUnread(block);
     if (!overlap)
       return;
     SmallVector<Block *> blocks;

@@ -227,7 +227,7 @@ LogicalResult Partitioner::run() {
   func.setFunctionType(FunctionType::get(func.getContext(), local->getArgumentTypes(),
                                          local->getTerminator()->getOperandTypes()));
   // A layout that was annotated and that no one reads costs nothing.
-  eraseDeadOps(*local);
+  eraseUnread(*local);
   old.dropAllReferences();
   local->moveBefore(&old);
   old.erase();

@@ -244,7 +244,7 @@ ClusterGraph::ClusterGraph(Block &block) : block(block) {
     extraPredecessors.emplace_back();
     rank.push_back(node);
     nodeAt.push_back(node);
-    if (!kernel && !isMemoryEffectFree(&op)) {
+    if (!kernel && dist::staysInPlace(&op)) {
       if (lastEffect)
         extraPredecessors[node].insert(*lastEffect);
       lastEffect = node;

@@ -15,6 +15,13 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace shoal::dist {
+/// What collectives and messages have an effect on.
+struct Communication : mlir::SideEffects::Resource::Base<Communication> {
+  llvm::StringRef getName() final { return "Communication"; }
+};
+} // namespace shoal::dist
+
 #include "shoal/Dialect/Dist/DistDialect.h.inc"
 #include "shoal/Dialect/Dist/DistEnums.h.inc"
 #define GET_ATTRDEF_CLASSES
@@ -57,6 +64,15 @@ inline ReduceKind fromAttrEnum(ReduceKindAttrEnum kind) {
 }
 
 using shoal::shardSize;
+
+/// Whether the op is a collective from one tensor to another, or to a future: no message, no
+/// barrier. Passes may move one as long as they move it on all devices alike.
+bool isTensorCollective(mlir::Operation *op);
+/// Whether the op has an effect that must stay where it is: any other than that of collectives.
+bool staysInPlace(mlir::Operation *op);
+/// Erases, last to first, the ops of a block that have no effect, or that of a collective, and
+/// whose results nothing uses: right where a pass made the collectives, for all devices alike.
+void eraseUnread(mlir::Block &block);
 
 /// Whether an op below is of L2 alone: a collective, a message, a position on the mesh. The program
 /// is one device's already; at L1 plans are annotations.
