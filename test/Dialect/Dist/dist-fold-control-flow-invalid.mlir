@@ -35,8 +35,8 @@ func.func @early(%a: tensor<f32>) -> tensor<f32> {
 
 // What depends on data is not known before the program runs.
 dist.mesh @mesh <["x"=2]>
+// expected-error @+1 {{control flow and peers may depend only on the position and on constants, got: 'tensor<i64>'}}
 func.func @data(%a: tensor<f32>, %n: tensor<i64>) -> tensor<f32> {
-  // expected-error @+1 {{control flow and peers may depend only on the position and on constants, got: 'tensor<i64>'}}
   %i = tensor.extract %n[] : tensor<i64>
   %zero = arith.constant 0 : i64
   %is = arith.cmpi eq, %i, %zero : i64

@@ -155,3 +155,21 @@ func.func @accumulated_max(%a: tensor<8x2xf32> {dist.global = #dist.global<0, te
   %2 = dist.all_reduce {"x"} max %0 {reason = "test"} : tensor<4xf32>
   return %2 : tensor<4xf32>
 }
+
+// -----
+
+// Control flow written by hand depends on the position and constants, and is checked for every position.
+dist.mesh @mesh <["x"=2]>
+// expected-error @+1 {{control flow and peers may depend only on the position and on constants, got: 'tensor<i64>'}}
+func.func @data(%a: tensor<f32>, %n: tensor<i64>) -> tensor<f32> {
+  %i = tensor.extract %n[] : tensor<i64>
+  %zero = arith.constant 0 : i64
+  %is = arith.cmpi eq, %i, %zero : i64
+  %0 = scf.if %is -> tensor<f32> {
+    %1 = dist.all_reduce {"x"} sum %a : tensor<f32>
+    scf.yield %1 : tensor<f32>
+  } else {
+    scf.yield %a : tensor<f32>
+  }
+  return %0 : tensor<f32>
+}

@@ -2,6 +2,8 @@
 // all positions. The function is executed on all of them at once: scalars have a value per position,
 // tensors are ops of the new body, and the set of positions that are in a region goes onto the
 // communication there.
+#include "FoldControlFlow.h"
+
 #include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
@@ -95,6 +97,7 @@ private:
 
   FailureOr<Attribute> lookup(Value scalar, unsigned position);
   FailureOr<int64_t> integerAt(Value scalar, unsigned position);
+  LogicalResult read(Value value, const BitVector &at, Table &table);
   LogicalResult spend(Operation *op);
   Value materialize(Location loc, Value scalar, const BitVector &at);
   bool isMadeIn(Value value, Operation *group);
@@ -141,6 +144,19 @@ LogicalResult Folder::visitScalar(Operation *op, const BitVector &at) {
   }
   for (auto [result, table] : llvm::zip_equal(op->getResults(), tables))
     scalars[result] = std::move(table);
+  return success();
+}
+
+/// Copies what a scalar is at some positions into a table; nothing for other values.
+LogicalResult Folder::read(Value value, const BitVector &at, Table &table) {
+  if (!isScalar(value))
+    return success();
+  for (unsigned position : at.set_bits()) {
+    FailureOr<Attribute> attr = lookup(value, position);
+    if (failed(attr))
+      return failure();
+    table[position] = *attr;
+  }
   return success();
 }
 
@@ -206,6 +222,8 @@ LogicalResult Folder::clone(Operation *op) {
 }
 
 LogicalResult Folder::visitCommunication(CollectiveOpInterface op, const BitVector &at) {
+  if (op->hasAttr(DistDialect::kAtAttr) && !at.all())
+    return op->emitOpError() << "says dist.at below control flow that says it already";
   SmallVector<Value> peers;
   for (Value operand : op->getOperands())
     if (isScalar(operand)) {
@@ -219,7 +237,9 @@ LogicalResult Folder::visitCommunication(CollectiveOpInterface op, const BitVect
     if (std::optional<GroupGap> gap = findGap(mesh, op.getAxesAttr().getAxes(), at))
       return op->emitOpError() << "needs every position of its group: position " << gap->missing
                                << " does not enter it, position " << gap->inside << " does";
-  setPositions(builder.clone(*op, map), at);
+  Operation *copy = builder.clone(*op, map);
+  if (!at.all())
+    setPositions(copy, at);
   for (Value peer : peers)
     map.erase(peer);
   return success();
@@ -229,7 +249,7 @@ LogicalResult Folder::visitCommunication(CollectiveOpInterface op, const BitVect
 LogicalResult Folder::visitRegion(Operation *op, const BitVector &at) {
   Operation *copy = op->cloneWithoutRegions(map);
   builder.insert(copy);
-  if (isa<GroupOp>(op))
+  if (isa<GroupOp>(op) && !at.all())
     setPositions(copy, at);
   Block &body = op->getRegion(0).front();
   Block &fresh = copy->getRegion(0).emplaceBlock();
@@ -255,9 +275,8 @@ LogicalResult Folder::visitBranches(Operation *op,
     SmallVector<Value> values;
     for (auto [number, value] : llvm::enumerate(block.getTerminator()->getOperands())) {
       values.push_back(map.lookupOrNull(value));
-      if (isScalar(value))
-        for (unsigned position : at.set_bits())
-          tables[number][position] = scalars[value][position];
+      if (failed(read(value, at, tables[number])))
+        return failure();
     }
     merge.add(at, values);
   }
@@ -319,7 +338,9 @@ LogicalResult Folder::visitFor(scf::ForOp op, const BitVector &at) {
   SmallVector<Table> tables; // of scalars that are carried, per argument
   for (Value value : op.getInitArgs()) {
     carried.push_back(map.lookupOrNull(value));
-    tables.push_back(isScalar(value) ? scalars[value] : Table());
+    tables.push_back(Table(positions));
+    if (failed(read(value, at, tables.back())))
+      return failure();
     if (!isScalar(value) && !isa<RankedTensorType>(value.getType()))
       return op.emitOpError() << "cannot carry a value of type " << value.getType();
   }
@@ -355,9 +376,8 @@ LogicalResult Folder::visitFor(scf::ForOp op, const BitVector &at) {
     for (auto [value, current, table] :
          llvm::zip_equal(op.getBody()->getTerminator()->getOperands(), carried, tables)) {
       current = map.lookupOrNull(value);
-      if (isScalar(value))
-        for (unsigned position : active.set_bits())
-          table[position] = scalars[value][position];
+      if (failed(read(value, active, table)))
+        return failure();
     }
   }
   for (auto [number, result] : llvm::enumerate(op.getResults())) {
@@ -436,7 +456,8 @@ LogicalResult Folder::run() {
   return success();
 }
 
-/// Whether anything in the function asks for a value per position.
+} // namespace
+
 bool hasControlFlow(func::FuncOp func) {
   return func
       ->walk([](Operation *op) {
@@ -447,6 +468,11 @@ bool hasControlFlow(func::FuncOp func) {
       .wasInterrupted();
 }
 
+LogicalResult foldControlFlow(func::FuncOp func, MeshAttr mesh, int64_t maxOps) {
+  return Folder(func, mesh, maxOps).run();
+}
+
+namespace {
 struct FoldControlFlowPass : impl::FoldControlFlowPassBase<FoldControlFlowPass> {
   using FoldControlFlowPassBase::FoldControlFlowPassBase;
 
@@ -460,7 +486,7 @@ struct FoldControlFlowPass : impl::FoldControlFlowPassBase<FoldControlFlowPass> 
                               "no dist.mesh";
         return signalPassFailure();
       }
-      if (failed(Folder(func, mesh.getMesh(), maxOps).run()))
+      if (failed(foldControlFlow(func, mesh.getMesh(), maxOps)))
         return signalPassFailure();
     }
   }

@@ -2,10 +2,12 @@
 // are followed from the tags of the partitioner: what a tag calls partial must be reduced once
 // before an op that is not linear in it.
 #include "FactorSharding.h"
+#include "FoldControlFlow.h"
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 
+#include "mlir/IR/OwningOpRef.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -67,6 +69,15 @@ LogicalResult verifyReason(CollectiveOpInterface op) {
   if (!reason || reason.empty())
     return op->emitOpError("must say its reason: the op and the annotation that caused it");
   return success();
+}
+
+/// What a user wrote must be known for every position; a copy is folded to see whether it is.
+LogicalResult verifyControlFlow(FunctionOpInterface function, MeshAttr mesh) {
+  auto func = dyn_cast<func::FuncOp>(*function);
+  if (!func || !func.getBody().hasOneBlock() || !hasControlFlow(func))
+    return success();
+  OwningOpRef<func::FuncOp> copy = func.clone();
+  return foldControlFlow(*copy, mesh, kMaxUnrolledOps);
 }
 
 class PartialVerifier {
@@ -254,8 +265,13 @@ struct VerifyLocalPass : dist::impl::VerifyLocalPassBase<VerifyLocalPass> {
       return signalPassFailure();
     MeshOp mesh = lookupMesh(getOperation());
     for (auto func : getOperation().getOps<FunctionOpInterface>()) {
-      if (!mesh || func.isExternal() || !isMadeByPartitioner(func))
+      if (!mesh || func.isExternal())
         continue;
+      if (!isMadeByPartitioner(func)) {
+        if (failed(verifyControlFlow(func, mesh.getMesh())))
+          return signalPassFailure();
+        continue;
+      }
       WalkResult reasons = func->walk([](CollectiveOpInterface op) {
         return failed(verifyReason(op)) ? WalkResult::interrupt() : WalkResult::advance();
       });
