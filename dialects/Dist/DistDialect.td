@@ -11,7 +11,8 @@ def Dist_Dialect : Dialect {
     The parallel plan. At L1 values carry `#dist.sharding` annotations: function arguments and
     results in the attribute `dist.sharding`, op results in `dist.shardings` (one per result). At L2
     tensors are one device's shards and the collectives are explicit. Textual forms follow
-    Shardy's `sdy` dialect. A module holds exactly one `dist.mesh` if it names axes.
+    Shardy's `sdy` dialect. A module holds exactly one `dist.mesh` if it names axes. Communication that only some mesh positions run says so in
+    `dist.at`; elsewhere its results are undefined.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;

@@ -224,7 +224,8 @@ def VerifyLocalPass : Pass<"dist-verify-local", "::mlir::ModuleOp"> {
   let description = [{
     Checks, and changes nothing: no `dist.reshard` and no sharding that names an axis is left; in a function that the partitioner made (it carries
     `dist.global`) every collective says its reason, and every value that `dist.globals` calls partial is reduced exactly once before an op that is not
-    linear in it. Functions written by hand at L2 carry no tags, so their partial values cannot be known.
+    linear in it. Functions written by hand at L2 carry no tags, so their partial values cannot be known; their control flow must depend only on the
+    position and constants, and bring each collective its whole group. What they send is matched by `exec-verify`, on the rows that run.
   }];
   let dependentDialects = ["::shoal::dist::DistDialect"];
 }
