@@ -51,10 +51,10 @@ EXPECTED = {
 }
 
 
-def parse(text):
-    """{(rank, name): values} of the lines "rank 0 before: [0, 1]"; nothing else may be printed."""
+def parse(lines):
+    """{(rank, name): values} of the lines "rank 0 before: [0, 1]"."""
     results = {}
-    for line in text.splitlines():
+    for line in lines:
         match = re.fullmatch(r"rank (\d+) (\w+): \[(.*)\]", line)
         if not match:
             sys.exit(f"not a line of an output: {line}")
@@ -65,10 +65,10 @@ def parse(text):
 def check(path, name, ranks, work):
     program = os.path.join(work, f"{name}-{ranks}")
     shoal.shoalc(path, program, "--report", f"{program}.promise.json")
-    printed = shoal.run(ranks, program, "--print", "--report", f"{program}.counted.json")
+    printed = shoal.printed(shoal.run(ranks, program, "--print", "--report", f"{program}.counted.json"))
     interpreted = shoal.call(["shoal-opt", "--interpret=all-ranks outputs", path, "-o", os.devnull], shoal.COMPILE_LIMIT)
-    if printed != interpreted:
-        sys.exit(f"{path}: the program prints\n{printed}the interpreter\n{interpreted}")
+    if printed != interpreted.splitlines():
+        sys.exit(f"{path}: the program prints {printed}, the interpreter\n{interpreted}")
     got = parse(printed)
     for result, values in EXPECTED[name](ranks).items():
         for rank in range(ranks):

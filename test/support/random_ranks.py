@@ -192,7 +192,7 @@ def main():
             sys.exit(f"seed {seed}: {lowered.stderr}")
         if number < args.runs:
             printed = shoal.run(program.ranks, shoal.shoalc(path, path[:-5]), "--print")
-            if sorted(printed.splitlines()) != sorted(written.stdout.splitlines()):
+            if sorted(shoal.printed(printed)) != sorted(written.stdout.splitlines()):
                 sys.exit(f"seed {seed}: the program prints\n{printed}the interpreter\n{written.stdout}")
         if not program.ends:
             continue

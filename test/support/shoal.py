@@ -47,6 +47,11 @@ def run(ranks, program, *options, expect=0, env=None):
                 RUN_LIMIT, expect, env)
 
 
+def printed(text):
+    """The lines in which --print shows what ranks hold; the log and the launcher print others."""
+    return [line for line in text.splitlines() if line.startswith("rank ")]
+
+
 def ranks_of_report(path):
     """The entries of a report's ranks, without `measured`, which only a run can know: a promise and a count
     are equal in the rest."""
