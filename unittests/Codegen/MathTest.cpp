@@ -23,6 +23,11 @@ TEST(Math, DoublePrecision) {
       tester.check(unary(op, "f64"), {.low = low, .high = high}, kTolerance);
   for (auto [low, high] : {std::pair(1e-310, 1e-300), {0.99, 1.01}, {0.1, 10.0}, {1.0, 1e308}})
     tester.check(unary("log", "f64"), {.low = low, .high = high}, kTolerance);
+  for (double scale : {1e-3, 30.0, 1e6, 1e12})
+    for (std::string op : {"sin", "cos"})
+      tester.check(unary(op, "f64"), {.low = -scale, .high = scale}, kTolerance);
+  for (double scale : {1e-3, 3.0, 30.0})
+    tester.check(unary("erf", "f64"), {.low = -scale, .high = scale}, kTolerance);
 }
 
 TEST(Math, SinglePrecision) {
@@ -33,6 +38,9 @@ TEST(Math, SinglePrecision) {
       tester.check(unary(op, "f32"), {.low = low, .high = high}, kTolerance);
   for (auto [low, high] : {std::pair(0.99, 1.01), {0.1, 10.0}, {1.0, 1e38}})
     tester.check(unary("log", "f32"), {.low = low, .high = high}, kTolerance);
+  for (double scale : {1e-3, 30.0, 1e6})
+    for (std::string op : {"sin", "cos"})
+      tester.check(unary(op, "f32"), {.low = -scale, .high = scale}, kTolerance);
 }
 
 /// The powers of Adam's bias correction, 1 / (1 - beta^step), from the first step to far ones.
@@ -57,7 +65,7 @@ TEST(Math, EdgesOfArithmetic) {
            "  %0 = nn.constant dense<[" + values + "]> : tensor<6x" + type + ">\n  %1 = nn." + op +
            " %0 : tensor<6x" + type + ">\n  return %1 : tensor<6x" + type + ">\n}\n";
   };
-  for (std::string op : {"exp", "log", "tanh", "sqrt"}) {
+  for (std::string op : {"exp", "log", "tanh", "sqrt", "sin", "cos", "erf"}) {
     // 0, -1, infinity of both signs, NaN, 710: past the range of exp.
     tester.check(kernel(op, "f64", "0.0, -1.0, 0x7FF0000000000000, 0xFFF0000000000000, "
                                    "0x7FF8000000000000, 710.0"));

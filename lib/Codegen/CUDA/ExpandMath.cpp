@@ -1,6 +1,7 @@
-// Single precision by MLIR's polynomials. Double precision by the textbook: argument reduction with
-// ln 2 in two parts, and series long enough that what is cut off is below the rounding; errors are
-// a few units in the last place. The tests hold all of them against the C library.
+// Single precision by MLIR's polynomials, but for sines and powers, which go through double. Double
+// precision by the textbook: argument reduction with ln 2 in two parts and pi/2 in three, and series
+// long enough that what is cut off is below the rounding; errors are a few units in the last place.
+// The tests hold all of them against the C library.
 #include "ExpandMath.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -180,6 +181,40 @@ Value expandErf(Doubles &d, Value x) {
   return d.withSignOf(d.select(isNear, near, far), x);
 }
 
+// pi/2 in three parts, each the nearest to what the parts before it lack (fma keeps their products
+// whole).
+constexpr double kHalfPi[] = {0x1.921fb54442d18p+0, 0x1.1a62633145c07p-54, -0x1.f1976b7ed8fbcp-110};
+
+/// sin(x + quarters pi/2) by the series of sine or cosine at what x lacks to a multiple of pi/2.
+/// Past 2^45, where the multiple itself loses digits, the answer is NaN and not a guess.
+Value expandSinOf(Doubles &d, Value x, int64_t quarters) {
+  SmallVector<double> sine, cosine;
+  double factor = 1;
+  for (int k = 0; k <= 9; ++k) { // 0.79^20 / 20! < 2^-67
+    cosine.push_back(factor);
+    sine.push_back(factor /= 2 * k + 1);
+    factor /= -(2 * k + 2);
+  }
+  Value isSmall = d.compare(CmpFPredicate::OLT, d.abs(x), d.f(0x1p45));
+  Value known = d.select(isSmall, x, d.f(0));
+  Value n = d.b.create<math::RoundEvenOp>(d.loc, d.mul(known, d.f(2 * std::numbers::inv_pi)));
+  Value negated = d.mul(n, d.f(-1)), r = known;
+  for (double part : kHalfPi)
+    r = d.fma(negated, d.f(part), r);
+  Value quarter = d.b.create<arith::AddIOp>(d.loc, d.toInteger(n), d.i(quarters));
+  auto hasBit = [&](int64_t bit) -> Value {
+    Value masked = d.b.create<arith::AndIOp>(d.loc, quarter, d.i(bit));
+    return d.b.create<arith::CmpIOp>(d.loc, CmpIPredicate::ne, masked, d.i(0));
+  };
+  Value square = d.mul(r, r);
+  Value magnitude =
+      d.select(hasBit(1), d.polynomial(cosine, square), d.mul(r, d.polynomial(sine, square)));
+  Value result = d.select(hasBit(2), d.mul(magnitude, d.f(-1)), magnitude);
+  return d.select(isSmall, result, d.f(kNaN));
+}
+Value expandSin(Doubles &d, Value x) { return expandSinOf(d, x, 0); }
+Value expandCos(Doubles &d, Value x) { return expandSinOf(d, x, 1); }
+
 template <typename Op, Value (*expand)(Doubles &, Value)>
 struct ExpandDouble : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
@@ -188,6 +223,21 @@ struct ExpandDouble : OpRewritePattern<Op> {
       return rewriter.notifyMatchFailure(op, "not f64");
     Doubles d{rewriter, op.getLoc()};
     rewriter.replaceOp(op, expand(d, op.getOperand()));
+    return success();
+  }
+};
+
+/// MLIR's sine of f32 loses what the multiple of pi/2 takes from it, already at 10^4; in f64 the
+/// multiple is exact.
+template <typename Op, Value (*expand)(Doubles &, Value)>
+struct ExpandWide : OpRewritePattern<Op> {
+  explicit ExpandWide(MLIRContext *context) : OpRewritePattern<Op>(context, /*benefit=*/2) {}
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32())
+      return rewriter.notifyMatchFailure(op, "not f32");
+    Doubles d{rewriter, op.getLoc()};
+    Value wide = rewriter.create<arith::ExtFOp>(op.getLoc(), rewriter.getF64Type(), op.getOperand());
+    rewriter.replaceOpWithNewOp<arith::TruncFOp>(op, op.getType(), expand(d, wide));
     return success();
   }
 };
@@ -225,6 +275,8 @@ LogicalResult expandMathForGPU(Operation *root) {
   RewritePatternSet patterns(root->getContext());
   patterns.add<ExpandDouble<math::ExpOp, expandExp>, ExpandDouble<math::LogOp, expandLog>,
                ExpandDouble<math::TanhOp, expandTanh>, ExpandDouble<math::ErfOp, expandErf>,
+               ExpandDouble<math::SinOp, expandSin>, ExpandDouble<math::CosOp, expandCos>,
+               ExpandWide<math::SinOp, expandSin>, ExpandWide<math::CosOp, expandCos>,
                ExpandPow>(root->getContext());
   populateMathPolynomialApproximationPatterns(patterns);
   arith::populateExpandBFloat16Patterns(patterns);
