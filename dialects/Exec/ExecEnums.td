@@ -14,7 +14,7 @@ def Exec_ClassEnum : Exec_Enum<"StorageClass", "what a buffer's bytes are counte
     I32EnumAttrCase<"grad", 3>, I32EnumAttrCase<"activation", 4>, I32EnumAttrCase<"workspace", 5>]>;
 
 def Exec_ModeEnum : Exec_Enum<"Mode", "what a program does with its data", [
-    I32EnumAttrCase<"train", 0>, I32EnumAttrCase<"infer", 1>]>;
+    I32EnumAttrCase<"train", 0>, I32EnumAttrCase<"infer", 1>, I32EnumAttrCase<"eval", 2>]>;
 
 def Exec_ArgKindEnum : Exec_Enum<"ArgKind", "where an argument's contents come from", [
     I32EnumAttrCase<"input", 0>, I32EnumAttrCase<"param", 1>, I32EnumAttrCase<"state", 2>,

@@ -25,7 +25,8 @@ def NN_Dialect : Dialect {
     | `nn.grad = "w"` | result | the gradient that the update sees, before clipping; made by `nn-differentiate` |
     | `nn.updates = "w"` | result | replaces the argument of that name (param, buffer, state, or "step"), in its buffer |
 
-    Ops may carry `nn.layer = "h.3"`.
+    Ops may carry `nn.layer = "h.3"`. A model marked `nn.evaluation` computes the loss of a training model without training it; `nn-select-results`
+    makes it so, and it runs on the parameters of that training step.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;

@@ -84,10 +84,11 @@ void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
     axes.insert(axes.end(), options.dataAxes.begin(), options.dataAxes.end());
     partition(axes);
   } else {
+    // Evaluation lays its parameters out as training does, in the same two runs, but has nothing to pack.
     // Model axes first: buckets hold local gradients. Hazard: dist-pack must see gradients that
     // are still partial over the data axes, so it stands between the two partitions.
     partition(options.modelAxes);
-    if (!options.dataAxes.empty()) {
+    if (options.mode == "train" && !options.dataAxes.empty()) {
       dist::PackPassOptions pack;
       pack.bucketMb = options.bucketMb;
       pack.axes = options.dataAxes;
@@ -125,6 +126,8 @@ void buildExecPipeline(OpPassManager &pm, const PlanOptions &options) {
   exec::LowerPassOptions lower;
   lower.overlap = options.overlap;
   pm.addPass(exec::createLowerPass(lower));
+  // After both programs have their own offsets.
+  pm.addPass(exec::createShareArenaPass());
   pm.addPass(exec::createVerifyPass());
 }
 
@@ -134,7 +137,7 @@ namespace {
 struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
   ListOption<std::string> dataAxes{*this, "data-axes", llvm::cl::desc("axes that split the batch")};
   ListOption<std::string> modelAxes{*this, "model-axes", llvm::cl::desc("all other mesh axes")};
-  Option<std::string> mode{*this, "mode", llvm::cl::desc("train or infer"),
+  Option<std::string> mode{*this, "mode", llvm::cl::desc("train, eval or infer"),
                            llvm::cl::init(PlanOptions().mode)};
   Option<std::string> dtype{*this, "dtype", llvm::cl::desc("f32 or f64"), llvm::cl::init("")};
   Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("sgd, adam or adamw"),

@@ -23,7 +23,7 @@ std::vector<uint64_t> epochOrder(uint64_t seed, uint64_t epoch, uint64_t rows) {
 }
 
 Dataset::Dataset(const Program &program, uint32_t position,
-                 const std::map<std::string, std::string> &files)
+                 const std::map<std::string, std::string> &files, const char *flag)
     : program_(program), batchRows_(program.header().batchRows) {
   bool countsRows = false;
   const Input *first = nullptr;
@@ -34,7 +34,7 @@ Dataset::Dataset(const Program &program, uint32_t position,
     std::string name(program.str(arg.name));
     auto given = files.find(name);
     if (given == files.end())
-      badInput("input '", name, "' ", shapeText(program.dims(arg)), " needs --data ", name,
+      badInput("input '", name, "' ", shapeText(program.dims(arg)), " needs ", flag, " ", name,
                "=FILE.npy");
     inputs_.push_back(std::unique_ptr<Input>(
         new Input{&arg, program.views()[arg.view].dtype,
@@ -61,8 +61,8 @@ Dataset::Dataset(const Program &program, uint32_t position,
       first = &input;
   }
   // Inference without a count treats each row by itself, and padded rows are not written.
-  bool training = program.header().mode == Mode::Train;
-  if (batched() && training && !countsRows && rows_ % batchRows_ != 0)
+  bool reduces = program.header().mode != Mode::Infer;
+  if (batched() && reduces && !countsRows && rows_ % batchRows_ != 0)
     badInput(first->file.path(), ": has ", rows_, " rows, and the program takes only whole ",
              "batches of ", batchRows_);
 }

@@ -19,9 +19,10 @@ std::vector<uint64_t> epochOrder(uint64_t seed, uint64_t epoch, uint64_t rows);
 
 class Dataset {
 public:
-  // `files` maps each input of the program to its file. Opens and checks them all.
+  // `files` maps each input of the program to its file, as `flag` gave them. Opens and checks
+  // them all.
   Dataset(const Program &program, uint32_t position,
-          const std::map<std::string, std::string> &files);
+          const std::map<std::string, std::string> &files, const char *flag = "--data");
 
   bool batched() const { return batchRows_ != 0; }
   uint64_t rows() const { return rows_; }

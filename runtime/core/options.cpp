@@ -28,7 +28,7 @@ std::string shapeWithType(const Program &program, std::span<const Dim> dims, int
 }
 
 // What this program is: the part of --help that no manual has.
-std::string describe(const Program &program) {
+std::string describe(const Program &program, const Program *evaluation) {
   const Header &header = program.header();
   std::string name(program.name());
   std::string text = "This program: '" + name + "', " +
@@ -66,6 +66,13 @@ std::string describe(const Program &program) {
             shapeWithType(program, program.dims(result), result.batchDim, result.view) + "\n";
     if (result.kind == ResultKind::Output && output.empty())
       output = " --output " + resultName + "=" + resultName + ".npy";
+  }
+  if (evaluation) {
+    std::string inputs;
+    for (const Arg &arg : evaluation->args())
+      if (arg.kind == ArgKind::Input)
+        inputs += " " + std::string(evaluation->str(arg.name));
+    text += "  evaluation of the loss on" + (inputs.empty() ? " no input" : inputs) + "\n";
   }
   text += "\nFor example:\n  shoal-run -n " + std::to_string(program.numPositions()) + " ./" +
           name + data +
@@ -122,7 +129,7 @@ double seconds(const char *flag, const std::string &text) {
   return value;
 }
 
-void checkApplicable(const CLI::App &app, const Program &program) {
+void checkApplicable(const CLI::App &app, const Program &program, const Program *evaluation) {
   auto given = [&](const char *flag) { return app.count(flag) != 0; };
   auto refuse = [&](const char *flag, const std::string &why) {
     if (given(flag))
@@ -139,6 +146,13 @@ void checkApplicable(const CLI::App &app, const Program &program) {
   else
     for (const char *flag : {"--output", "--print"})
       refuse(flag, "this program was compiled with --mode train");
+  if (!evaluation)
+    for (const char *flag : {"--eval-data", "--eval-every"})
+      refuse(flag, isTraining(program)
+                       ? "a local program (L2) brings no evaluation program"
+                       : "this program was compiled with --mode infer");
+  if (given("--eval-every") && !given("--eval-data"))
+    badInput("--eval-every needs --eval-data");
   if (given("--steps") && given("--epochs"))
     badInput("--steps and --epochs exclude each other");
   if (program.header().batchRows == 0)
@@ -199,6 +213,8 @@ void checkFiles(const Options &options) {
   };
   for (const auto &[name, path] : options.data)
     take(cat("--data ", name), path, true);
+  for (const auto &[name, path] : options.evalData)
+    take(cat("--eval-data ", name), path, true);
   take("--load", options.load, true);
   for (const auto &[name, path] : options.outputs)
     take(cat("--output ", name), path, false);
@@ -219,10 +235,11 @@ std::string meshText(const Program &program) {
   return text.empty() ? "one device" : "mesh " + text;
 }
 
-Options parseOptions(int argc, const char *const *argv, const Program &program) {
+Options parseOptions(int argc, const char *const *argv, const Program &program,
+                     const Program *evaluation) {
   Options options;
-  std::vector<std::string> data, outputs;
-  std::string steps, epochs, seed, logEvery, threads, localComm, timeout, traceSteps;
+  std::vector<std::string> data, evalData, outputs;
+  std::string steps, epochs, seed, evalEvery, logEvery, threads, localComm, timeout, traceSteps;
   std::vector<std::string> delays;
   CLI::App app("A program compiled by shoalc.");
   app.set_help_flag();
@@ -239,6 +256,13 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
       ->type_name("S");
   app.add_flag("--shuffle", options.shuffle,
                "Shuffle the rows anew each epoch, the same way under every plan");
+  app.add_option("--eval-data", evalData,
+                 "An input of the evaluation and its .npy file; inputs that are no batch may come from --data")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
+  app.add_option("--eval-every", evalEvery,
+                 "Steps between evaluations (default: one at the end of each epoch); the last step is always followed by one")
+      ->type_name("K");
   app.add_option("--load", options.load,
                  "Parameters to start from, and the optimizer's state if all of it is there")
       ->type_name("FILE.safetensors");
@@ -286,7 +310,7 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
   }
   if (help) {
     app.name(cat("shoal-run -n ", program.numPositions(), " ./", program.name()));
-    options.text = app.help() + "\n" + describe(program);
+    options.text = app.help() + "\n" + describe(program, evaluation);
     return options;
   }
   if (version) {
@@ -299,6 +323,8 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
     options.epochs = number("--epochs", epochs, 0, UINT64_MAX);
   if (app.count("--seed"))
     options.seed = number("--seed", seed, 0, UINT64_MAX);
+  if (app.count("--eval-every"))
+    options.evalEvery = number("--eval-every", evalEvery, 1, UINT64_MAX);
   if (app.count("--log-every"))
     options.logEvery = number("--log-every", logEvery, 1, UINT64_MAX);
   if (app.count("--threads"))
@@ -322,15 +348,21 @@ Options parseOptions(int argc, const char *const *argv, const Program &program) 
   }
   if (app.count("--timeout"))
     options.timeout = seconds("--timeout", timeout);
-  std::vector<std::string> inputNames, outputNames;
-  for (const Arg &arg : program.args())
-    if (arg.kind == ArgKind::Input)
-      inputNames.emplace_back(program.str(arg.name));
+  auto inputsOf = [](const Program &from) {
+    std::vector<std::string> names;
+    for (const Arg &arg : from.args())
+      if (arg.kind == ArgKind::Input)
+        names.emplace_back(from.str(arg.name));
+    return names;
+  };
+  std::vector<std::string> outputNames;
   for (const Result &result : program.results())
     if (result.kind == ResultKind::Output)
       outputNames.emplace_back(program.str(result.name));
-  checkApplicable(app, program);
-  options.data = pairs("--data", "input", data, inputNames);
+  checkApplicable(app, program, evaluation);
+  options.data = pairs("--data", "input", data, inputsOf(program));
+  if (evaluation)
+    options.evalData = pairs("--eval-data", "evaluated input", evalData, inputsOf(*evaluation));
   options.outputs = pairs("--output", "output", outputs, outputNames);
   checkFiles(options);
   return options;

@@ -14,6 +14,8 @@ namespace shoal::rt {
 struct Options {
   std::optional<std::string> text; // of --help or --version: print it and do nothing else
   std::map<std::string, std::string> data;    // input name, file
+  std::map<std::string, std::string> evalData; // input name, file; empty: no evaluation
+  std::optional<uint64_t> evalEvery;           // steps; none: at the end of each epoch
   std::map<std::string, std::string> outputs; // output name, file
   std::optional<uint64_t> steps, epochs;
   uint64_t seed = 0;
@@ -32,8 +34,10 @@ struct Options {
   bool print = false;
 };
 
-// Throws exit 2 for what the flags or this program do not allow.
-Options parseOptions(int argc, const char *const *argv, const Program &program);
+// Throws exit 2 for what the flags or this program do not allow. `evaluation` is null where the
+// executable has none.
+Options parseOptions(int argc, const char *const *argv, const Program &program,
+                     const Program *evaluation = nullptr);
 
 // "data=4,tensor=2", or "one device".
 std::string meshText(const Program &program);

@@ -2,6 +2,7 @@
 // disk nor cleaning up.
 #include "core/payload.h"
 #include "core/error.h"
+#include "core/evaluation.h"
 #include "shoal-rt/payload.h"
 
 #include <cerrno>
@@ -132,9 +133,16 @@ LoadedPayload loadPayload(const std::string &executable, std::string &note) {
   LoadedPayload loaded;
   loaded.program =
       std::make_unique<Program>(static_cast<const unsigned char *>(blob), symbolBytes(blob));
-  uint64_t wanted = loaded.program->header().numKernels * sizeof(shoal_rt_kernel);
+  uint64_t numKernels = loaded.program->header().numKernels;
+  if (void *evaluation = dlsym(handle, kEvaluationSymbol)) {
+    loaded.evaluation = std::make_unique<Program>(static_cast<const unsigned char *>(evaluation),
+                                                  symbolBytes(evaluation));
+    checkEvaluation(*loaded.program, *loaded.evaluation);
+    numKernels = std::max<uint64_t>(numKernels, loaded.evaluation->header().numKernels);
+  }
+  uint64_t wanted = numKernels * sizeof(shoal_rt_kernel);
   if (wanted != 0 && (!kernels || symbolBytes(kernels) < wanted))
-    badInput("the payload must hold ", loaded.program->header().numKernels, " kernels in '",
+    badInput("the payload must hold ", numKernels, " kernels in '",
              kKernelsSymbol, "', got: ",
              kernels ? symbolBytes(kernels) / sizeof(shoal_rt_kernel) : 0);
   loaded.kernels = static_cast<const shoal_rt_kernel *>(kernels);

@@ -12,7 +12,8 @@ namespace shoal::rt {
 
 struct LoadedPayload {
   std::unique_ptr<Program> program;
-  const shoal_rt_kernel *kernels = nullptr; // header().numKernels entries
+  std::unique_ptr<Program> evaluation; // of a training program; null: none
+  const shoal_rt_kernel *kernels = nullptr; // of both: header().numKernels entries
 };
 
 // `executable` is usually /proc/self/exe. Throws exit 2 when there is no payload or it is

@@ -48,8 +48,8 @@ void ProgramChecker::checkStr(const char *what, uint64_t number, Str s) const {
 void ProgramChecker::checkHeader() const {
   const Header &h = p.header();
   checkStr("program", 0, h.name);
-  if (h.mode != Mode::Train && h.mode != Mode::Infer)
-    badInput("program: mode must be 0 or 1, got: ", uint32_t(h.mode));
+  if (h.mode != Mode::Train && h.mode != Mode::Infer && h.mode != Mode::Eval)
+    badInput("program: mode must be 0, 1 or 2, got: ", uint32_t(h.mode));
   if (h.arenaBytes > kMaxArenaBytes)
     badInput("program: the arena must be at most ", kMaxArenaBytes, " bytes, got: ", h.arenaBytes);
   if (h.numStreams < 1 || h.numStreams > 64)

@@ -1,6 +1,7 @@
 // Progress line, log lines and metrics.
 #include "core/progress.h"
 #include "core/error.h"
+#include "core/evaluation.h"
 
 #include <cerrno>
 #include <cmath>
@@ -80,8 +81,12 @@ void Progress::writeMetrics(const StepRecord &record) {
   for (const auto &[name, value] : record.metrics)
     line[name] = value;
   line["wall_s"] = std::round(seconds() * 1e6) / 1e6;
-  // Line by line: whoever follows the file sees whole lines, and a full disk is seen at once.
-  if (std::fprintf(metrics_, "%s\n", line.dump().c_str()) < 0 || std::fflush(metrics_) != 0)
+  writeLine(line.dump());
+}
+
+// Line by line: whoever follows the file sees whole lines, and a full disk is seen at once.
+void Progress::writeLine(const std::string &line) {
+  if (std::fprintf(metrics_, "%s\n", line.c_str()) < 0 || std::fflush(metrics_) != 0)
     workFailed(metricsPath_, ": write failed: ", std::strerror(errno));
 }
 
@@ -98,7 +103,7 @@ void Progress::step(const StepRecord &record) {
   }
   if (!due)
     return;
-  now = seconds();
+  now = seconds() - evaluating_;
   std::string line = cat("step ", record.step, "/", totalSteps_);
   if (record.epoch != 0)
     line += cat("  epoch ", record.epoch, "/", totalEpochs_);
@@ -116,7 +121,35 @@ void Progress::step(const StepRecord &record) {
   line += "  ETA " + duration(now / double(record.step) * double(totalSteps_ - record.step));
   std::fprintf(stderr, "\r\x1b[K%s%s", line.c_str(), last ? "\n" : "");
   std::fflush(stderr);
-  lastDrawn_ = now;
+  lastDrawn_ = seconds();
+}
+
+void Progress::evaluation(uint64_t step, uint64_t epoch, const EvaluationRecord &record) {
+  evaluating_ += record.seconds;
+  if (metrics_) {
+    nlohmann::ordered_json line{{"step", step}, {"epoch", epoch}, {"eval_loss", record.loss}};
+    for (const auto &[name, value] : record.metrics)
+      line["eval_" + name] = value;
+    line["wall_s"] = std::round(seconds() * 1e6) / 1e6;
+    writeLine(line.dump());
+  }
+  std::string line = cat("step ", step, "/", totalSteps_);
+  if (epoch != 0)
+    line += cat("  epoch ", epoch, "/", totalEpochs_);
+  line += "  eval_loss " + number(record.loss);
+  for (const auto &[name, value] : record.metrics)
+    line += "  eval_" + name + " " + number(value);
+  if (record.rows != 0)
+    line += cat("  on ", record.rows, " rows");
+  if (!terminal_) {
+    std::printf("%s\n", line.c_str());
+    std::fflush(stdout);
+    return;
+  }
+  // A line of its own above the one that is rewritten.
+  std::fprintf(stderr, "\r\x1b[K%s\n", line.c_str());
+  std::fflush(stderr);
+  lastDrawn_ = -1;
 }
 
 void Progress::finish() {

@@ -21,6 +21,8 @@ struct StepRecord {
   std::vector<std::pair<std::string, double>> metrics;
 };
 
+struct EvaluationRecord; // core/evaluation.h
+
 class Progress {
 public:
   // `metricsPath` may be empty. Exit 2 when it cannot be written.
@@ -32,11 +34,14 @@ public:
 
   void start();
   void step(const StepRecord &record);
+  // After so many steps, in the epoch of the last one (0: none). Its time is not that of training.
+  void evaluation(uint64_t step, uint64_t epoch, const EvaluationRecord &record);
   void finish(); // exit 1 when the metrics file is incomplete
 
 private:
   double seconds() const;
   void writeMetrics(const StepRecord &record);
+  void writeLine(const std::string &line);
 
   uint64_t totalSteps_, totalEpochs_, logEvery_;
   bool terminal_;
@@ -45,6 +50,7 @@ private:
   bool madeMetrics_ = false, started_ = false;
   std::chrono::steady_clock::time_point begin_;
   double lastDrawn_ = -1;
+  double evaluating_ = 0; // seconds
   uint64_t rows_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #include "core/run.h"
 #include "core/arena.h"
 #include "core/dataset.h"
+#include "core/evaluation.h"
 #include "core/executor.h"
 #include "core/footprint.h"
 #include "core/gather.h"
@@ -59,8 +60,11 @@ public:
 
 private:
   void planSteps();
+  void prepareEvaluation();
   void openOutputs();
   void step(uint64_t index);
+  bool isEvaluatedAfter(uint64_t step) const;
+  void evaluate(uint64_t step);
   void onProbe(uint32_t index, StepRecord &record, bool firstStep);
   void writeOutputs(uint64_t batch, uint64_t valid);
   void printOutputs(uint64_t batch, uint64_t valid);
@@ -84,6 +88,7 @@ private:
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<Fabric> fabric_;
   std::unique_ptr<Executor> executor_;
+  std::unique_ptr<Evaluation> evaluation_; // null: none asked for
   std::unique_ptr<Progress> progress_;
   std::vector<Output> outputs_;
   std::unique_ptr<OutputFile> paramsFile_, gradsFile_, reportFile_, traceFile_;
@@ -109,6 +114,19 @@ void Run::planSteps() {
   totalEpochs_ = options_.epochs.value_or(1);
   if (__builtin_mul_overflow(totalEpochs_, perEpoch, &totalSteps_))
     badInput("--epochs ", totalEpochs_, " of ", perEpoch, " batches do not fit 64 bits");
+}
+
+void Run::prepareEvaluation() {
+  if (options_.evalData.empty())
+    return;
+  // Inputs that are no batch are the same for both unless said otherwise.
+  std::map<std::string, std::string> files = options_.evalData;
+  for (const Arg &arg : payload_.evaluation->args())
+    if (auto name = std::string(payload_.evaluation->str(arg.name));
+        arg.kind == ArgKind::Input && arg.batchDim < 0 && options_.data.count(name))
+      files.try_emplace(name, options_.data.at(name));
+  evaluation_ =
+      std::make_unique<Evaluation>(*payload_.evaluation, payload_.kernels, position_, files);
 }
 
 void Run::openOutputs() {
@@ -162,6 +180,7 @@ void Run::prepare() {
   if (options_.shuffle)
     dataset_->shuffle(options_.seed);
   planSteps();
+  prepareEvaluation();
   if (!options_.dumpGrads.empty() && totalSteps_ == 0)
     badInput("--dump-grads needs at least 1 step, got: 0");
   if (!options_.report.empty() && totalSteps_ == 0)
@@ -254,6 +273,22 @@ void Run::checkLoss(const StepRecord &record) {
   if (!hasWarned_)
     std::fprintf(stderr, "warning: %s\n", what.c_str());
   hasWarned_ = true;
+}
+
+bool Run::isEvaluatedAfter(uint64_t step) const {
+  if (!evaluation_)
+    return false;
+  uint64_t every = options_.evalEvery ? *options_.evalEvery
+                   : dataset_->batched() && step != 0 ? dataset_->batchesPerEpoch()
+                                                      : UINT64_MAX;
+  return step == totalSteps_ || (step != 0 && step % every == 0);
+}
+
+void Run::evaluate(uint64_t step) {
+  EvaluationRecord record = evaluation_->run(step);
+  uint64_t perEpoch = dataset_->batched() ? dataset_->batchesPerEpoch() : 0;
+  if (progress_)
+    progress_->evaluation(step, perEpoch == 0 ? 0 : (step + perEpoch - 1) / perEpoch, record);
 }
 
 void Run::writeOutputs(uint64_t batch, uint64_t valid) {
@@ -373,6 +408,8 @@ void Run::writeTrace() {
 void Run::connect() {
   Beacon::Together together(world_.beacon(), "the making of communicators");
   fabric_ = std::make_unique<Fabric>(program_, position_, *arena_, options_.localComm);
+  if (evaluation_)
+    evaluation_->connect(*arena_);
 }
 
 void Run::resolve() {
@@ -386,6 +423,8 @@ void Run::resolve() {
   }
   executor_ = std::make_unique<Executor>(program_, position_, payload_.kernels, arena_->base(),
                                          *fabric_, world_.crowded(), world_.beacon());
+  if (evaluation_)
+    evaluation_->resolve(world_.crowded(), world_.beacon());
 }
 
 void Run::execute() {
@@ -395,8 +434,13 @@ void Run::execute() {
   }
   if (progress_)
     progress_->start();
-  for (uint64_t index = 0; index < totalSteps_; ++index)
+  if (totalSteps_ == 0 && isEvaluatedAfter(0))
+    evaluate(0);
+  for (uint64_t index = 0; index < totalSteps_; ++index) {
     step(index);
+    if (isEvaluatedAfter(index + 1))
+      evaluate(index + 1);
+  }
   if (progress_)
     progress_->finish();
   for (Output &output : outputs_)
@@ -417,7 +461,8 @@ Invocation readInvocation(int argc, const char *const *argv) {
   invocation.executable = argv[0];
   try {
     invocation.payload = loadPayload("/proc/self/exe", invocation.note);
-    invocation.options = parseOptions(argc, argv, *invocation.payload.program);
+    invocation.options = parseOptions(argc, argv, *invocation.payload.program,
+                                      invocation.payload.evaluation.get());
   } catch (const Error &caught) {
     invocation.error = caught;
   } catch (const std::exception &caught) {

@@ -1,13 +1,21 @@
-"""Reads what a training program writes with --metrics: one JSON object a line, one line a step."""
+"""Reads what a training program writes with --metrics: one JSON object a line, for each step and each evaluation."""
 
 import json
 
 
-def read_metrics(path):
-    """The records in order of steps; each has at least step, epoch and loss."""
+def read_lines(path):
     with open(path) as f:
-        records = [json.loads(line) for line in f if line.strip()]
-    return [r for r in records if "loss" in r]
+        return [json.loads(line) for line in f if line.strip()]
+
+
+def read_metrics(path):
+    """The records of steps in order; each has at least step, epoch and loss."""
+    return [r for r in read_lines(path) if "loss" in r]
+
+
+def read_evaluations(path):
+    """The records of evaluations in order; each has at least step, epoch and eval_loss."""
+    return [r for r in read_lines(path) if "eval_loss" in r]
 
 
 def read_losses(path):

@@ -118,8 +118,9 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
       ->group("Plan");
 
   PlanOptions &plan = options.plan;
-  app.add_option("--mode", plan.mode, "train, or infer: only the outputs (train)")
-      ->check(CLI::IsMember({"train", "infer"}))
+  app.add_option("--mode", plan.mode, "train; infer: only the outputs; eval, with --emit llvm or before: the evaluation step that "
+                 "an executable of train brings along (train)")
+      ->check(CLI::IsMember({"train", "infer", "eval"}))
       ->group("Program");
   app.add_option("--dtype", plan.dtype, "type of every float of the program: f32 or f64")
       ->check(CLI::IsMember({"f32", "f64"}))
@@ -254,6 +255,9 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
       return fail(text.str());
     }
   }
+  if (plan.mode == "eval" && binary)
+    return fail("--mode eval needs --emit global, local, exec or llvm, got: " + emit +
+                "; the executable of --mode train evaluates with --eval-data");
   if (plan.mode == "infer")
     for (const char *flag : {"--optimizer", "--lr", "--lr-schedule", "--momentum", "--nesterov", "--betas", "--eps",
                              "--weight-decay", "--decay", "--clip-grad-norm", "--grad-norm",

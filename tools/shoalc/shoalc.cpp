@@ -211,18 +211,39 @@ bool hasBatchedInput(ModuleOp module) {
   return found;
 }
 
-/// From the model to the annotated step: L1.
-int makeGlobal(ModuleOp module, PlanOptions &plan) {
+/// From the model to the annotated step: L1. Evaluation follows the plan of its `training` step.
+int makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp training = {}) {
   // The axes' use depends on the inputs that are left for this mode.
   if (failed(run(module, plan, buildModelPipeline)))
     return kInputWrong;
+  if (training)
+    adoptShardings(module, training);
   std::vector<std::string> axes;
   for (dist::MeshAxisAttr axis : dist::lookupMesh(module).getMesh().getAxes())
     axes.push_back(axis.getName().getValue().str());
   setAxes(plan, axes, hasBatchedInput(module));
-  if (failed(run(module, plan, buildGlobalPipeline)) || failed(checkAxesUsed(module)))
+  if (failed(run(module, plan, buildGlobalPipeline)))
     return kInputWrong;
-  return 0;
+  // An axis may be of use to training alone.
+  return training || succeeded(checkAxesUsed(module)) ? 0 : kInputWrong;
+}
+
+/// From L1 to L2, checked against L1 where that is asked for.
+int partition(ModuleOp module, const CompilerOptions &options, const PlanOptions &plan) {
+  OwningOpRef<ModuleOp> global = options.verifyPlan ? module.clone() : nullptr;
+  if (failed(run(module, plan, buildLocalPipeline)))
+    return kInputWrong;
+  return global && failed(interp::checkPlan(*global, module, {})) ? kWorkFailed : 0;
+}
+
+/// The model as the user wrote it to its evaluation step, as far as --emit asks.
+int makeEvaluation(ModuleOp module, const CompilerOptions &options, const PlanOptions &trainingPlan,
+                   ModuleOp training, PlanOptions &plan) {
+  plan = trainingPlan;
+  plan.mode = "eval";
+  if (int code = makeGlobal(module, plan, training))
+    return code;
+  return options.emit == Emit::Global ? 0 : partition(module, options, plan);
 }
 
 /// From the model, or from a local program written by hand, to the local program: L2.
@@ -233,18 +254,34 @@ int makeLocal(ModuleOp module, const CompilerOptions &options, PlanOptions &plan
                                    "' is a local program (L2): it has collectives");
     return failed(run(module, plan, buildHandWrittenPipeline)) ? kInputWrong : 0;
   }
-  if (int code = makeGlobal(module, plan))
-    return code;
-  if (options.emit == Emit::Global)
-    return 0;
-  OwningOpRef<ModuleOp> global = options.verifyPlan ? module.clone() : nullptr;
-  if (failed(run(module, plan, buildLocalPipeline)))
-    return kInputWrong;
-  if (!options.verifyPlan)
-    return 0;
-  if (failed(interp::checkPlan(*global, module, {})))
-    return kWorkFailed;
-  llvm::errs() << "shoalc: the plan equals one device\n";
+  bool isEvaluation = plan.mode == "eval", isTraining = plan.mode == "train";
+  // A training program brings the evaluation of its model along.
+  OwningOpRef<ModuleOp> other;
+  if (isEvaluation || (isTraining && options.emit != Emit::Global && options.emit != Emit::Local))
+    other = module.clone();
+  if (isEvaluation) {
+    PlanOptions training = plan;
+    training.mode = "train";
+    if (int code = makeGlobal(*other, training))
+      return code;
+    if (int code = makeEvaluation(module, options, training, *other, plan))
+      return code;
+  } else {
+    if (int code = makeGlobal(module, plan))
+      return code;
+    if (options.emit == Emit::Global)
+      return 0;
+    PlanOptions evaluation;
+    if (other)
+      if (int code = makeEvaluation(*other, options, plan, module, evaluation))
+        return code;
+    if (int code = partition(module, options, plan))
+      return code;
+    if (other && failed(addEvaluation(module, *other)))
+      return kWorkFailed;
+  }
+  if (options.verifyPlan)
+    llvm::errs() << "shoalc: the plan equals one device\n";
   return 0;
 }
 
@@ -293,7 +330,7 @@ int compile(ModuleOp module, const CompilerOptions &options, const std::string &
   // What fails here is about no place in the model.
   auto emitError = [&] { return mlir::emitError(UnknownLoc::get(module.getContext())); };
   FailureOr<std::string> payload =
-      codegen::linkPayload(*code, program->kernels, program->blob, emitError);
+      codegen::linkPayload(*code, program->kernels, program->blob, emitError, program->evaluation);
   if (failed(payload))
     return kWorkFailed;
   if (options.emit == Emit::Object)

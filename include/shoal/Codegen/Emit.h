@@ -14,17 +14,20 @@ class ModuleOp;
 
 namespace shoal::codegen {
 
-/// A rank program for the runtime: the bytes of `shoal_program`, and the symbols of the kernels in
-/// the order by which the blob numbers them (the payload's table).
+/// A rank program for the runtime: the bytes of `shoal_program`, those of `shoal_evaluation` (empty
+/// without one), and the symbols of the kernels in the order by which both number them (the payload's
+/// table).
 struct Program {
   std::vector<std::string> kernels;
   std::vector<unsigned char> blob;
+  std::vector<unsigned char> evaluation;
 };
 
-/// The module's only exec.program, which must satisfy `exec-verify`.
+/// The module's only exec.program, or its training program and the evaluation beside it. They must
+/// satisfy `exec-verify`.
 mlir::FailureOr<Program> emitProgram(mlir::ModuleOp module);
 
-/// Bytes held and sent by each rank in a step, counted from the program's types.
+/// Bytes held and sent by each rank in a step (of training, where evaluation stands beside it), counted from the program's types.
 mlir::FailureOr<std::string> emitReport(mlir::ModuleOp module);
 
 } // namespace shoal::codegen

@@ -39,12 +39,14 @@ mlir::FailureOr<KernelObjects> compileKernels(mlir::ModuleOp module, const HostT
 mlir::FailureOr<std::string> emitKernelsLLVM(mlir::ModuleOp module, const HostTarget &target = {});
 
 /// Links objects and blob into a shared object that exports `shoal_program` (the blob) and
-/// `shoal_kernels`: a table of the entry points named in `table`, whose order is the blob's.
+/// `shoal_kernels`: a table of the entry points named in `table`, whose order is the blob's. With an
+/// `evaluation` blob, which numbers the same table, also `shoal_evaluation`.
 /// Undefined symbols (libm, libmvec, memset) are those of the runtime executable.
 mlir::FailureOr<std::string> linkPayload(const KernelObjects &code,
                                          mlir::ArrayRef<std::string> table,
                                          mlir::ArrayRef<unsigned char> blob,
-                                         mlir::function_ref<mlir::InFlightDiagnostic()> emitError);
+                                         mlir::function_ref<mlir::InFlightDiagnostic()> emitError,
+                                         mlir::ArrayRef<unsigned char> evaluation = {});
 
 /// Writes a copy of the runtime executable with the payload and its footer at the end
 /// (shoal-rt/payload.h), by rename, so that no half-written file is ever seen under `outputPath`.

@@ -22,7 +22,7 @@ namespace shoal {
 struct PlanOptions {
   std::vector<std::string> dataAxes = {"data"}; // of the mesh: axes that split the batch
   std::vector<std::string> modelAxes;           // of the mesh: all others, partitioned first
-  std::string mode = "train"; // train | infer
+  std::string mode = "train"; // train | eval | infer
   std::string dtype;          // f32 | f64; empty: as written
   std::string optimizer = "sgd";
   double lr = 0.01;
@@ -52,6 +52,14 @@ void buildGlobalPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildLocalPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildHandWrittenPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildExecPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
+
+/// Evaluation runs between training steps, on their parameters, under their plan. Gives the
+/// parameters of `evaluation`, a model before `buildGlobalPipeline`, the shardings that they have in
+/// `training`, which is behind it.
+void adoptShardings(mlir::ModuleOp evaluation, mlir::ModuleOp training);
+/// Moves the evaluation step of one local program into that of the training step, so that they
+/// become rank programs on one arena and with common kernels.
+mlir::LogicalResult addEvaluation(mlir::ModuleOp training, mlir::ModuleOp evaluation);
 
 /// Every dialect and external model that the pipelines meet.
 void registerAllDialects(mlir::DialectRegistry &registry);

@@ -12,12 +12,22 @@ namespace shoal::codegen {
 
 namespace {
 
+rt::Mode modeOf(exec::Mode mode) {
+  switch (mode) {
+  case exec::Mode::train:
+    return rt::Mode::Train;
+  case exec::Mode::infer:
+    return rt::Mode::Infer;
+  case exec::Mode::eval:
+    return rt::Mode::Eval;
+  }
+  llvm_unreachable("every mode is listed");
+}
+
 class Emitter {
 public:
   explicit Emitter(exec::ProgramOp program)
-      : program(program),
-        blob(program.getSymName().str(),
-             program.getMode() == exec::Mode::train ? rt::Mode::Train : rt::Mode::Infer) {}
+      : program(program), blob(program.getSymName().str(), modeOf(program.getMode())) {}
 
   Program run();
 
@@ -247,10 +257,13 @@ Program Emitter::run() {
 }
 
 FailureOr<Program> emitProgram(ModuleOp module) {
-  FailureOr<exec::ProgramOp> program = findProgram(module);
-  if (failed(program))
+  FailureOr<Programs> programs = findPrograms(module);
+  if (failed(programs))
     return failure();
-  return Emitter(*program).run();
+  Program result = Emitter(programs->step).run();
+  if (programs->evaluation) // numbers the same kernels
+    result.evaluation = Emitter(programs->evaluation).run().blob;
+  return result;
 }
 
 } // namespace shoal::codegen

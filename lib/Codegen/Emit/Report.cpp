@@ -62,10 +62,10 @@ static void addTraffic(Operation &op, dist::MeshAttr mesh, int64_t position, rt:
 }
 
 FailureOr<std::string> emitReport(ModuleOp module) {
-  FailureOr<exec::ProgramOp> found = findProgram(module);
+  FailureOr<Programs> found = findPrograms(module);
   if (failed(found))
     return failure();
-  exec::ProgramOp program = *found;
+  exec::ProgramOp program = found->step;
   rt::Report report;
   report.program = program.getSymName().str();
   dist::MeshOp meshOp = dist::lookupMesh(program);

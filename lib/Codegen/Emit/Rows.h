@@ -7,8 +7,12 @@
 
 namespace shoal::codegen {
 
-/// The only rank program of a module; an error when there is none or a second one.
-mlir::FailureOr<exec::ProgramOp> findProgram(mlir::ModuleOp module);
+/// A module's rank program, and the evaluation that may stand beside a training program.
+struct Programs {
+  exec::ProgramOp step, evaluation; // no evaluation: null
+};
+/// An error when there is none or one too many.
+mlir::FailureOr<Programs> findPrograms(mlir::ModuleOp module);
 
 rt::Opcode opcodeOf(mlir::Operation *row);
 rt::DType dtypeOf(mlir::Type elementType);

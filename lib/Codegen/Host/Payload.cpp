@@ -1,4 +1,4 @@
-// From machine code and blob to an executable: a data object with the two symbols that the runtime
+// From machine code and blobs to an executable: a data object with the symbols that the runtime
 // looks up, lld as a library, and a copy of the prelinked runtime with the result at its end.
 #include "shoal/Codegen/Host.h"
 #include "shoal/Support/Files.h"
@@ -24,9 +24,9 @@ namespace {
 
 using EmitError = function_ref<InFlightDiagnostic()>;
 
-/// An object that defines `shoal_program` and `shoal_kernels`.
+/// An object that defines `shoal_program`, `shoal_kernels` and, where there is one, `shoal_evaluation`.
 FailureOr<std::string> emitTables(ArrayRef<std::string> table, ArrayRef<unsigned char> blob,
-                                  EmitError emitError) {
+                                  ArrayRef<unsigned char> evaluation, EmitError emitError) {
   auto machine = createHostMachine({}, emitError);
   if (failed(machine))
     return failure();
@@ -34,12 +34,16 @@ FailureOr<std::string> emitTables(ArrayRef<std::string> table, ArrayRef<unsigned
   llvm::Module module("program", context);
   module.setTargetTriple((*machine)->getTargetTriple().str());
   module.setDataLayout((*machine)->createDataLayout());
-  StringRef bytes(reinterpret_cast<const char *>(blob.data()), blob.size());
-  llvm::Constant *data = llvm::ConstantDataArray::getString(context, bytes, /*AddNull=*/false);
-  auto *program =
-      new llvm::GlobalVariable(module, data->getType(), /*isConstant=*/true,
-                               llvm::GlobalValue::ExternalLinkage, data, rt::kProgramSymbol);
-  program->setAlignment(llvm::Align(rt::kAlignment));
+  auto define = [&](const char *symbol, ArrayRef<unsigned char> contents) {
+    StringRef bytes(reinterpret_cast<const char *>(contents.data()), contents.size());
+    llvm::Constant *data = llvm::ConstantDataArray::getString(context, bytes, /*AddNull=*/false);
+    auto *global = new llvm::GlobalVariable(module, data->getType(), /*isConstant=*/true,
+                                            llvm::GlobalValue::ExternalLinkage, data, symbol);
+    global->setAlignment(llvm::Align(rt::kAlignment));
+  };
+  define(rt::kProgramSymbol, blob);
+  if (!evaluation.empty())
+    define(rt::kEvaluationSymbol, evaluation);
   auto *pointer = llvm::PointerType::get(context, 0);
   auto *function = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer}, false);
   SmallVector<llvm::Constant *> entries;
@@ -74,13 +78,14 @@ LogicalResult writeFile(StringRef path, StringRef bytes, EmitError emitError) {
 } // namespace
 
 FailureOr<std::string> linkPayload(const KernelObjects &code, ArrayRef<std::string> table,
-                                   ArrayRef<unsigned char> blob, EmitError emitError) {
+                                   ArrayRef<unsigned char> blob, EmitError emitError,
+                                   ArrayRef<unsigned char> evaluation) {
   for (const std::string &name : table)
     if (!llvm::is_contained(code.kernels, name))
       return emitError() << "the program's table names a kernel that was not compiled: '" << name
                          << "'",
              failure();
-  auto tables = emitTables(table, blob, emitError);
+  auto tables = emitTables(table, blob, evaluation, emitError);
   if (failed(tables))
     return failure();
   llvm::SmallString<128> directory;

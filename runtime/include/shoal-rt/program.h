@@ -27,10 +27,13 @@ inline constexpr uint32_t kNone = 0xffffffffu;
 inline constexpr uint64_t kAlignment = 64;
 inline constexpr const char *kProgramSymbol = "shoal_program";
 inline constexpr const char *kKernelsSymbol = "shoal_kernels";
+// A second program of Mode::Eval, beside a training program: the same mesh and kernels, and parameters
+// at the same places of the arena.
+inline constexpr const char *kEvaluationSymbol = "shoal_evaluation";
 
 enum class DType : uint32_t { F32, F64, BF16, I32, I64, I1 };
 enum class Reduction : uint32_t { Sum, Max, Min };
-enum class Mode : uint32_t { Train, Infer };
+enum class Mode : uint32_t { Train, Infer, Eval };
 
 struct Section {
   uint64_t offset; // bytes from the start of the blob

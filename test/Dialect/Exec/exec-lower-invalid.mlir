@@ -5,7 +5,7 @@
 func.func @a() {
   return
 }
-// expected-error @+1 {{a program has one step function, this is a second one}}
+// expected-error @+1 {{a program has one step function, and one of evaluation; this is a second one}}
 func.func @b() {
   return
 }

@@ -247,3 +247,21 @@ func.func @region(%x: tensor<4xf32> {nn.input = "x"}) -> (tensor<4xf32> {nn.outp
   }
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// Training and evaluation of a module have common kernels where they compute the same.
+// CHECK: func.func private @[[RELU:k_relu_[0-9]+]]
+// CHECK-NOT: func.func private @k_relu
+// CHECK: func.func @step
+// CHECK: exec.call @[[RELU]]
+// CHECK: func.func @step_eval
+// CHECK: exec.call @[[RELU]]
+func.func @step(%x: tensor<8xf32> {nn.input = "x"}, %w: tensor<8x8xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<8x8xf32> {nn.grad = "w"}) {
+  %0 = nn.relu %w : tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+func.func @step_eval(%w: tensor<8x8xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<8x8xf32> {nn.output = "y"}) attributes {nn.evaluation} {
+  %0 = nn.relu %w : tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}

@@ -1,4 +1,7 @@
 // RUN: shoal-opt %s --allow-unregistered-dialect --nn-select-results=mode=train -split-input-file -verify-diagnostics -o /dev/null
+// RUN: not shoal-opt %s --allow-unregistered-dialect --nn-select-results=mode=eval -split-input-file -o /dev/null 2>&1 | FileCheck %s
+
+// CHECK: error: 'func.func' op evaluation needs a result with 'nn.loss', got none
 
 // expected-error @+1 {{training needs a result with 'nn.loss', got none}}
 func.func @model(%x: tensor<8xf32> {nn.input = "x"}) -> (tensor<8xf32> {nn.output = "z"}) {

@@ -1,8 +1,9 @@
 // RUN: shoal-opt %s --nn-select-results=mode=train | FileCheck %s --check-prefix=TRAIN
 // RUN: shoal-opt %s --nn-select-results=mode=infer | FileCheck %s --check-prefix=INFER
+// RUN: shoal-opt %s --nn-select-results=mode=eval | FileCheck %s --check-prefix=EVAL
 // RUN: not shoal-opt %s --nn-select-results=mode=test -o /dev/null 2>&1 | FileCheck %s --check-prefix=MODE
 
-// MODE: error: mode must be train or infer, got: test
+// MODE: error: mode must be train, eval or infer, got: test
 
 // Training keeps loss, metric and update, and drops what only the output needs; a parameter
 // stays although nothing uses it, so that its missing gradient is an error.
@@ -13,6 +14,12 @@
 // TRAIN-NOT: nn.tanh
 // TRAIN: nn.cross_entropy
 // TRAIN: return %{{.*}}, %{{.*}}, %{{.*}} : tensor<f32>, tensor<f32>, tensor<4xf32>
+
+// Evaluation keeps loss and metric, updates nothing, and says what it is.
+// EVAL-LABEL: func.func @model
+// EVAL-SAME: (%{{[^:]*}}: tensor<8x4xf32> {nn.input = "x"}, %{{[^:]*}}: tensor<8xi64> {nn.input = "y"})
+// EVAL-SAME: -> (tensor<f32> {nn.loss}, tensor<f32> {nn.metric = "mean"}) attributes {nn.evaluation}
+// EVAL-NOT: nn.tanh
 
 // Inference keeps the output alone, and asks for no labels.
 // INFER-LABEL: func.func @model
@@ -34,6 +41,8 @@ func.func @model(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<8xi64> {nn.inp
 // A result that is loss and output keeps the role that is asked for.
 // TRAIN-LABEL: func.func @both
 // TRAIN-SAME: -> (tensor<f32> {nn.loss})
+// EVAL-LABEL: func.func @both
+// EVAL-SAME: -> (tensor<f32> {nn.loss}) attributes {nn.evaluation}
 // INFER-LABEL: func.func @both
 // INFER-SAME: -> (tensor<f32> {nn.output = "loss"})
 func.func @both(%x: tensor<8xf32> {nn.input = "x"}) -> (tensor<f32> {nn.loss, nn.output = "loss"}) {

@@ -217,14 +217,14 @@ static ArgKind kindOf(nn::ArgRole role) {
 }
 
 void Lowering::createArguments() {
-  // Parameters and buffers, then state, then inputs: what lives longest lies first.
+  // Parameters and buffers, then state, then inputs: what lives from step to step lies first.
   SmallVector<unsigned> order(step.getNumArguments());
   std::iota(order.begin(), order.end(), 0);
   auto group = [&](unsigned i) {
     nn::ArgRole role = nn::getArgRole(step, i);
     if (role == nn::ArgRole::Param || role == nn::ArgRole::Buffer)
       return 0;
-    return role == nn::ArgRole::State ? 1 : 2;
+    return nn::isUpdatable(role) ? 1 : 2;
   };
   llvm::stable_sort(order, [&](unsigned a, unsigned b) { return group(a) < group(b); });
   OpBuilder &builder = build->getBuilder();
@@ -346,6 +346,8 @@ ProgramOp Lowering::createProgram() {
     if (step.getResultAttr(i, nn::NNDialect::kLossAttr))
       mode = Mode::train;
   auto bytes = BytesAttr::get(module.getContext(), 0, 0, 0, 0, 0);
+  if (isEvaluation(step))
+    mode = Mode::eval;
   // The step's name is free once the step is gone.
   auto result = builder.create<ProgramOp>(step.getLoc(), step.getSymName(), mode, 0, rows, bytes);
   result.getBody().emplaceBlock();
@@ -386,9 +388,12 @@ struct Lower : impl::LowerPassBase<Lower> {
   using LowerPassBase::LowerPassBase;
 
   void runOnOperation() override {
-    FailureOr<func::FuncOp> step = findStep(getOperation());
-    if (failed(step) || failed(Lowering(getOperation(), *step, overlap).run()))
-      signalPassFailure();
+    FailureOr<SmallVector<func::FuncOp>> steps = findSteps(getOperation());
+    if (failed(steps))
+      return signalPassFailure();
+    for (func::FuncOp step : *steps)
+      if (failed(Lowering(getOperation(), step, overlap).run()))
+        return signalPassFailure();
   }
 };
 } // namespace

@@ -50,10 +50,17 @@ struct Kernel {
   SmallVector<int64_t> inplace;       // per result
 };
 
+/// The kernels of a module, which its step functions share.
+struct KernelTable {
+  llvm::StringMap<func::FuncOp> byText;
+  unsigned counter = 0;
+};
+
 class Outliner {
 public:
-  Outliner(ModuleOp module, func::FuncOp step)
-      : module(module), step(step), symbols(module), block(step.getBody().front()), graph(block) {}
+  Outliner(ModuleOp module, func::FuncOp step, KernelTable &kernels)
+      : module(module), step(step), symbols(module), block(step.getBody().front()),
+        kernels(kernels), graph(block) {}
 
   void run() {
     graph.fuse();
@@ -72,10 +79,9 @@ private:
   func::FuncOp step;
   SymbolTable symbols;
   Block &block;
+  KernelTable &kernels;
   ClusterGraph graph;
   DenseMap<Value, Value> overwritten; // result -> argument of the step
-  llvm::StringMap<func::FuncOp> byText;
-  unsigned counter = 0;
 };
 
 } // namespace
@@ -234,7 +240,7 @@ func::FuncOp Outliner::getOrCreate(const Kernel &kernel, ArrayRef<Operation *> o
   func->print(stream,
               OpPrintingFlags().printGenericOpForm().enableDebugInfo(false).elideLargeElementsAttrs(
                   std::numeric_limits<int64_t>::max()));
-  auto [at, added] = byText.try_emplace(text, func);
+  auto [at, added] = kernels.byText.try_emplace(text, func);
   if (!added) {
     func->erase();
     return at->second;
@@ -242,7 +248,7 @@ func::FuncOp Outliner::getOrCreate(const Kernel &kernel, ArrayRef<Operation *> o
   // Names count up until one is free of what the user's module holds.
   std::string name;
   do {
-    name = kernelName(ops, counter++);
+    name = kernelName(ops, kernels.counter++);
   } while (symbols.lookup(name));
   func.setName(name);
   symbols.insert(func, Block::iterator(step));
@@ -283,13 +289,16 @@ void Outliner::rebuild() {
 namespace {
 struct OutlineKernels : impl::OutlineKernelsPassBase<OutlineKernels> {
   void runOnOperation() override {
-    FailureOr<func::FuncOp> step = findStep(getOperation());
-    if (failed(step))
+    FailureOr<SmallVector<func::FuncOp>> steps = findSteps(getOperation());
+    if (failed(steps))
       return signalPassFailure();
-    Block &block = step->getBody().front();
-    eraseDeadOps(block);
-    storeForeignConstants(block);
-    Outliner(getOperation(), *step).run();
+    KernelTable kernels;
+    for (func::FuncOp step : *steps) {
+      Block &block = step.getBody().front();
+      eraseDeadOps(block);
+      storeForeignConstants(block);
+      Outliner(getOperation(), step, kernels).run();
+    }
   }
 };
 } // namespace

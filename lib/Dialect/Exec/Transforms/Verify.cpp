@@ -4,6 +4,7 @@
 // Order is judged by vector clocks: a row knows, per stream, how many rows have ended before it
 // starts. Two accesses to the same bytes, one of them a write, must be ordered; so must the lives
 // of two buffers that share bytes. Whether the ranks meet is judged by Rendezvous.
+#include "Evaluation.h"
 #include "Rendezvous.h"
 
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
@@ -352,6 +353,8 @@ struct Verify : impl::VerifyPassBase<Verify> {
     for (auto program : getOperation().getOps<ProgramOp>())
       if (failed(ProgramVerifier(program, symbols).run()) || failed(checkRendezvous(program)))
         return signalPassFailure();
+    if (auto pair = findPair(getOperation()); pair && failed(verifyEvaluation(*pair)))
+      signalPassFailure();
   }
 };
 } // namespace

@@ -1,4 +1,4 @@
-// nn-select-results: what training or inference needs of a model, and nothing else.
+// nn-select-results: what training, evaluation or inference needs of a model, and nothing else.
 #include "shoal/Dialect/NN/Transforms/Passes.h"
 
 #include "ModelRewriter.h"
@@ -34,8 +34,8 @@ struct SelectResultsPass : shoal::nn::impl::SelectResultsPassBase<SelectResultsP
   using SelectResultsPassBase::SelectResultsPassBase;
 
   void runOnOperation() override {
-    if (mode != "train" && mode != "infer") {
-      getOperation().emitError() << "mode must be train or infer, got: " << mode;
+    if (mode != "train" && mode != "eval" && mode != "infer") {
+      getOperation().emitError() << "mode must be train, eval or infer, got: " << mode;
       return signalPassFailure();
     }
     auto models = getModels(getOperation());
@@ -47,34 +47,38 @@ struct SelectResultsPass : shoal::nn::impl::SelectResultsPassBase<SelectResultsP
   }
 
   LogicalResult selectResults(func::FuncOp model) {
-    bool train = mode == "train";
+    bool train = mode == "train", infer = mode == "infer";
     if (!train)
       useInferenceForms(model);
-    if (train && !findLoss(model))
-      return model.emitOpError() << "training needs a result with 'nn.loss', got none";
+    if (!infer && !findLoss(model))
+      return model.emitOpError() << (train ? "training" : "evaluation")
+                                 << " needs a result with 'nn.loss', got none";
 
     llvm::BitVector dropped(model.getNumResults());
     for (unsigned i = 0; i < model.getNumResults(); ++i) {
       auto has = [&](StringRef name) { return bool(model.getResultAttr(i, name)); };
-      bool trained = has(NNDialect::kLossAttr) || has(NNDialect::kMetricAttr) ||
-                     has(NNDialect::kUpdatesAttr) || has(NNDialect::kGradAttr);
-      dropped[i] = train ? !trained : !has(NNDialect::kOutputAttr);
+      bool judged = has(NNDialect::kLossAttr) || has(NNDialect::kMetricAttr);
+      bool trained = judged || has(NNDialect::kUpdatesAttr) || has(NNDialect::kGradAttr);
+      dropped[i] = infer ? !has(NNDialect::kOutputAttr) : train ? !trained : !judged;
     }
     if (dropped.all())
       return model.emitOpError() << "inference needs a result with 'nn.output', got none";
 
-    // A result that is both keeps the role of the chosen mode.
+    // A result that is several things keeps the roles of the chosen mode.
+    SmallVector<StringRef> others = {NNDialect::kOutputAttr};
+    if (infer)
+      others = {NNDialect::kLossAttr, NNDialect::kMetricAttr, NNDialect::kUpdatesAttr,
+                NNDialect::kGradAttr};
+    else if (!train)
+      others.append({NNDialect::kUpdatesAttr, NNDialect::kGradAttr});
     {
       shoal::SignatureEdit signature(model);
-      for (unsigned i = 0; i < model.getNumResults(); ++i) {
-        if (train)
-          signature.setResultAttr(i, NNDialect::kOutputAttr, {});
-        else
-          for (StringRef name : {NNDialect::kLossAttr, NNDialect::kMetricAttr,
-                                 NNDialect::kUpdatesAttr, NNDialect::kGradAttr})
-            signature.setResultAttr(i, name, {});
-      }
+      for (unsigned i = 0; i < model.getNumResults(); ++i)
+        for (StringRef name : others)
+          signature.setResultAttr(i, name, {});
     }
+    if (!train && !infer)
+      model->setAttr(kEvaluationAttr, UnitAttr::get(&getContext()));
     getReturn(model)->eraseOperands(dropped);
     model.eraseResults(dropped);
     shoal::eraseDeadOps(model.front());

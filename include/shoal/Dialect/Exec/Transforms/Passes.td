@@ -52,13 +52,39 @@ def LowerPass : Pass<"exec-lower", "::mlir::ModuleOp"> {
   let options = [Option<"overlap", "overlap", "bool", "true", "run collectives on a stream of their own">];
 }
 
+def ShareArenaPass : Pass<"exec-share-arena", "::mlir::ModuleOp"> {
+  let summary = "The evaluation program works on the training program's parameters";
+  let description = [{
+    A module may hold a training program and an evaluation program of the same model, which run in turn. They have one arena: what lives from
+    step to step (parameters and state) is where the training program has it, and the evaluation program's inputs and buffers lie behind
+    that, on bytes that the next training step fills anew. Both programs' `arena` is the larger one. Without an evaluation program nothing changes.
+
+    ```mlir
+    exec.program @f train arena = 512 ... {
+      %w = exec.arg param "w" at 0 : !exec.buffer<16xf32>
+      %v = exec.arg state "w.velocity" at 64 : !exec.buffer<16xf32>
+      ...
+    exec.program @f_eval eval arena = 128 ... {
+      %w = exec.arg param "w" at 0 : !exec.buffer<16xf32>
+      %x = exec.arg input "x" at 64 : !exec.buffer<16xf32>
+    ```
+    the second program becomes
+    ```mlir
+    exec.program @f_eval eval arena = 512 ... {
+      %w = exec.arg param "w" at 0 : !exec.buffer<16xf32>
+      %x = exec.arg input "x" at 128 : !exec.buffer<16xf32>
+    ```
+  }];
+}
+
 def VerifyPass : Pass<"exec-verify", "::mlir::ModuleOp"> {
   let summary = "Contract of the rank program";
   let description = [{
     Derives from the program alone, without what `exec-lower` knew: every buffer lies in the arena; buffers in use at the same time do not
     overlap; rows of different streams that touch the same bytes, one of them writing, are ordered by tokens; nothing is read
     before it is written; a kernel's written buffers overlap no other; every token is waited for, and at the end stream 0 has waited for all rows;
-    no result has two probes, and a probe reads bytes that are complete. On all mesh positions together: every message has its other end, of
+    no result has two probes, and a probe reads bytes that are complete. An evaluation program beside a training program has the same parameters
+    at the same places, and writes nothing that lives from step to step. On all mesh positions together: every message has its other end, of
     the same size, and no rows wait for each other in a circle. A send counts as ended when its receive has started, as without buffering:
 
     ```mlir

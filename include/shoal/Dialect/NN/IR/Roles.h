@@ -14,6 +14,9 @@ namespace shoal::nn {
 /// short batch lacks are not written. Set by `nn-explicit-counts`; absent when it holds none.
 inline constexpr llvm::StringLiteral kBatchDimAttr = "nn.batch_dim";
 
+/// On a model: it computes the loss beside a training step, and updates nothing.
+inline constexpr llvm::StringLiteral kEvaluationAttr = "nn.evaluation";
+
 enum class ArgRole { None, Input, Param, Buffer, State, Step, ValidRows };
 
 /// Whether arguments of the role outlive a step: a result may say that it updates one.

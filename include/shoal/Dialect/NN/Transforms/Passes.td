@@ -4,11 +4,12 @@
 include "mlir/Pass/PassBase.td"
 
 def SelectResultsPass : Pass<"nn-select-results", "::mlir::ModuleOp"> {
-  let summary = "keep the results that training or inference needs";
+  let summary = "keep the results that training, evaluation or inference needs";
   let description = [{
     One file describes both the training step and the forward program. `mode=train` keeps the loss, metrics and
-    updates (those of buffers too); `mode=infer` keeps the outputs, and ops that work on the batch in training (batch_norm) become
-    what they are in inference. Ops and arguments that nothing needs any more go away, so that inference asks for no labels.
+    updates (those of buffers too); `mode=infer` keeps the outputs; `mode=eval` keeps loss and metrics and marks the function
+    `nn.evaluation`: it updates nothing, and runs between training steps on their parameters. In both, ops that work on the batch in
+    training (batch_norm) become what they are in inference. Ops and arguments that nothing needs any more go away, so that inference asks for no labels.
     Unused parameters stay in training: `nn-differentiate` names them.
 
     Before, with `mode=infer`:
@@ -28,7 +29,7 @@ def SelectResultsPass : Pass<"nn-select-results", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let options = [Option<"mode", "mode", "std::string", "\"train\"", "train or infer">];
+  let options = [Option<"mode", "mode", "std::string", "\"train\"", "train, eval or infer">];
   let dependentDialects = ["::mlir::func::FuncDialect"];
 }
 

@@ -1,0 +1,89 @@
+// What exec-verify asks of an evaluation program beside a training program: it reads what training keeps
+// where training keeps it, and writes none of it.
+#include "Evaluation.h"
+
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace shoal::exec {
+
+/// A message at `argument` that names both values, with the other argument as a note.
+template <typename T>
+static LogicalResult differs(ArgOp argument, ArgOp other, StringRef what, const T &mine,
+                             const T &theirs) {
+  auto diag = argument.emitOpError() << "must have the " << what << " of the training program's \""
+                                     << other.getName() << "\", " << theirs << ", got: " << mine;
+  diag.attachNote(other.getLoc()) << "the training program's is here";
+  return diag;
+}
+
+static LogicalResult verifyShared(ArgOp argument, ArgOp other) {
+  if (argument.getKind() != other.getKind())
+    return differs(argument, other, "kind", stringifyArgKind(argument.getKind()),
+                   stringifyArgKind(other.getKind()));
+  Type type = argument.getResult().getType(), otherType = other.getResult().getType();
+  if (type != otherType)
+    return differs(argument, other, "local type", type, otherType);
+  if (argument.getGlobalAttr() != other.getGlobalAttr())
+    return differs(argument, other, "global type", Attribute(argument.getGlobalAttr()),
+                   Attribute(other.getGlobalAttr()));
+  if (argument.getShardingAttr() != other.getShardingAttr())
+    return differs(argument, other, "sharding", Attribute(argument.getShardingAttr()),
+                   Attribute(other.getShardingAttr()));
+  if (argument.getOffset() != other.getOffset())
+    return differs(argument, other, "offset", int64_t(argument.getOffset()),
+                   int64_t(other.getOffset()));
+  return success();
+}
+
+LogicalResult verifyEvaluation(ProgramPair pair) {
+  llvm::StringMap<ArgOp> kept;
+  SmallVector<ArgOp> order;
+  for (auto argument : pair.training.getBody().getOps<ArgOp>())
+    if (isKept(argument)) {
+      kept[argument.getName()] = argument;
+      order.push_back(argument);
+    }
+  for (auto argument : pair.evaluation.getBody().getOps<ArgOp>()) {
+    if (!isKept(argument))
+      continue;
+    ArgOp other = kept.lookup(argument.getName());
+    if (!other)
+      return argument.emitOpError() << "is no argument of the training program: \""
+                                    << argument.getName() << '"';
+    if (failed(verifyShared(argument, other)))
+      return failure();
+  }
+
+  // Inputs are written by the host, buffers by rows.
+  auto leavesAlone = [&](Operation *op, int64_t begin, int64_t end) -> LogicalResult {
+    for (ArgOp argument : order) {
+      int64_t first = argument.getOffset();
+      int64_t last = first + argument.getResult().getType().getNumBytes();
+      if (begin >= last || first >= end)
+        continue;
+      auto diag = op->emitOpError() << "writes bytes [" << begin << ", " << end
+                                    << ") while training keeps \"" << argument.getName()
+                                    << "\" at [" << first << ", " << last << ")";
+      diag.attachNote(argument.getLoc()) << "the training program's argument is here";
+      return diag;
+    }
+    return success();
+  };
+  for (Operation &op : pair.evaluation.getBody().front()) {
+    SmallVector<Value> written;
+    if (auto argument = dyn_cast<ArgOp>(op); argument && !isKept(argument))
+      written.push_back(argument.getResult());
+    else if (auto row = dyn_cast<RowOpInterface>(op))
+      row.getWrites(written);
+    for (Value buffer : written) {
+      ByteRange range = getByteRange(buffer);
+      if (failed(leavesAlone(&op, range.begin, range.end)))
+        return failure();
+    }
+  }
+  return success();
+}
+
+} // namespace shoal::exec

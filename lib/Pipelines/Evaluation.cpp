@@ -1,0 +1,52 @@
+// The evaluation step is compiled from the same model as the training step, by the same pipelines, and
+// joins it before kernels are outlined.
+#include "shoal/Pipelines/Pipelines.h"
+
+#include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Support/SignatureEdit.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace shoal {
+
+/// The arguments of models that live from step to step.
+static bool isKept(func::FuncOp func, unsigned index) {
+  nn::ArgRole role = nn::getArgRole(func, index);
+  return role != nn::ArgRole::None && role != nn::ArgRole::Input && role != nn::ArgRole::ValidRows;
+}
+
+void adoptShardings(ModuleOp evaluation, ModuleOp training) {
+  for (auto func : evaluation.getOps<func::FuncOp>()) {
+    auto source = training.lookupSymbol<func::FuncOp>(func.getSymName());
+    if (!source)
+      continue;
+    llvm::StringMap<Attribute> shardings;
+    for (unsigned i = 0; i < source.getNumArguments(); ++i)
+      shardings[nn::getArgName(source, i)] =
+          source.getArgAttr(i, dist::DistDialect::kShardingAttr);
+    SignatureEdit signature(func);
+    for (unsigned i = 0; i < func.getNumArguments(); ++i)
+      if (Attribute sharding = shardings.lookup(nn::getArgName(func, i)); sharding && isKept(func, i))
+        signature.setArgAttr(i, dist::DistDialect::kShardingAttr, sharding);
+  }
+}
+
+LogicalResult addEvaluation(ModuleOp training, ModuleOp evaluation) {
+  SymbolTable symbols(training);
+  for (auto func : llvm::make_early_inc_range(evaluation.getOps<func::FuncOp>())) {
+    if (!func->hasAttr(nn::kEvaluationAttr))
+      continue;
+    func->remove();
+    func.setSymName((func.getSymName() + "_eval").str());
+    symbols.insert(func); // at the end, under a name that is free
+    return success();
+  }
+  return evaluation.emitError("holds no evaluation step");
+}
+
+} // namespace shoal

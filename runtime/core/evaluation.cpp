@@ -1,0 +1,116 @@
+// Evaluation between training steps.
+#include "core/evaluation.h"
+#include "core/element.h"
+#include "core/error.h"
+#include "mpi/fabric.h"
+#include "shoal-rt/traffic.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace shoal::rt {
+namespace {
+
+// What keeps its contents from step to step; the rest is filled before each.
+bool isKept(const Arg &arg) {
+  return arg.kind != ArgKind::Input && arg.kind != ArgKind::ValidRows;
+}
+
+bool sameText(const Program &a, Str ofA, const Program &b, Str ofB) {
+  return a.str(ofA) == b.str(ofB);
+}
+
+bool sameDims(const Program &a, const Arg &ofA, const Program &b, const Arg &ofB) {
+  auto same = [&](const Dim &x, const Dim &y) {
+    return x.global == y.global && x.local == y.local &&
+           std::ranges::equal(a.axesOf(x), b.axesOf(y));
+  };
+  return std::ranges::equal(a.dims(ofA), b.dims(ofB), same);
+}
+
+} // namespace
+
+void checkEvaluation(const Program &training, const Program &evaluation) {
+  auto refuse = [](const auto &...what) { badInput("evaluation program: ", what...); };
+  if (training.header().mode != Mode::Train || evaluation.header().mode != Mode::Eval)
+    refuse("modes must be 0 and 2, got: ", uint32_t(training.header().mode), " and ",
+           uint32_t(evaluation.header().mode));
+  if (evaluation.header().arenaBytes > training.header().arenaBytes)
+    refuse("its arena must fit that of training, ", training.header().arenaBytes, " bytes, got: ",
+           evaluation.header().arenaBytes);
+  auto sameAxis = [&](const Axis &a, const Axis &b) {
+    return a.size == b.size && sameText(training, a.name, evaluation, b.name);
+  };
+  if (!std::ranges::equal(training.axes(), evaluation.axes(), sameAxis) ||
+      !std::ranges::equal(training.deviceIds(), evaluation.deviceIds()))
+    refuse("its mesh must be that of training");
+  for (const Arg &arg : evaluation.args()) {
+    if (!isKept(arg))
+      continue;
+    auto same = std::ranges::find_if(training.args(), [&](const Arg &other) {
+      return sameText(training, other.name, evaluation, arg.name);
+    });
+    std::string_view name = evaluation.str(arg.name);
+    if (same == training.args().end() || same->kind != arg.kind)
+      refuse("'", name, "' must be an argument of training");
+    const View &mine = evaluation.views()[arg.view], &theirs = training.views()[same->view];
+    if (mine.offset != theirs.offset || mine.elements != theirs.elements ||
+        mine.dtype != theirs.dtype || !sameDims(training, *same, evaluation, arg))
+      refuse("'", name, "' must lie where training has it, at ", theirs.offset, ", got: ",
+             mine.offset);
+  }
+}
+
+Evaluation::Evaluation(const Program &program, const shoal_rt_kernel *kernels, uint32_t position,
+                       const std::map<std::string, std::string> &files)
+    : program_(program), kernels_(kernels), position_(position),
+      data_(program, position, files, "--eval-data") {
+  if (data_.batched() && data_.rows() == 0)
+    badInput("--eval-data must have at least 1 row, got: 0");
+}
+
+void Evaluation::connect(const Arena &arena) {
+  arena_ = arena.base();
+  transport_ = std::make_unique<Fabric>(program_, position_, arena, LocalComm::Mpi);
+}
+
+void Evaluation::resolve(bool crowded, Beacon &beacon) {
+  beacon_ = &beacon;
+  executor_ = std::make_unique<Executor>(program_, position_, kernels_, arena_, *transport_, crowded,
+                                         beacon);
+}
+
+EvaluationRecord Evaluation::run(uint64_t step) {
+  auto begin = std::chrono::steady_clock::now();
+  EvaluationRecord record;
+  double weights = 0;
+  uint64_t batches = data_.batched() ? data_.batchesPerEpoch() : 1;
+  for (uint64_t batch = 0; batch < batches; ++batch) {
+    beacon_->beginStep(step, true);
+    uint64_t rows = data_.fill(0, batch, arena_);
+    record.rows += rows;
+    double weight = data_.batched() ? double(rows) : 1;
+    weights += weight;
+    size_t metric = 0;
+    executor_->step([&](uint32_t index) {
+      const Result &result = program_.results()[index];
+      const View &view = program_.views()[result.view];
+      double value = loadElement(arena_ + view.offset, view.dtype, 0);
+      if (result.kind == ResultKind::Loss) {
+        record.loss += weight * value;
+      } else if (result.kind == ResultKind::Metric) {
+        if (batch == 0)
+          record.metrics.emplace_back(program_.str(result.name), 0.0);
+        record.metrics[metric++].second += weight * value;
+      }
+    });
+  }
+  record.loss /= weights;
+  for (auto &[name, value] : record.metrics)
+    value /= weights;
+  record.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return record;
+}
+
+} // namespace shoal::rt

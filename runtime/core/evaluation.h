@@ -1,0 +1,49 @@
+// The evaluation that a training run makes between its steps: the loss over a data set of its own, by
+// the executable's evaluation program, which works on the parameters where training keeps them.
+#ifndef SHOAL_RT_CORE_EVALUATION_H
+#define SHOAL_RT_CORE_EVALUATION_H
+
+#include "core/arena.h"
+#include "core/dataset.h"
+#include "core/executor.h"
+
+namespace shoal::rt {
+
+struct EvaluationRecord {
+  double loss = 0; // the mean over all rows
+  std::vector<std::pair<std::string, double>> metrics;
+  uint64_t rows = 0; // real ones; 0 without batched inputs
+  double seconds = 0;
+};
+
+class Evaluation {
+public:
+  // Opens and checks the data. `files` maps each input of the evaluation program to its file.
+  Evaluation(const Program &program, const shoal_rt_kernel *kernels, uint32_t position,
+             const std::map<std::string, std::string> &files);
+
+  // Collective: communicators. The arena's windows, if any, are those of training.
+  void connect(const Arena &arena);
+  void resolve(bool crowded, Beacon &beacon);
+
+  // Collective. One pass over the data, in their order, after so many steps of training. Leaves alone what training keeps from step to
+  // step; its inputs are overwritten, which every step fills anew.
+  EvaluationRecord run(uint64_t step);
+
+private:
+  const Program &program_;
+  const shoal_rt_kernel *kernels_;
+  uint32_t position_;
+  char *arena_ = nullptr;
+  Dataset data_;
+  Beacon *beacon_ = nullptr;
+  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<Executor> executor_;
+};
+
+// Throws exit 2 unless `evaluation` may run between the steps of `training` on one arena.
+void checkEvaluation(const Program &training, const Program &evaluation);
+
+} // namespace shoal::rt
+
+#endif // SHOAL_RT_CORE_EVALUATION_H

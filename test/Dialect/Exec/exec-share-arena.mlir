@@ -1,0 +1,49 @@
+// RUN: shoal-opt %s -split-input-file --exec-share-arena --exec-verify | FileCheck %s
+
+// What training keeps is where training has it, whatever the order; the rest moves behind that with its distances.
+// Both arenas are the larger one.
+// CHECK: exec.program @f train arena = 640
+// CHECK: exec.program @f_eval eval arena = 640
+// CHECK-NEXT: exec.arg param "w" at 64 :
+// CHECK-NEXT: exec.arg input "x" at 256 :
+// CHECK-NEXT: exec.buffer activation at 384 :
+// CHECK-NEXT: exec.buffer activation at 512 :
+func.func private @k(tensor<32xf32>) -> tensor<32xf32> attributes {exec.kernel}
+exec.program @f train arena = 512 rows = 0 bytes = <params = 192, grads = 0, optimizer = 64, activations = 128, workspace = 0> {
+  %u = exec.arg param "u" at 0 : !exec.buffer<16xf32>
+  %w = exec.arg param "w" at 64 : !exec.buffer<16xf32>
+  %v = exec.arg state "w.velocity" at 128 : !exec.buffer<16xf32>
+  %s = exec.arg step "step" at 192 : !exec.buffer<i64>
+  %x = exec.arg input "x" at 256 : !exec.buffer<32xf32>
+}
+exec.program @f_eval eval arena = 448 rows = 0 bytes = <params = 64, grads = 0, optimizer = 0, activations = 384, workspace = 0> {
+  %w = exec.arg param "w" at 0 : !exec.buffer<16xf32>
+  %x = exec.arg input "x" at 64 : !exec.buffer<32xf32>
+  %a = exec.buffer activation at 192 : !exec.buffer<32xf32>
+  %b = exec.buffer activation at 320 : !exec.buffer<32xf32>
+  exec.launch @k ins(%x : !exec.buffer<32xf32>) outs(%a : !exec.buffer<32xf32>)
+  exec.launch @k ins(%a : !exec.buffer<32xf32>) outs(%b : !exec.buffer<32xf32>)
+}
+
+// -----
+
+// A smaller evaluation does not make the arena smaller.
+// CHECK: exec.program @f train arena = 4096
+// CHECK: exec.program @f_eval eval arena = 4096
+exec.program @f train arena = 4096 rows = 0 bytes = <params = 64, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %w = exec.arg param "w" at 0 : !exec.buffer<16xf32>
+}
+exec.program @f_eval eval arena = 64 rows = 0 bytes = <params = 64, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %w = exec.arg param "w" at 0 : !exec.buffer<16xf32>
+  exec.probe output "w" %w : !exec.buffer<16xf32>
+}
+
+// -----
+
+// An evaluation alone stays as it is.
+// CHECK: exec.program @f_eval eval arena = 128
+// CHECK-NEXT: exec.arg param "w" at 0
+exec.program @f_eval eval arena = 128 rows = 0 bytes = <params = 64, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %w = exec.arg param "w" at 0 : !exec.buffer<16xf32>
+  %x = exec.arg input "x" at 64 : !exec.buffer<16xf32>
+}

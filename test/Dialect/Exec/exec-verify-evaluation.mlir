@@ -1,0 +1,63 @@
+// RUN: shoal-opt %s -split-input-file -verify-diagnostics --exec-verify
+
+// An evaluation program reads parameters of its training program only.
+exec.program @f train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %w = exec.arg param "w" at 0 : !exec.buffer<16xf32>
+}
+exec.program @f_eval eval arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{is no argument of the training program: "b"}}
+  %b = exec.arg param "b" at 0 : !exec.buffer<16xf32>
+}
+
+// -----
+
+// At the same place.
+exec.program @f train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-note @+1 {{the training program's is here}}
+  %w = exec.arg param "w" at 64 : !exec.buffer<16xf32>
+}
+exec.program @f_eval eval arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{must have the offset of the training program's "w", 64, got: 0}}
+  %w = exec.arg param "w" at 0 : !exec.buffer<16xf32>
+}
+
+// -----
+
+// In the same layout.
+dist.mesh @mesh <["tensor"=2]>
+exec.program @f train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-note @+1 {{the training program's is here}}
+  %w = exec.arg param "w" at 0 global tensor<8x4xf32> sharding = <@mesh, [{"tensor"}, {}]> : !exec.buffer<4x4xf32>
+}
+exec.program @f_eval eval arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{must have the local type of the training program's "w", '!exec.buffer<4x4xf32>', got: '!exec.buffer<8x2xf32>'}}
+  %w = exec.arg param "w" at 0 global tensor<8x4xf32> sharding = <@mesh, [{}, {"tensor"}]> : !exec.buffer<8x2xf32>
+}
+
+// -----
+
+// Its inputs do not lie on what training keeps.
+exec.program @f train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %w = exec.arg param "w" at 0 : !exec.buffer<16xf32>
+  // expected-note @+1 {{the training program's argument is here}}
+  %v = exec.arg state "w.velocity" at 64 : !exec.buffer<16xf32>
+}
+exec.program @f_eval eval arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %w = exec.arg param "w" at 0 : !exec.buffer<16xf32>
+  // expected-error @+1 {{writes bytes [64, 128) while training keeps "w.velocity" at [64, 128)}}
+  %x = exec.arg input "x" at 64 : !exec.buffer<16xf32>
+}
+
+// -----
+
+// Nor do its rows write there, not even into its own parameter.
+func.func private @k(tensor<16xf32>) -> tensor<16xf32> attributes {exec.kernel, exec.inplace = array<i64: 0>}
+exec.program @f train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-note @+1 {{the training program's argument is here}}
+  %w = exec.arg param "w" at 0 : !exec.buffer<16xf32>
+}
+exec.program @f_eval eval arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %w = exec.arg param "w" at 0 : !exec.buffer<16xf32>
+  // expected-error @+1 {{writes bytes [0, 64) while training keeps "w" at [0, 64)}}
+  exec.launch @k ins(%w : !exec.buffer<16xf32>) inplace [0]
+}

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Evaluation during training against the loss written out here, and training with it against training without.
+
+usage: evaluation.py --work FOLDER BATCH/ROWS/EVAL_ROWS/RANKS ...
+
+A linear model with the mean of squares as loss. What is evaluated after a step is the loss of the
+parameters that a second run, stopped after that step, dumps; training itself must be equal bit by bit.
+"""
+
+import argparse
+import os
+import sys
+
+import shoal
+from golden import Checker
+from metrics import read_evaluations, read_metrics
+from tensor_files import read_safetensors, tensor, write_npy
+from uneven_batches import FEATURES, MODEL, OUTPUTS, wave
+
+EPOCHS = 3
+
+
+def loss_of(params, x, y, rows):
+    w, c = params["w"].data, params["c"].data
+    total = 0.0
+    for r in range(rows):
+        for j in range(OUTPUTS):
+            out = sum(x[r * FEATURES + i] * w[i * OUTPUTS + j] for i in range(FEATURES)) + c[j]
+            total += (out - y[r * OUTPUTS + j]) ** 2
+    return total / (rows * OUTPUTS)
+
+
+def run_case(batch, rows, eval_rows, ranks, every, work):
+    def path(name):
+        return os.path.join(work, f"{batch}-{rows}-{ranks}-{every}-{name}")
+
+    with open(path("model.mlir"), "w") as f:
+        f.write(MODEL.format(b=batch, y=f"tensor<{batch}x2xf64>", loss="mse_loss"))
+    x, y = wave(eval_rows * FEATURES, 11), wave(eval_rows * OUTPUTS, 12)
+    for name, k, columns in (("x", 3, FEATURES), ("y", 4, OUTPUTS)):
+        write_npy(path(f"{name}.npy"), tensor("f64", (rows, columns), wave(rows * columns, k)))
+    write_npy(path("eval_x.npy"), tensor("f64", (eval_rows, FEATURES), x))
+    write_npy(path("eval_y.npy"), tensor("f64", (eval_rows, OUTPUTS), y))
+    program = shoal.shoalc(path("model.mlir"), path("program"), *shoal.mesh_options(ranks),
+                           "--optimizer", "adam", "--lr", "0.05", "--report", path("promised.json"))
+    common = ["--data", f"x={path('x.npy')}", "--data", f"y={path('y.npy')}", "--seed", "3", "--shuffle"]
+    evaluated = common + ["--eval-data", f"x={path('eval_x.npy')}", "--eval-data", f"y={path('eval_y.npy')}"]
+    if every:
+        evaluated += ["--eval-every", str(every)]
+
+    shoal.run(ranks, program, *common, "--epochs", str(EPOCHS), "--metrics", path("plain.jsonl"),
+              "--dump-params", path("plain.safetensors"), "--report", path("plain.json"))
+    shoal.run(ranks, program, *evaluated, "--epochs", str(EPOCHS), "--metrics", path("eval.jsonl"),
+              "--dump-params", path("eval.safetensors"), "--report", path("eval.json"))
+    check = Checker(1e-12)
+
+    def same(what, a, b):
+        if a != b:
+            check.failures.append(f"{what} differ with evaluation: {b}, without: {a}")
+
+    same("losses", [r["loss"] for r in read_metrics(path("plain.jsonl"))],
+         [r["loss"] for r in read_metrics(path("eval.jsonl"))])
+    with open(path("plain.safetensors"), "rb") as a, open(path("eval.safetensors"), "rb") as b:
+        same("parameters", a.read(), b.read())
+    # The report is that of training steps; its peak covers both programs.
+    promised = shoal.ranks_of_report(path("promised.json"))
+    for name in ("plain", "eval"):
+        if shoal.ranks_of_report(path(f"{name}.json")) != promised:
+            check.failures.append(f"counted report of the run '{name}' is not the promised one")
+
+    records = read_evaluations(path("eval.jsonl"))
+    per_epoch = -(-rows // batch)
+    steps = EPOCHS * per_epoch
+    expected = [s for s in range(1, steps + 1) if s % (every or per_epoch) == 0 or s == steps]
+    if [r["step"] for r in records] != expected:
+        check.failures.append(f"evaluated after steps {[r['step'] for r in records]}, expected {expected}")
+    for record in records:
+        stopped = path("stopped.safetensors")
+        shoal.run(ranks, program, *common, "--steps", str(record["step"]), "--dump-params", stopped)
+        loss = loss_of(read_safetensors(stopped), x, y, eval_rows)
+        check.value(f"eval_loss after step {record['step']}", record["eval_loss"], loss, loss)
+    return check
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("cases", nargs="+", metavar="BATCH/ROWS/EVAL_ROWS/RANKS[/EVERY]")
+    parser.add_argument("--work", required=True)
+    args = parser.parse_args()
+    os.makedirs(args.work, exist_ok=True)
+    failed = False
+    for text in args.cases:
+        batch, rows, eval_rows, ranks, every = (*map(int, text.split("/")), 0)[:5]
+        check = run_case(batch, rows, eval_rows, ranks, every, args.work)
+        for line in check.failures[:8]:
+            print(f"{text}: {line}")
+        failed |= bool(check.failures)
+        if not check.failures:
+            print(f"{text}: ok, largest error {check.worst:.1e}")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
