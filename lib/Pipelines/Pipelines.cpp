@@ -144,7 +144,7 @@ struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
                                 llvm::cl::init(PlanOptions().optimizer)};
   Option<double> lr{*this, "lr", llvm::cl::desc("learning rate"), llvm::cl::init(PlanOptions().lr)};
   Option<std::string> lrSchedule{*this, "lr-schedule",
-                                 llvm::cl::desc("none, constant or linear"),
+                                 llvm::cl::desc("none, constant, linear or cosine"),
                                  llvm::cl::init(PlanOptions().lrSchedule)};
   Option<int64_t> warmupSteps{*this, "warmup-steps", llvm::cl::desc("steps up to the full rate"),
                               llvm::cl::init(0)};

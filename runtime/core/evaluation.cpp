@@ -83,31 +83,36 @@ void Evaluation::resolve(bool crowded, Beacon &beacon) {
 EvaluationRecord Evaluation::run(uint64_t step) {
   auto begin = std::chrono::steady_clock::now();
   EvaluationRecord record;
-  double weights = 0;
+  double terms = 0, rows = 0;
   uint64_t batches = data_.batched() ? data_.batchesPerEpoch() : 1;
   for (uint64_t batch = 0; batch < batches; ++batch) {
     beacon_->beginStep(step, true);
-    uint64_t rows = data_.fill(0, batch, arena_);
-    record.rows += rows;
-    double weight = data_.batched() ? double(rows) : 1;
-    weights += weight;
+    uint64_t real = data_.fill(0, batch, arena_);
+    record.rows += real;
+    double weight = data_.batched() ? double(real) : 1;
+    double loss = 0, lossWeight = weight;
     size_t metric = 0;
     executor_->step([&](uint32_t index) {
       const Result &result = program_.results()[index];
       const View &view = program_.views()[result.view];
       double value = loadElement(arena_ + view.offset, view.dtype, 0);
       if (result.kind == ResultKind::Loss) {
-        record.loss += weight * value;
-      } else if (result.kind == ResultKind::Metric) {
+        loss = value;
+      } else if (program_.str(result.name) == kLossCountMetric) {
+        lossWeight = value;
+      } else {
         if (batch == 0)
           record.metrics.emplace_back(program_.str(result.name), 0.0);
         record.metrics[metric++].second += weight * value;
       }
     });
+    record.loss += lossWeight * loss;
+    terms += lossWeight;
+    rows += weight;
   }
-  record.loss /= weights;
+  record.loss /= terms;
   for (auto &[name, value] : record.metrics)
-    value /= weights;
+    value /= rows;
   record.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return record;

@@ -10,7 +10,9 @@
 namespace shoal::rt {
 
 struct EvaluationRecord {
-  double loss = 0; // the mean over all rows
+  // Means over the batches. The loss weighs each by the terms it was the mean of (targets that are not
+  // ignored), where the program says so; else it weighs, as metrics always do, by its real rows.
+  double loss = 0;
   std::vector<std::pair<std::string, double>> metrics;
   uint64_t rows = 0; // real ones; 0 without batched inputs
   double seconds = 0;

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Evaluation during training against the loss written out here, and training with it against training without.
 
-usage: evaluation.py --work FOLDER BATCH/ROWS/EVAL_ROWS/RANKS ...
+usage: evaluation.py --work FOLDER [--loss mse|cross_entropy] BATCH/ROWS/EVAL_ROWS/RANKS ...
 
-A linear model with the mean of squares as loss. What is evaluated after a step is the loss of the
+A linear model; its loss is the mean of squares, or the cross entropy of targets of which some are ignored. What is evaluated after a step is the loss of the
 parameters that a second run, stopped after that step, dumps; training itself must be equal bit by bit.
 """
 
 import argparse
+import math
 import os
 import sys
 
@@ -15,32 +16,41 @@ import shoal
 from golden import Checker
 from metrics import read_evaluations, read_metrics
 from tensor_files import read_safetensors, tensor, write_npy
-from uneven_batches import FEATURES, MODEL, OUTPUTS, wave
+from uneven_batches import FEATURES, IGNORED, MODEL, OUTPUTS, targets, wave
 
 EPOCHS = 3
 
 
-def loss_of(params, x, y, rows):
+def loss_of(loss, params, x, y):
+    """Over all rows at once; `y` has a list of values, or a label, per row."""
     w, c = params["w"].data, params["c"].data
-    total = 0.0
-    for r in range(rows):
-        for j in range(OUTPUTS):
-            out = sum(x[r * FEATURES + i] * w[i * OUTPUTS + j] for i in range(FEATURES)) + c[j]
-            total += (out - y[r * OUTPUTS + j]) ** 2
-    return total / (rows * OUTPUTS)
+    total, terms = 0.0, 0
+    for r, target in enumerate(y):
+        out = [sum(x[r * FEATURES + i] * w[i * OUTPUTS + j] for i in range(FEATURES)) + c[j] for j in range(OUTPUTS)]
+        if loss == "mse":
+            total += sum((o - t) ** 2 for o, t in zip(out, target))
+            terms += OUTPUTS
+        elif target != IGNORED:
+            total += math.log(sum(map(math.exp, out))) - out[target]
+            terms += 1
+    return total / terms
 
 
-def run_case(batch, rows, eval_rows, ranks, every, work):
+def run_case(loss, batch, rows, eval_rows, ranks, every, work):
     def path(name):
-        return os.path.join(work, f"{batch}-{rows}-{ranks}-{every}-{name}")
+        return os.path.join(work, f"{loss}-{batch}-{rows}-{ranks}-{every}-{name}")
 
     with open(path("model.mlir"), "w") as f:
-        f.write(MODEL.format(b=batch, y=f"tensor<{batch}x2xf64>", loss="mse_loss"))
-    x, y = wave(eval_rows * FEATURES, 11), wave(eval_rows * OUTPUTS, 12)
-    for name, k, columns in (("x", 3, FEATURES), ("y", 4, OUTPUTS)):
-        write_npy(path(f"{name}.npy"), tensor("f64", (rows, columns), wave(rows * columns, k)))
+        if loss == "mse":
+            f.write(MODEL.format(b=batch, y=f"tensor<{batch}x2xf64>", loss="mse_loss"))
+        else:
+            f.write(MODEL.format(b=batch, y=f"tensor<{batch}xi64>", loss=loss))
+    write_npy(path("x.npy"), tensor("f64", (rows, FEATURES), wave(rows * FEATURES, 3)))
+    write_npy(path("y.npy"), targets(loss, rows)[0])
+    x = wave(eval_rows * FEATURES, 11)
+    y_tensor, y = targets(loss, eval_rows)
     write_npy(path("eval_x.npy"), tensor("f64", (eval_rows, FEATURES), x))
-    write_npy(path("eval_y.npy"), tensor("f64", (eval_rows, OUTPUTS), y))
+    write_npy(path("eval_y.npy"), y_tensor)
     program = shoal.shoalc(path("model.mlir"), path("program"), *shoal.mesh_options(ranks),
                            "--optimizer", "adam", "--lr", "0.05", "--report", path("promised.json"))
     common = ["--data", f"x={path('x.npy')}", "--data", f"y={path('y.npy')}", "--seed", "3", "--shuffle"]
@@ -77,8 +87,8 @@ def run_case(batch, rows, eval_rows, ranks, every, work):
     for record in records:
         stopped = path("stopped.safetensors")
         shoal.run(ranks, program, *common, "--steps", str(record["step"]), "--dump-params", stopped)
-        loss = loss_of(read_safetensors(stopped), x, y, eval_rows)
-        check.value(f"eval_loss after step {record['step']}", record["eval_loss"], loss, loss)
+        expected_loss = loss_of(loss, read_safetensors(stopped), x, y)
+        check.value(f"eval_loss after step {record['step']}", record["eval_loss"], expected_loss, expected_loss)
     return check
 
 
@@ -86,12 +96,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("cases", nargs="+", metavar="BATCH/ROWS/EVAL_ROWS/RANKS[/EVERY]")
     parser.add_argument("--work", required=True)
+    parser.add_argument("--loss", choices=["mse", "cross_entropy"], default="mse")
     args = parser.parse_args()
     os.makedirs(args.work, exist_ok=True)
     failed = False
     for text in args.cases:
         batch, rows, eval_rows, ranks, every = (*map(int, text.split("/")), 0)[:5]
-        check = run_case(batch, rows, eval_rows, ranks, every, args.work)
+        check = run_case(args.loss, batch, rows, eval_rows, ranks, every, args.work)
         for line in check.failures[:8]:
             print(f"{text}: {line}")
         failed |= bool(check.failures)

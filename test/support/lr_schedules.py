@@ -41,6 +41,10 @@ SCHEDULES = [
     ("linear", 0, 1, 0.1),
     ("linear", 3, 4, RATE),
     ("linear", 10, 1000, 0.0),
+    ("cosine", 0, 16, 0.0),
+    ("cosine", 5, 17, 0.02),
+    ("cosine", 0, 1, 0.1),
+    ("cosine", 10, 1000, 0.0),
 ]
 
 
@@ -52,7 +56,10 @@ def rate_of(kind, warmup, total, least, step):
         return RATE
     if step >= total:
         return least
-    return RATE + (least - RATE) * (step - warmup) / (total - warmup)
+    share = (step - warmup) / (total - warmup)
+    if kind == "linear":
+        return RATE + (least - RATE) * share
+    return least + (RATE - least) / 2 * (1 + math.cos(math.pi * share))
 
 
 def close(a, b, tolerance):

@@ -131,14 +131,14 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
   app.add_option("--lr", plan.lr, "learning rate (0.01)")->check(nonNegative())->group("Optimizer");
   auto *schedule =
       app.add_option("--lr-schedule", plan.lrSchedule,
-                     "constant or linear: how the rate goes from step to step, reported as lr")
-          ->check(CLI::IsMember({"constant", "linear"}))
+                     "constant, linear or cosine: how the rate goes from step to step, reported as lr")
+          ->check(CLI::IsMember({"constant", "linear", "cosine"}))
           ->group("Optimizer");
   app.add_option("--warmup-steps", plan.warmupSteps, "steps in which the rate rises to --lr (0)")
       ->check(stepCount())
       ->group("Optimizer");
   app.add_option("--decay-steps", plan.decaySteps,
-                 "steps, with the warm-up, until the rate of linear is --min-lr")
+                 "steps, with the warm-up, until the rate of linear or cosine is --min-lr")
       ->check(stepCount())
       ->group("Optimizer");
   app.add_option("--min-lr", plan.minLr, "rate after --decay-steps (0)")
@@ -242,8 +242,8 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
   if (plan.lrSchedule == "constant")
     for (const char *flag : {"--decay-steps", "--min-lr"})
       if (app.count(flag))
-        return fail(std::string(flag) + " belongs to --lr-schedule linear, got: constant");
-  if (plan.lrSchedule == "linear") {
+        return fail(std::string(flag) + " belongs to --lr-schedule linear or cosine, got: constant");
+  if (plan.lrSchedule == "linear" || plan.lrSchedule == "cosine") {
     if (!app.count("--decay-steps"))
       return fail("--lr-schedule " + plan.lrSchedule + " needs --decay-steps");
     if (plan.decaySteps <= plan.warmupSteps)

@@ -26,7 +26,7 @@ struct PlanOptions {
   std::string dtype;          // f32 | f64; empty: as written
   std::string optimizer = "sgd";
   double lr = 0.01;
-  std::string lrSchedule = "none"; // none | constant | linear
+  std::string lrSchedule = "none"; // none | constant | linear | cosine
   int64_t warmupSteps = 0;
   int64_t decaySteps = 0; // with the warm-up
   double minLr = 0.0;

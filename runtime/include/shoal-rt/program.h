@@ -147,6 +147,9 @@ struct Result {
   uint32_t pad;
 };
 
+// The metric of an evaluation program that says how many terms its loss is the mean of.
+inline constexpr const char *kLossCountMetric = "loss_count";
+
 enum class Opcode : uint32_t {
   Launch,     // kernel a; operands = its buffers
   Gemm,       // params = GemmParam; operands = A, B, C

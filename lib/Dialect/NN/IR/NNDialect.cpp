@@ -54,6 +54,11 @@ static LogicalResult verifyName(Operation *op, StringRef attribute, StringRef na
   if (rule.empty() && name == "__metadata__")
     rule = "not be the one that safetensors files reserve";
   bool isKey = name == "step" || name == "epoch" || name == "loss" || name == "wall_s";
+  // Made by nn-explicit-counts for evaluations alone.
+  auto func = dyn_cast<FunctionOpInterface>(op);
+  bool isEvaluation = func && func->hasAttr(kEvaluationAttr);
+  if (rule.empty() && attribute == NNDialect::kMetricAttr && name == kLossCountMetric && !isEvaluation)
+    rule = "not be loss_count, by which the batches of an evaluation are weighed";
   if (rule.empty() && attribute == NNDialect::kMetricAttr && isKey)
     rule = "not be step, epoch, loss or wall_s, which every line of metrics has";
   if (rule.empty())

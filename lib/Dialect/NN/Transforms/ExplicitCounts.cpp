@@ -54,6 +54,7 @@ private:
   Value validRows;
   DenseMap<int64_t, Value> limits;
   SmallVector<Operation *> replaced;
+  Value lossCount; // what the loss of an evaluation was divided by, if it is a mean
 };
 
 } // namespace
@@ -142,6 +143,11 @@ void CountRewriter::divideByCount(MeanOpInterface op) {
   builder.setInsertionPointAfter(op);
   auto mean = builder.create<DivOp>(op->getLoc(), sum, count);
   sum.replaceAllUsesExcept(mean, mean);
+  // Batches of an evaluation weigh as many terms as they have.
+  std::optional<unsigned> loss = findLoss(model);
+  if (model->hasAttr(kEvaluationAttr) && loss && getReturn(model).getOperand(*loss) == mean.getResult() &&
+      !element.isBF16()) // holds few counts exactly
+    lossCount = count;
 }
 
 // Masks.
@@ -340,6 +346,9 @@ LogicalResult CountRewriter::run() {
       return failure();
   for (Operation *op : replaced)
     op->erase();
+  if (lossCount)
+    SignatureEdit(model).addResult(lossCount, NNDialect::kMetricAttr,
+                                   builder.getStringAttr(kLossCountMetric));
   markOutputs();
   return checkResults();
 }

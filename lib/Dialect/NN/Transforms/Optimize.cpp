@@ -7,6 +7,7 @@
 #include "shoal/Support/SignatureEdit.h"
 
 #include <cmath>
+#include <numbers>
 
 namespace shoal::nn {
 #define GEN_PASS_DEF_OPTIMIZEPASS
@@ -85,9 +86,9 @@ LogicalResult OptimizePass::checkOptions() {
 }
 
 template <typename Require> LogicalResult OptimizePass::checkSchedule(Require require) {
-  bool decays = lrSchedule == "linear";
+  bool decays = lrSchedule == "linear" || lrSchedule == "cosine";
   if (failed(require(decays || lrSchedule == "none" || lrSchedule == "constant",
-                     "lr-schedule must be none, constant or linear",
+                     "lr-schedule must be none, constant, linear or cosine",
                      lrSchedule.getValue())) ||
       failed(require(warmupSteps >= 0 && warmupSteps <= kMostSteps,
                      "warmup-steps must be from 0 to 2^53", warmupSteps.getValue())) ||
@@ -96,9 +97,9 @@ template <typename Require> LogicalResult OptimizePass::checkSchedule(Require re
     return failure();
   if (!decays)
     return success(
-        succeeded(require(decaySteps == 0, "decay-steps belongs to lr-schedule linear",
+        succeeded(require(decaySteps == 0, "decay-steps belongs to lr-schedule linear or cosine",
                           decaySteps.getValue())) &&
-        succeeded(require(minLr == 0, "min-lr belongs to lr-schedule linear",
+        succeeded(require(minLr == 0, "min-lr belongs to lr-schedule linear or cosine",
                           minLr.getValue())));
   return success(
       succeeded(require(decaySteps > warmupSteps && decaySteps <= kMostSteps,
@@ -196,9 +197,24 @@ static Value buildStep(func::FuncOp model, SignatureEdit &signature, OpBuilder &
   return step;
 }
 
+/// The sine of an f64 scalar from 0 to pi / 2: Taylor's polynomial of degree 21, whose next term is
+/// below 2^-59 there.
+static Value buildSine(OpBuilder &builder, Location loc, Value x) {
+  auto constant = [&](double value) { return scalar(builder, loc, elementOf(x), value); };
+  Value square = builder.create<MulOp>(loc, x, x), sum = constant(1);
+  // 1 - x^2 / (2 3) (1 - x^2 / (4 5) (1 - ...))
+  for (int degree = 21; degree > 1; degree -= 2) {
+    Value next = builder.create<MulOp>(loc, square, constant(1.0 / (degree * (degree - 1))));
+    Value term = builder.create<MulOp>(loc, next, sum);
+    sum = builder.create<SubOp>(loc, constant(1), term);
+  }
+  return builder.create<MulOp>(loc, x, sum);
+}
+
 /// The learning rate of the step, as f64. With t steps done before it, W of warm-up and D in all,
 /// p = min(max(t - W, 0) / (D - W), 1) is how far the decay is:
 ///   linear  rate(p) = lr + (min_lr - lr) p
+///   cosine  rate(p) = min_lr + (lr - min_lr) / 2 (1 + cos(pi p))   (Loshchilov and Hutter, 2017)
 /// and the rate is min((t + 1) / W, 1) rate(p): during the warm-up p is 0, behind it the factor is 1.
 Value OptimizePass::buildRate(OpBuilder &builder, Location loc, Value step) {
   Type f64 = builder.getF64Type();
@@ -210,10 +226,16 @@ Value OptimizePass::buildRate(OpBuilder &builder, Location loc, Value step) {
     past = builder.create<MaximumOp>(loc, past, constant(0));
     Value p = builder.create<DivOp>(loc, past, constant(double(decaySteps - warmupSteps)));
     p = builder.create<MinimumOp>(loc, p, constant(1));
-    // As a mean of both ends, which is exact at either.
-    Value rest = builder.create<SubOp>(loc, constant(1), p);
+    Value share = p;
+    if (lrSchedule == "cosine") { // (1 - cos(pi p)) / 2
+      Value half = builder.create<MulOp>(loc, p, constant(std::numbers::pi / 2));
+      Value sine = buildSine(builder, loc, half);
+      share = builder.create<MulOp>(loc, sine, sine);
+    }
+    // As a mean of both ends, which is exact at the first.
+    Value rest = builder.create<SubOp>(loc, constant(1), share);
     rate = builder.create<AddOp>(loc, builder.create<MulOp>(loc, rest, constant(lr)),
-                                 builder.create<MulOp>(loc, p, constant(minLr)));
+                                 builder.create<MulOp>(loc, share, constant(minLr)));
   }
   if (warmupSteps > 0) {
     Value warm = builder.create<DivOp>(loc, count, constant(double(warmupSteps)));

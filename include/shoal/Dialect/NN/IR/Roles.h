@@ -17,6 +17,10 @@ inline constexpr llvm::StringLiteral kBatchDimAttr = "nn.batch_dim";
 /// On a model: it computes the loss beside a training step, and updates nothing.
 inline constexpr llvm::StringLiteral kEvaluationAttr = "nn.evaluation";
 
+/// The metric of an evaluation that says how many terms its loss is the mean of; `nn-explicit-counts` adds
+/// it where the loss is a mean.
+inline constexpr llvm::StringLiteral kLossCountMetric = "loss_count";
+
 enum class ArgRole { None, Input, Param, Buffer, State, Step, ValidRows };
 
 /// Whether arguments of the role outlive a step: a result may say that it updates one.

@@ -124,7 +124,7 @@ def OptimizePass : Pass<"nn-optimize", "::mlir::ModuleOp"> {
 
     With `lr-schedule` the learning rate is computed in the program, from `nn.step`, and is the metric `lr`. After t steps it is lr (t + 1) / W
     while t < W = `warmup-steps`; then lr (`constant`), or falls over the steps from W to D = `decay-steps` to `min-lr` in a
-    line (`linear`), and stays there.
+    line (`linear`) or along half a cosine (`cosine`), and stays there.
 
     Before:
     ```mlir
@@ -144,7 +144,7 @@ def OptimizePass : Pass<"nn-optimize", "::mlir::ModuleOp"> {
   let options = [
     Option<"optimizer", "optimizer", "std::string", "\"sgd\"", "sgd, adam or adamw">,
     Option<"lr", "lr", "double", "0.01", "learning rate">,
-    Option<"lrSchedule", "lr-schedule", "std::string", "\"none\"", "none, constant or linear">,
+    Option<"lrSchedule", "lr-schedule", "std::string", "\"none\"", "none, constant, linear or cosine">,
     Option<"warmupSteps", "warmup-steps", "int64_t", "0", "steps in which the rate rises to lr">,
     Option<"decaySteps", "decay-steps", "int64_t", "0", "step at which the rate is min-lr, counted from the first one">,
     Option<"minLr", "min-lr", "double", "0.0", "rate after decay-steps">,

@@ -1,0 +1,50 @@
+// Which evaluation programs may run between the steps of a training program.
+#include "TestSupport.h"
+
+#include "core/evaluation.h"
+#include "shoal-rt/blob_builder.h"
+
+namespace shoal::rt {
+namespace {
+
+using test::expectBadInput;
+
+struct Spec {
+  Mode mode = Mode::Eval;
+  uint64_t arena = 4096, offset = 64, elements = 16;
+  uint32_t axis = 2;
+  std::string name = "w";
+  ArgKind kind = ArgKind::Param;
+};
+
+Program make(const Spec &spec) {
+  BlobBuilder blob("model", spec.mode);
+  blob.header().arenaBytes = spec.arena;
+  blob.header().batchRows = 8 * spec.axis;
+  uint32_t data = blob.addAxis("data", spec.axis);
+  uint32_t w = blob.addView(spec.offset, spec.elements, DType::F32);
+  uint32_t x = blob.addView(1024, 8, DType::F32);
+  blob.addArg({spec.name, spec.kind, w, {{spec.elements}}, -1, InitKind::Constant});
+  blob.addArg({"x", ArgKind::Input, x, {{8 * spec.axis, {data}}}, 0});
+  std::vector<unsigned char> table = blob.finish();
+  return Program(table.data(), table.size());
+}
+
+TEST(Evaluation, SharesWhatTrainingKeeps) {
+  Program training = make({.mode = Mode::Train});
+  EXPECT_NO_THROW(checkEvaluation(training, make({})));
+  EXPECT_NO_THROW(checkEvaluation(training, make({.arena = 2048})));
+  auto refused = [&](const Spec &spec, const std::string &part) {
+    expectBadInput([&] { checkEvaluation(training, make(spec)); }, part);
+  };
+  refused({.mode = Mode::Infer}, "modes must be 0 and 2, got: 0 and 1");
+  refused({.arena = 8192}, "its arena must fit that of training, 4096 bytes, got: 8192");
+  refused({.axis = 3}, "its mesh must be that of training");
+  refused({.name = "v"}, "'v' must be an argument of training");
+  refused({.kind = ArgKind::State}, "'w' must be an argument of training");
+  refused({.offset = 128}, "'w' must lie where training has it, at 64, got: 128");
+  refused({.elements = 8}, "'w' must lie where training has it");
+}
+
+} // namespace
+} // namespace shoal::rt
