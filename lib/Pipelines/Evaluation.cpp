@@ -14,12 +14,6 @@ using namespace mlir;
 
 namespace shoal {
 
-/// The arguments of models that live from step to step.
-static bool isKept(func::FuncOp func, unsigned index) {
-  nn::ArgRole role = nn::getArgRole(func, index);
-  return role != nn::ArgRole::None && role != nn::ArgRole::Input && role != nn::ArgRole::ValidRows;
-}
-
 void adoptShardings(ModuleOp evaluation, ModuleOp training) {
   for (auto func : evaluation.getOps<func::FuncOp>()) {
     auto source = training.lookupSymbol<func::FuncOp>(func.getSymName());
@@ -31,7 +25,7 @@ void adoptShardings(ModuleOp evaluation, ModuleOp training) {
           source.getArgAttr(i, dist::DistDialect::kShardingAttr);
     SignatureEdit signature(func);
     for (unsigned i = 0; i < func.getNumArguments(); ++i)
-      if (Attribute sharding = shardings.lookup(nn::getArgName(func, i)); sharding && isKept(func, i))
+      if (Attribute sharding = shardings.lookup(nn::getArgName(func, i)); sharding && nn::isUpdatable(nn::getArgRole(func, i)))
         signature.setArgAttr(i, dist::DistDialect::kShardingAttr, sharding);
   }
 }

@@ -27,7 +27,32 @@ bool isKept(ArgOp argument) {
   return argument.getKind() != ArgKind::input && argument.getKind() != ArgKind::valid_rows;
 }
 
+/// Offsets of hand-written programs are any numbers; those inside an arena of this size can be moved.
+constexpr int64_t kMaxArena = int64_t(1) << 61;
+
+static LogicalResult checkArena(ProgramOp program) {
+  int64_t arena = program.getArena();
+  if (arena > kMaxArena)
+    return program.emitOpError() << "arena must be at most 2^61 bytes, got: " << arena;
+  auto check = [&](auto storage) -> LogicalResult {
+    int64_t offset = storage.getOffset(), bytes = storage.getResult().getType().getNumBytes();
+    if (offset <= arena && bytes <= arena - offset)
+      return success();
+    return storage.emitOpError() << "must lie inside the arena of " << arena
+                                 << " bytes, got: " << bytes << " bytes at " << offset;
+  };
+  for (auto argument : program.getBody().getOps<ArgOp>())
+    if (failed(check(argument)))
+      return failure();
+  for (auto buffer : program.getBody().getOps<BufferOp>())
+    if (failed(check(buffer)))
+      return failure();
+  return success();
+}
+
 static LogicalResult shareArena(ProgramPair pair) {
+  if (failed(checkArena(pair.training)) || failed(checkArena(pair.evaluation)))
+    return failure();
   int64_t kept = 0; // end of what training keeps
   llvm::StringMap<int64_t> places;
   for (auto argument : pair.training.getBody().getOps<ArgOp>()) {

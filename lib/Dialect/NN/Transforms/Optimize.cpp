@@ -197,20 +197,6 @@ static Value buildStep(func::FuncOp model, SignatureEdit &signature, OpBuilder &
   return step;
 }
 
-/// The sine of an f64 scalar from 0 to pi / 2: Taylor's polynomial of degree 21, whose next term is
-/// below 2^-59 there.
-static Value buildSine(OpBuilder &builder, Location loc, Value x) {
-  auto constant = [&](double value) { return scalar(builder, loc, elementOf(x), value); };
-  Value square = builder.create<MulOp>(loc, x, x), sum = constant(1);
-  // 1 - x^2 / (2 3) (1 - x^2 / (4 5) (1 - ...))
-  for (int degree = 21; degree > 1; degree -= 2) {
-    Value next = builder.create<MulOp>(loc, square, constant(1.0 / (degree * (degree - 1))));
-    Value term = builder.create<MulOp>(loc, next, sum);
-    sum = builder.create<SubOp>(loc, constant(1), term);
-  }
-  return builder.create<MulOp>(loc, x, sum);
-}
-
 /// The learning rate of the step, as f64. With t steps done before it, W of warm-up and D in all,
 /// p = min(max(t - W, 0) / (D - W), 1) is how far the decay is:
 ///   linear  rate(p) = lr + (min_lr - lr) p
@@ -227,9 +213,9 @@ Value OptimizePass::buildRate(OpBuilder &builder, Location loc, Value step) {
     Value p = builder.create<DivOp>(loc, past, constant(double(decaySteps - warmupSteps)));
     p = builder.create<MinimumOp>(loc, p, constant(1));
     Value share = p;
-    if (lrSchedule == "cosine") { // (1 - cos(pi p)) / 2
+    if (lrSchedule == "cosine") { // (1 - cos(pi p)) / 2 as a square, exact at 0
       Value half = builder.create<MulOp>(loc, p, constant(std::numbers::pi / 2));
-      Value sine = buildSine(builder, loc, half);
+      Value sine = builder.create<SinOp>(loc, half);
       share = builder.create<MulOp>(loc, sine, sine);
     }
     // As a mean of both ends, which is exact at the first.
