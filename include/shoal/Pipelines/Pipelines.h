@@ -57,9 +57,9 @@ void buildExecPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 /// parameters of `evaluation`, a model before `buildGlobalPipeline`, the shardings that they have in
 /// `training`, which is behind it.
 void adoptShardings(mlir::ModuleOp evaluation, mlir::ModuleOp training);
-/// Moves the evaluation step of one local program into that of the training step, so that they
-/// become rank programs on one arena and with common kernels.
-mlir::LogicalResult addEvaluation(mlir::ModuleOp training, mlir::ModuleOp evaluation);
+/// Moves the evaluation step of one local program, if it has one, into that of the training step, so
+/// that they become rank programs on one arena and with common kernels.
+void addEvaluation(mlir::ModuleOp training, mlir::ModuleOp evaluation);
 
 /// Every dialect and external model that the pipelines meet.
 void registerAllDialects(mlir::DialectRegistry &registry);
