@@ -3,6 +3,8 @@
 
 #include "NNReference.h"
 
+#include "shoal/Dialect/Dist/IR/Positions.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -26,85 +28,28 @@ template <typename OpT> Results concatenateRanges(OpT op, Value result, Operands
   return single(std::move(out));
 }
 
-FailureOr<bool> holds(arith::CmpIOp op, int64_t a, int64_t b) {
-  switch (op.getPredicate()) {
-  case arith::CmpIPredicate::eq:
-    return a == b;
-  case arith::CmpIPredicate::ne:
-    return a != b;
-  case arith::CmpIPredicate::slt:
-    return a < b;
-  case arith::CmpIPredicate::sle:
-    return a <= b;
-  case arith::CmpIPredicate::sgt:
-    return a > b;
-  case arith::CmpIPredicate::sge:
-    return a >= b;
-  case arith::CmpIPredicate::ult:
-    return uint64_t(a) < uint64_t(b);
-  case arith::CmpIPredicate::ule:
-    return uint64_t(a) <= uint64_t(b);
-  case arith::CmpIPredicate::ugt:
-    return uint64_t(a) > uint64_t(b);
-  case arith::CmpIPredicate::uge:
-    return uint64_t(a) >= uint64_t(b);
-  }
-  return op.emitOpError("has an unknown predicate");
-}
-
-// Control flow at L2 depends only on positions and constants: these few scalar ops.
-Results evaluateScalar(Operation *op, Operands in) {
-  if (op->getNumResults() != 1 || !op->getResult(0).getType().isIntOrIndex() ||
-      llvm::any_of(in, [](const Tensor *t) { return t->type.getRank() != 0 || t->isFloat(); }))
+// Control flow at L2 depends only on positions and constants: scalar ops, computed by their folders.
+Results evaluateScalar(Operation *op, Operands in, dist::MeshAttr mesh, int64_t position) {
+  auto isScalar = [](Type type) { return type.isIntOrIndex(); };
+  if (!op->getNumResults() || !llvm::all_of(op->getResultTypes(), isScalar) ||
+      !llvm::all_of(op->getOperandTypes(), isScalar))
     return op->emitError() << "'" << op->getName()
                            << "' is not a scalar integer op: the interpreter does not run it";
-  auto a = [&] { return in[0]->i[0]; };
-  auto b = [&] { return in[1]->i[0]; };
-  auto wrapped = [](uint64_t value) { return int64_t(value); };
-  auto divides = [&]() -> LogicalResult {
-    if (b() == 0)
-      return op->emitError("divides an integer by zero");
-    return success();
-  };
-  FailureOr<int64_t> value =
-      TypeSwitch<Operation *, FailureOr<int64_t>>(op)
-          .Case([&](arith::ConstantOp op) -> FailureOr<int64_t> {
-            return cast<IntegerAttr>(op.getValue()).getValue().getSExtValue();
-          })
-          .Case([&](arith::AddIOp) { return wrapped(uint64_t(a()) + uint64_t(b())); })
-          .Case([&](arith::SubIOp) { return wrapped(uint64_t(a()) - uint64_t(b())); })
-          .Case([&](arith::MulIOp) { return wrapped(uint64_t(a()) * uint64_t(b())); })
-          .Case<arith::DivSIOp, arith::DivUIOp>([&](auto) -> FailureOr<int64_t> {
-            if (failed(divides()))
-              return failure();
-            return isa<arith::DivUIOp>(op) ? int64_t(uint64_t(a()) / uint64_t(b()))
-                   : b() == -1             ? wrapped(0 - uint64_t(a()))
-                                           : a() / b();
-          })
-          .Case<arith::RemSIOp, arith::RemUIOp>([&](auto) -> FailureOr<int64_t> {
-            if (failed(divides()))
-              return failure();
-            return isa<arith::RemUIOp>(op) ? int64_t(uint64_t(a()) % uint64_t(b()))
-                   : b() == -1             ? 0
-                                           : a() % b();
-          })
-          .Case([&](arith::AndIOp) { return a() & b(); })
-          .Case([&](arith::OrIOp) { return a() | b(); })
-          .Case([&](arith::XOrIOp) { return a() ^ b(); })
-          .Case([&](arith::SelectOp) { return a() ? b() : in[2]->i[0]; })
-          .Case<arith::IndexCastOp, arith::ExtSIOp, arith::TruncIOp>([&](auto) { return a(); })
-          .Case([&](arith::CmpIOp op) -> FailureOr<int64_t> {
-            FailureOr<bool> result = holds(op, a(), b());
-            if (failed(result))
-              return failure();
-            return int64_t(*result);
-          })
-          .Default([](Operation *op) -> FailureOr<int64_t> {
-            return op->emitError() << "the interpreter does not run '" << op->getName() << "'";
-          });
-  if (failed(value))
+  FailureOr<SmallVector<Attribute>> folded =
+      dist::foldAt(op, mesh, position, [&](Value operand) -> FailureOr<Attribute> {
+        auto number = llvm::find(op->getOperands(), operand) - op->operand_begin();
+        return IntegerAttr::get(operand.getType(), in[number]->i[0]);
+      });
+  if (failed(folded))
     return failure();
-  return single(makeScalar(op->getResult(0).getType(), *value));
+  SmallVector<Tensor> results;
+  for (auto [result, attr] : llvm::zip_equal(op->getResults(), *folded)) {
+    FailureOr<int64_t> value = dist::readInteger(op->getLoc(), attr);
+    if (failed(value))
+      return failure();
+    results.push_back(makeScalar(result.getType(), *value));
+  }
+  return results;
 }
 
 // Ops whose result depends on where the rank is.
@@ -159,7 +104,7 @@ Results evaluateLocal(Operation *op, Operands in, dist::MeshAttr mesh, int64_t p
       .Case([&](arith::SelectOp op) -> Results {
         if (isa<RankedTensorType>(op.getType()) && op.getCondition().getType().isInteger(1))
           return single(in[0]->i[0] ? *in[1] : *in[2]);
-        return evaluateScalar(op, in);
+        return evaluateScalar(op, in, mesh, position);
       })
       .Case([&](dist::AllSliceOp op) -> Results {
         FailureOr<int64_t> along = positionAlong(op, op.getAxes(), mesh, position);
@@ -169,7 +114,7 @@ Results evaluateLocal(Operation *op, Operands in, dist::MeshAttr mesh, int64_t p
       })
       .Default([&](Operation *op) -> Results {
         if (isa_and_nonnull<arith::ArithDialect>(op->getDialect()))
-          return evaluateScalar(op, in);
+          return evaluateScalar(op, in, mesh, position);
         return op->emitError() << "the interpreter does not run '" << op->getName()
                                << "': it has no reference semantics (ReferenceOpInterface)";
       });

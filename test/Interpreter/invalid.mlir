@@ -108,6 +108,30 @@ func.func @unsupported(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
+// Integers of more than 64 bits are refused, not cut off.
+dist.mesh @mesh <["x"=2]>
+func.func @wide() -> tensor<i64> {
+  // expected-error @below {{must be an integer of at most 64 bits, got: 'i128'}}
+  %big = arith.constant 18446744073709551617 : i128
+  %low = arith.trunci %big : i128 to i64
+  %0 = tensor.from_elements %low : tensor<i64>
+  return %0 : tensor<i64>
+}
+
+// -----
+
+// What no machine divides.
+dist.mesh @mesh <["x"=2]>
+func.func @division() -> tensor<i64> {
+  %zero = arith.constant 0 : i64
+  // expected-error @below {{'arith.divsi' op cannot be folded at mesh position 0}}
+  %q = arith.divsi %zero, %zero : i64
+  %0 = tensor.from_elements %q : tensor<i64>
+  return %0 : tensor<i64>
+}
+
+// -----
+
 // expected-error @below {{all-ranks needs a dist.mesh in the module}}
 module {
   func.func @no_mesh() {

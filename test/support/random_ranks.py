@@ -5,7 +5,7 @@ is compiled; one end of a message less, and the program is refused.
 usage: random_ranks.py --work FOLDER [--seed S] [--programs N] [--runs R]
 
 Messages have both ends by construction: they are written one after another, each between two ranks that are both in the
-region. The first R programs are also compiled and run. A failure prints the seed, which alone makes the program again.
+region. Outside of all regions some say themselves who runs them (`dist.at`), as do rings of a part of the ranks. The first R programs are also compiled and run. A failure prints the seed, which alone makes the program again.
 """
 
 import argparse
@@ -22,6 +22,8 @@ TYPE = "tensor<3xf32>"
 class Program:
     """Text of a function, statement by statement; `active` is the set of ranks in the region."""
 
+    DEPTH = 2  # of regions in each other
+
     def __init__(self, seed):
         self.rng = random.Random(seed)
         self.ranks = self.rng.choice([2, 3, 4])
@@ -31,8 +33,12 @@ class Program:
             mesh, axes = '["y"=2, "x"=2]', '{"y", "x"}'
         self.axes = axes
         self.head = f"dist.mesh @mesh <{mesh}>\n"
-        body = self.block(set(range(self.ranks)), ["%base"], 2, 6)
+        body = self.block(set(range(self.ranks)), ["%base"], self.DEPTH, 6)
         self.results = body
+
+    @staticmethod
+    def at(ranks):
+        return f"{{dist.at = array<i64: {', '.join(map(str, sorted(ranks)))}>}}"
 
     def name(self):
         self.counter += 1
@@ -78,6 +84,12 @@ class Program:
             return self.pure(active, values, depth)
         source, target = self.rng.sample(sorted(active), 2)
         value, name, got = self.rng.choice(values), self.name(), self.name()
+        if depth == self.DEPTH and self.rng.random() < 0.5:
+            receives = self.is_rank(depth, "eq", target)
+            self.end(depth, f"dist.send {self.axes} {value} to {self.index(target)} {self.at([source])} : {TYPE}")
+            self.emit(depth, f"{got} = dist.recv {self.axes} from {self.index(source)} {self.at([target])} : {TYPE}")
+            self.emit(depth, f"{name} = arith.select {receives}, {got}, {self.rng.choice(values)} : {TYPE}")
+            return name
         sends = self.is_rank(depth, "eq", source)
         self.emit(depth, f"scf.if {sends} {{")
         self.end(depth - 1, f"dist.send {self.axes} {value} to {self.index(target)} : {TYPE}")
@@ -92,9 +104,12 @@ class Program:
         return name
 
     def exchange(self, active, values, depth):
-        """All ranks of the region send around a ring at once."""
+        """All ranks of the region send around a ring at once; outside of all regions it may be some of them."""
         ring = sorted(active)
         self.rng.shuffle(ring)
+        says = depth == self.DEPTH and self.rng.random() < 0.5
+        if says:
+            ring = ring[:self.rng.randint(1, len(ring))]
         value, group, got = self.rng.choice(values), self.name(), self.name()
         to, back = self.name(), self.name()
         for name, shift in ((to, 1), (back, -1)):
@@ -106,12 +121,31 @@ class Program:
             self.emit(depth, "default {")
             self.emit(depth - 1, f"scf.yield {self.index(0)} : index")
             self.emit(depth, "}")
+        chosen = self.is_rank(depth, "ule", self.rng.randint(0, self.ranks - 1))
         self.emit(depth, f"{group} = dist.group {{")
+        if self.rng.random() < 0.5:
+            value, one, other = self.name(), value, self.rng.choice(values)
+            self.emit(depth - 1, f"{value} = scf.if {chosen} -> ({TYPE}) {{")
+            self.emit(depth - 2, f"scf.yield {one} : {TYPE}")
+            self.emit(depth - 1, "} else {")
+            self.emit(depth - 2, f"scf.yield {other} : {TYPE}")
+            self.emit(depth - 1, "}")
         self.end(depth - 1, f"dist.send {self.axes} {value} to {to} : {TYPE}")
         self.emit(depth - 1, f"{got} = dist.recv {self.axes} from {back} : {TYPE}")
         self.emit(depth - 1, f"dist.yield {got} : {TYPE}")
-        self.emit(depth, f"}} : {TYPE}")
-        return group
+        self.emit(depth, f"}} {self.at(ring) if says else ''} : {TYPE}")
+        if not says:
+            return group
+        name, other = self.name(), self.rng.choice(values)
+        self.emit(depth, f"{name} = scf.index_switch %i -> {TYPE}")
+        for rank in ring:
+            self.emit(depth, f"case {rank} {{")
+            self.emit(depth - 1, f"scf.yield {group} : {TYPE}")
+            self.emit(depth, "}")
+        self.emit(depth, "default {")
+        self.emit(depth - 1, f"scf.yield {other} : {TYPE}")
+        self.emit(depth, "}")
+        return name
 
     def reduce(self, active, values, depth):
         name = self.name()

@@ -128,3 +128,73 @@ func.func @alone(%a: tensor<f32>) -> tensor<f32> {
   }
   return %a : tensor<f32>
 }
+
+// -----
+
+// Who runs a group of messages is said once, by control flow or by dist.at.
+dist.mesh @mesh <["x"=4]>
+func.func @twice(%a: tensor<f32>) -> tensor<f32> {
+  %i = dist.axis_index {"x"} * 1 : index
+  %one = arith.constant 1 : index
+  %first = arith.cmpi ule, %i, %one : index
+  %0 = scf.if %first -> tensor<f32> {
+    // expected-error @+1 {{'dist.group' op says dist.at below control flow that says it already}}
+    %1 = dist.group {
+      dist.send {"x"} %a to %i : tensor<f32>
+      %2 = dist.recv {"x"} from %i : tensor<f32>
+      dist.yield %2 : tensor<f32>
+    } {dist.at = array<i64: 1, 3>} : tensor<f32>
+    scf.yield %1 : tensor<f32>
+  } else {
+    scf.yield %a : tensor<f32>
+  }
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// So it is for a collective alone.
+dist.mesh @mesh <["y"=2, "x"=2]>
+func.func @twice_alone(%a: tensor<f32>) -> tensor<f32> {
+  %i = dist.axis_index {"y"} * 1 : index
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi eq, %i, %zero : index
+  scf.if %first {
+    // expected-error @+1 {{'dist.barrier' op says dist.at below control flow that says it already}}
+    dist.barrier {"x"} {dist.at = array<i64: 0, 1>}
+  }
+  return %a : tensor<f32>
+}
+
+// -----
+
+// A message that its group leaves to nobody.
+dist.mesh @mesh <["x"=2]>
+func.func @nobody(%a: tensor<f32>) -> tensor<f32> {
+  %i = dist.axis_index {"x"} * 1 : index
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi eq, %i, %zero : index
+  dist.group {
+    // expected-error @+1 {{'dist.send' op runs at no mesh position: the group around it says dist.at, too}}
+    dist.send {"x"} %a to %i {dist.at = array<i64: 1>} : tensor<f32>
+    dist.yield
+  } {dist.at = array<i64: 0>}
+  scf.if %first {
+  }
+  return %a : tensor<f32>
+}
+
+// -----
+
+// Bounds have at most 64 bits; nothing is cut off.
+dist.mesh @mesh <["x"=2]>
+func.func @wide(%a: tensor<f32>) -> tensor<f32> {
+  // expected-error @+1 {{must be an integer of at most 64 bits, got: 'i128'}}
+  %zero = arith.constant 0 : i128
+  %one = arith.constant 1 : i128
+  %end = arith.constant 18446744073709551617 : i128
+  scf.for %k = %zero to %end step %one : i128 {
+    dist.barrier {"x"}
+  }
+  return %a : tensor<f32>
+}

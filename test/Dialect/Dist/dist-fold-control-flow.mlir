@@ -183,3 +183,116 @@ func.func @straight(%a: tensor<f32>) -> tensor<f32> {
   } : tensor<f32>
   return %got : tensor<f32>
 }
+
+// -----
+
+// What a group of messages takes by position is chosen before it.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: func.func @chosen
+func.func @chosen() -> (tensor<f32>, tensor<i64>) {
+  %i = dist.axis_index {"x"} * 1 : index
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %other = arith.subi %one, %i : index
+  %first = arith.cmpi eq, %i, %zero : index
+  %a = nn.constant dense<1.0> : tensor<f32>
+  %b = nn.constant dense<2.0> : tensor<f32>
+  // CHECK-DAG: %[[V:.*]] = dist.select [0, 1] %{{.*}} : tensor<f32>
+  // CHECK-DAG: %[[N:.*]] = dist.position_constant [1, 0] : tensor<i64>
+  // CHECK: dist.group
+  // CHECK-NOT: dist.select
+  // CHECK: dist.send {"x"} %[[V]]
+  // CHECK: dist.send {"x"} %[[N]]
+  %got:2 = dist.group {
+    %v = scf.if %first -> tensor<f32> {
+      scf.yield %a : tensor<f32>
+    } else {
+      scf.yield %b : tensor<f32>
+    }
+    dist.send {"x"} %v to %other : tensor<f32>
+    %number = arith.index_cast %other : index to i64
+    %n = tensor.from_elements %number : tensor<i64>
+    dist.send {"x"} %n to %other : tensor<i64>
+    %0 = dist.recv {"x"} from %other : tensor<f32>
+    %1 = dist.recv {"x"} from %other : tensor<i64>
+    dist.yield %0, %1 : tensor<f32>, tensor<i64>
+  } : tensor<f32>, tensor<i64>
+  return %got#0, %got#1 : tensor<f32>, tensor<i64>
+}
+
+// -----
+
+// A select between tensors is control flow, also where nothing else is.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: func.func @select
+func.func @select() -> tensor<f32> {
+  %i = dist.axis_index {"x"} * 1 : index
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi eq, %i, %zero : index
+  // CHECK-DAG: %[[A:.*]] = nn.constant dense<1.0{{.*}}>
+  // CHECK-DAG: %[[B:.*]] = nn.constant dense<2.0{{.*}}>
+  %a = nn.constant dense<1.0> : tensor<f32>
+  %b = nn.constant dense<2.0> : tensor<f32>
+  // CHECK: dist.select [0, 1] %[[A]], %[[B]]
+  %0 = arith.select %first, %a, %b : tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// Any scalar op that folds may steer, in the width of its type; a folder that would return what made an operand
+// gets to see the operand only.
+dist.mesh @mesh <["x"=3]>
+// CHECK-LABEL: func.func @scalar_ops
+func.func @scalar_ops() -> (tensor<i64>, tensor<i64>, tensor<i64>) {
+  %i = dist.axis_index {"x"} * 1 : index
+  %two = arith.constant 2 : index
+  %half = arith.ceildivsi %i, %two : index
+  %half_i64 = arith.index_cast %half : index to i64
+  // CHECK: dist.position_constant [0, 1, 1] : tensor<i64>
+  %0 = tensor.from_elements %half_i64 : tensor<i64>
+  %i_i64 = arith.index_cast %i : index to i64
+  %low = arith.trunci %i_i64 : i64 to i8
+  %most = arith.constant 126 : i8
+  %sum = arith.addi %low, %most : i8
+  %wrapped = arith.extsi %sum : i8 to i64
+  // CHECK: dist.position_constant [126, 127, -128] : tensor<i64>
+  %1 = tensor.from_elements %wrapped : tensor<i64>
+  %less = arith.subi %i, %two : index
+  %again = arith.addi %less, %two : index
+  %again_i64 = arith.index_cast %again : index to i64
+  // CHECK: dist.position_constant [0, 1, 2] : tensor<i64>
+  %2 = tensor.from_elements %again_i64 : tensor<i64>
+  return %0, %1, %2 : tensor<i64>, tensor<i64>, tensor<i64>
+}
+
+// -----
+
+// What a group of messages says of itself holds for what is in it: the peer is asked of position 0 and 2 only.
+dist.mesh @mesh <["x"=4]>
+// CHECK-LABEL: func.func @group_at
+func.func @group_at() -> tensor<f32> {
+  %i = dist.axis_index {"x"} * 1 : index
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  %other = arith.subi %two, %i : index
+  %odd = arith.remui %i, %two : index
+  %isOdd = arith.cmpi eq, %odd, %one : index
+  %isRoot = arith.cmpi eq, %i, %zero : index
+  %a = nn.constant dense<3.0> : tensor<f32>
+  // CHECK: dist.group
+  // CHECK: dist.send {{.*}} {dist.at = array<i64: 0, 2>}
+  // CHECK: dist.recv {{.*}} {dist.at = array<i64: 2>}
+  // CHECK: dist.at = array<i64: 0, 2>
+  %got:2 = dist.group {
+    dist.send {"x"} %a to %other : tensor<f32>
+    scf.if %isRoot {
+      %skipped = dist.recv {"x"} from %other : tensor<f32>
+    }
+    %0 = dist.recv {"x"} from %other {dist.at = array<i64: 2>} : tensor<f32>
+    dist.yield %a, %0 : tensor<f32>, tensor<f32>
+  } {dist.at = array<i64: 0, 2>} : tensor<f32>, tensor<f32>
+  %1 = arith.select %isOdd, %a, %got#0 : tensor<f32>
+  return %1 : tensor<f32>
+}

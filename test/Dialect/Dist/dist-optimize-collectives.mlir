@@ -116,3 +116,45 @@ func.func @behind_barrier(%a: tensor<8xf32>) -> tensor<8xf32> {
   %0 = dist.all_reduce {"x"} sum %a {reason = "r"} : tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+// Who runs a collective stays with it in every rewrite; what is not run by the same positions stays apart.
+dist.mesh @mesh <["z"=2, "x"=2, "y"=2]>
+// CHECK-LABEL: @positions
+// CHECK: dist.reduce_scatter {"x"} sum {{.*}} {dist.at = array<i64: 0, 1, 2, 3>}
+// CHECK-NEXT: dist.all_reduce {"y"} sum {{.*}} {dist.at = array<i64: 0, 1, 2, 3>}
+func.func @positions(%a: tensor<8xf32>) -> tensor<4xf32> {
+  %0 = dist.all_reduce {"x", "y"} sum %a {dist.at = array<i64: 0, 1, 2, 3>} : tensor<8xf32>
+  %1 = dist.all_slice {"x"} dim = 0 %0 : tensor<8xf32> -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// CHECK-LABEL: @positions_of_sums
+// CHECK: dist.all_reduce {"x"} sum %{{.*}} {dist.at = array<i64: 1, 3>}
+// CHECK: dist.all_reduce {"x"} sum %{{[a-z0-9]*}} : tensor<8xf32>
+// CHECK: %[[S:.*]] = nn.add
+// CHECK: dist.all_reduce {"x"} sum %[[S]] {dist.at = array<i64: 0, 2>}
+func.func @positions_of_sums(%a: tensor<8xf32>, %b: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %0 = dist.all_reduce {"x"} sum %a {dist.at = array<i64: 0, 2>} : tensor<8xf32>
+  %1 = dist.all_reduce {"x"} sum %b {dist.at = array<i64: 0, 2>} : tensor<8xf32>
+  %2 = nn.add %0, %1 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %3 = dist.all_reduce {"x"} sum %a {dist.at = array<i64: 1, 3>} : tensor<8xf32>
+  %4 = dist.all_reduce {"x"} sum %b : tensor<8xf32>
+  %5 = nn.add %3, %4 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %2, %5 : tensor<8xf32>, tensor<8xf32>
+}
+
+// CHECK-LABEL: @positions_outside
+// CHECK: dist.accumulate
+// CHECK-NOT: dist.all_reduce
+// CHECK: dist.yield
+// CHECK: dist.all_reduce {"x"} sum %{{.*}} {dist.at = array<i64: 0, 2>}
+func.func @positions_outside(%a: tensor<8xf32>) -> tensor<4xf32> {
+  %0 = dist.accumulate(%a) microbatches = 2 {
+  ^bb0(%m: tensor<4xf32>):
+    %1 = dist.all_reduce {"x"} sum %m {dist.at = array<i64: 0, 2>} : tensor<4xf32>
+    dist.yield %1 : tensor<4xf32>
+  } : (tensor<8xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -173,3 +173,13 @@ func.func @data(%a: tensor<f32>, %n: tensor<i64>) -> tensor<f32> {
   }
   return %0 : tensor<f32>
 }
+
+// -----
+
+// Where the program says itself who runs a collective, those are whole groups, with control flow or without.
+dist.mesh @mesh <["x"=2]>
+func.func @part(%a: tensor<f32>) -> tensor<f32> {
+  // expected-error @+1 {{'dist.all_reduce' op needs every position of its group: position 1 does not enter it, position 0 does}}
+  %0 = dist.all_reduce {"x"} sum %a {dist.at = array<i64: 0>} : tensor<f32>
+  return %a : tensor<f32>
+}

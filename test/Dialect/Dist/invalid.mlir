@@ -544,3 +544,13 @@ func.func @f(%a: tensor<4xf32>) {
   %0 = nn.neg %a {dist.globals = [#dist.global<0, tensor<4xf32>, #dist.sharding<@mesh, [{"x"}]>>]} : tensor<4xf32>
   return
 }
+
+// -----
+
+// Only what is communicated is left to some positions.
+dist.mesh @mesh <["x"=2]>
+func.func @at(%a: tensor<4xf32>) -> tensor<2xf32> {
+  // expected-error @+1 {{dist.at belongs on communication in a module with a dist.mesh}}
+  %0 = dist.all_slice {"x"} dim = 0 %a {dist.at = array<i64: 0>} : tensor<4xf32> -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}

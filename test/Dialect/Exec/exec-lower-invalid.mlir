@@ -151,3 +151,21 @@ func.func @a(%x: tensor<0x2xf32> {nn.input = #nn.input<"x", unbatched>}) -> (ten
   %0 = exec.call @k(%x) : (tensor<0x2xf32>) -> tensor<0x2xf32>
   return %0 : tensor<0x2xf32>
 }
+
+// -----
+
+// Nor what a group of messages has received, when only one position runs the group.
+dist.mesh @mesh <["data"=2]>
+func.func @a(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = "y"}) {
+  %me = dist.axis_index {"data"} * 1 : index
+  %one = arith.constant 1 : index
+  %other = arith.subi %one, %me : index
+  dist.send {"data"} %x to %other {dist.at = array<i64: 1>} : tensor<2xf32>
+  // expected-note @+1 {{the value comes from here}}
+  %0 = dist.group {
+    %1 = dist.recv {"data"} from %other : tensor<2xf32>
+    dist.yield %1 : tensor<2xf32>
+  } {dist.at = array<i64: 0>} : tensor<2xf32>
+  // expected-error @+1 {{needs a value that mesh position 1 does not have}}
+  return %0 : tensor<2xf32>
+}

@@ -243,3 +243,25 @@ func.func @statistics(%s: tensor<4xf32> {nn.state = #nn.state<"p.m", of = "p", i
   %2 = exec.call @k_shrink(%s) : (tensor<4xf32>) -> tensor<4xf32>
   return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// Who runs a group of messages runs what is in it: nobody else has a peer, or needs what it sends.
+dist.mesh @mesh <["data"=3]>
+// CHECK: exec.program @forward
+// CHECK: exec.point_to_point {{.*}} {exec.at = array<i64: 0>
+// CHECK: exec.point_to_point {{.*}}to {{.*}}array<i64: -1, 2, -1>{{.*}}exec.at = array<i64: 1>
+func.func @forward(%x: tensor<2xf32> {nn.input = #nn.input<"x", unbatched>}) {
+  %me = dist.axis_index {"data"} * 1 : index
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %next = arith.addi %me, %one : index
+  dist.send {"data"} %x to %next {dist.at = array<i64: 0>} : tensor<2xf32>
+  %0 = dist.recv {"data"} from %zero {dist.at = array<i64: 1>} : tensor<2xf32>
+  dist.group {
+    dist.send {"data"} %0 to %next : tensor<2xf32>
+    dist.yield
+  } {dist.at = array<i64: 1>}
+  %1 = dist.recv {"data"} from %one {dist.at = array<i64: 2>} : tensor<2xf32>
+  return
+}

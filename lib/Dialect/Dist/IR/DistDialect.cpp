@@ -241,7 +241,8 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   }
   if (name == kAtAttr) {
     MeshOp mesh = lookupMesh(op);
-    if (!mesh || !isa<CollectiveOpInterface, GroupOp>(op))
+    auto collective = dyn_cast<CollectiveOpInterface>(op);
+    if (!mesh || !(isa<GroupOp>(op) || (collective && collective.communicates())))
       return op->emitOpError() << name << " belongs on communication in a module with a dist.mesh";
     return verifyPositions(op, attr, mesh.getMesh());
   }

@@ -1,7 +1,9 @@
 // Scalars at a mesh position are folded by the ops' own folders, so that no op has to be known here.
 #include "shoal/Dialect/Dist/IR/Positions.h"
 
+#include "mlir/IR/Block.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -24,26 +26,39 @@ FailureOr<SmallVector<Attribute>> foldAt(Operation *op, MeshAttr mesh, int64_t p
   if (matchPattern(op, m_Constant(&value)))
     return SmallVector<Attribute>{value};
   SmallVector<Attribute> operands, results;
+  // A copy without a past: folders change their op, and look at what made its operands.
+  Block block;
+  IRMapping map;
   for (Value operand : op->getOperands()) {
     FailureOr<Attribute> attr = lookup(operand);
     if (failed(attr))
       return failure();
     operands.push_back(*attr);
+    map.map(operand, block.addArgument(operand.getType(), operand.getLoc()));
   }
   SmallVector<OpFoldResult> folded;
-  if (op->getNumRegions() || failed(op->fold(operands, folded)) || folded.empty())
+  auto isFolded = [&] {
+    Operation *copy = op->clone(map);
+    block.push_back(copy);
+    return succeeded(copy->fold(operands, folded)) && !folded.empty();
+  };
+  if (op->getNumRegions() || !isFolded())
     return op->emitOpError() << "cannot be folded at mesh position " << position;
   for (OpFoldResult result : folded) {
-    if (auto attr = dyn_cast<Attribute>(result)) {
-      results.push_back(attr);
-      continue;
-    }
-    FailureOr<Attribute> attr = lookup(cast<Value>(result));
-    if (failed(attr))
-      return failure();
-    results.push_back(*attr);
+    auto attr = dyn_cast<Attribute>(result);
+    results.push_back(attr ? attr : operands[cast<BlockArgument>(cast<Value>(result)).getArgNumber()]);
   }
   return results;
+}
+
+FailureOr<int64_t> readInteger(Location loc, Attribute attr) {
+  auto integer = dyn_cast<IntegerAttr>(attr);
+  if (!integer)
+    return emitError(loc) << "must be an integer, got: " << attr;
+  const APInt &value = integer.getValue();
+  if (value.getBitWidth() > 64)
+    return emitError(loc) << "must be an integer of at most 64 bits, got: " << integer.getType();
+  return value.getBitWidth() == 1 ? int64_t(value.getBoolValue()) : value.getSExtValue();
 }
 
 static FailureOr<Attribute> evaluate(Value value, MeshAttr mesh, int64_t position,
@@ -66,18 +81,20 @@ FailureOr<int64_t> evaluateAt(Value index, MeshAttr mesh, int64_t position) {
   FailureOr<Attribute> attr = evaluate(index, mesh, position, known);
   if (failed(attr))
     return failure();
-  auto integer = dyn_cast<IntegerAttr>(*attr);
-  if (!integer)
-    return emitError(index.getLoc()) << "must be an integer, got: " << *attr;
-  return integer.getValue().getSExtValue();
+  return readInteger(index.getLoc(), *attr);
 }
 
 llvm::BitVector getPositions(Operation *op, MeshAttr mesh) {
-  auto attr = op->getAttrOfType<DenseI64ArrayAttr>(DistDialect::kAtAttr);
-  llvm::BitVector positions(mesh.getNumDevices(), !attr);
-  if (attr)
+  llvm::BitVector positions(mesh.getNumDevices(), true);
+  for (; op; op = op->getParentOp()) {
+    auto attr = op->getAttrOfType<DenseI64ArrayAttr>(DistDialect::kAtAttr);
+    if (!attr)
+      continue;
+    llvm::BitVector named(mesh.getNumDevices());
     for (int64_t position : attr.asArrayRef())
-      positions.set(position);
+      named.set(position);
+    positions &= named;
+  }
   return positions;
 }
 
@@ -116,6 +133,16 @@ std::optional<GroupGap> findGap(MeshAttr mesh, ArrayRef<StringAttr> axes,
       if (int64_t other = mesh.getPositionAlong(position, axes, index); !positions.test(other))
         return GroupGap{position, other};
   return std::nullopt;
+}
+
+LogicalResult verifyWholeGroups(CollectiveOpInterface op, MeshAttr mesh,
+                                const llvm::BitVector &positions) {
+  if (!op.communicates() || isa<SendOp, RecvOp>(op.getOperation()))
+    return success();
+  if (std::optional<GroupGap> gap = findGap(mesh, op.getAxesAttr().getAxes(), positions))
+    return op->emitOpError() << "needs every position of its group: position " << gap->missing
+                             << " does not enter it, position " << gap->inside << " does";
+  return success();
 }
 
 } // namespace shoal::dist

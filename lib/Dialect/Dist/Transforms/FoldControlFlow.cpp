@@ -36,6 +36,11 @@ bool isScalarOp(Operation *op) {
          llvm::all_of(op->getResults(), isScalar);
 }
 
+/// A tensor by a condition that may depend on the position.
+bool selectsTensor(arith::SelectOp op) {
+  return isScalar(op.getCondition()) && isa<RankedTensorType>(op.getType());
+}
+
 /// What positions hold after a region that they went through in different ways.
 class Merge {
 public:
@@ -51,21 +56,23 @@ public:
 
   bool empty() const { return ways.empty(); }
 
-  Value get(OpBuilder &builder, Location loc, unsigned result) const {
+  /// The values of one result, each once.
+  SmallVector<Value> inputs(unsigned result) const {
     SmallVector<Value> inputs;
-    SmallVector<int64_t> numbers; // of the inputs, per way
-    for (const SmallVector<Value> &way : ways) {
-      auto at = llvm::find(inputs, way[result]);
-      numbers.push_back(at - inputs.begin());
-      if (at == inputs.end())
+    for (const SmallVector<Value> &way : ways)
+      if (!llvm::is_contained(inputs, way[result]))
         inputs.push_back(way[result]);
-    }
-    if (inputs.size() == 1)
-      return inputs.front();
+    return inputs;
+  }
+
+  Value get(OpBuilder &builder, Location loc, unsigned result) const {
+    SmallVector<Value> values = inputs(result);
+    if (values.size() == 1)
+      return values.front();
     SmallVector<int64_t> taken;
     for (int64_t choice : choices)
-      taken.push_back(numbers[choice]);
-    return builder.create<SelectOp>(loc, inputs.front().getType(), taken, inputs);
+      taken.push_back(llvm::find(values, ways[choice][result]) - values.begin());
+    return builder.create<SelectOp>(loc, values.front().getType(), taken, values);
   }
 
 private:
@@ -94,13 +101,15 @@ private:
   LogicalResult visitRegion(Operation *op, const BitVector &at);
   LogicalResult visitCommunication(CollectiveOpInterface op, const BitVector &at);
   LogicalResult clone(Operation *op);
+  FailureOr<BitVector> narrow(Operation *op, const BitVector &at);
 
   FailureOr<Attribute> lookup(Value scalar, unsigned position);
   FailureOr<int64_t> integerAt(Value scalar, unsigned position);
   LogicalResult read(Value value, const BitVector &at, Table &table);
   LogicalResult spend(Operation *op);
   Value materialize(Location loc, Value scalar, const BitVector &at);
-  bool isMadeIn(Value value, Operation *group);
+  Value merged(const Merge &merge, Location loc, unsigned result);
+  void leaveGroup(ValueRange operands);
 
   func::FuncOp func;
   MeshAttr mesh;
@@ -126,10 +135,7 @@ FailureOr<int64_t> Folder::integerAt(Value scalar, unsigned position) {
   FailureOr<Attribute> attr = lookup(scalar, position);
   if (failed(attr))
     return failure();
-  if (auto integer = dyn_cast<IntegerAttr>(*attr))
-    return integer.getType().isInteger(1) ? int64_t(integer.getValue().getBoolValue())
-                                          : integer.getValue().getSExtValue();
-  return emitError(scalar.getLoc()) << "must be an integer, got: " << *attr;
+  return readInteger(scalar.getLoc(), *attr);
 }
 
 LogicalResult Folder::visitScalar(Operation *op, const BitVector &at) {
@@ -182,6 +188,8 @@ LogicalResult Folder::visitFromElements(tensor::FromElementsOp op, const BitVect
       return failure();
     values[position] = *value;
   }
+  OpBuilder::InsertionGuard guard(builder);
+  leaveGroup({});
   int64_t first = values[at.find_first()];
   if (llvm::all_of(at.set_bits(), [&](unsigned position) { return values[position] == first; }))
     map.map(op.getResult(), builder.create<nn::ConstantOp>(
@@ -200,8 +208,19 @@ LogicalResult Folder::spend(Operation *op) {
                            << " ops (option max-ops)";
 }
 
-bool Folder::isMadeIn(Value value, Operation *group) {
-  return group->isAncestor(value.getParentBlock()->getParentOp());
+/// What a group of messages does not wait for comes before it.
+void Folder::leaveGroup(ValueRange operands) {
+  auto group = dyn_cast<GroupOp>(builder.getInsertionBlock()->getParentOp());
+  if (group && llvm::none_of(operands, [&](Value operand) {
+        return group->isAncestor(operand.getParentBlock()->getParentOp());
+      }))
+    builder.setInsertionPoint(group);
+}
+
+Value Folder::merged(const Merge &merge, Location loc, unsigned result) {
+  OpBuilder::InsertionGuard guard(builder);
+  leaveGroup(merge.inputs(result));
+  return merge.get(builder, loc, result);
 }
 
 /// A copy of an op that every position may run.
@@ -211,19 +230,30 @@ LogicalResult Folder::clone(Operation *op) {
       return op->emitOpError() << "cannot take a scalar of type " << operand.getType()
                                << "; tensor.from_elements makes a tensor<i64> of it";
   OpBuilder::InsertionGuard guard(builder);
-  // What a group of messages does not wait for comes before it.
-  auto group = dyn_cast<GroupOp>(builder.getInsertionBlock()->getParentOp());
-  if (group && !op->hasTrait<OpTrait::IsTerminator>() &&
-      llvm::none_of(op->getOperands(),
-                    [&](Value operand) { return isMadeIn(map.lookup(operand), group); }))
-    builder.setInsertionPoint(group);
+  if (!op->hasTrait<OpTrait::IsTerminator>())
+    leaveGroup(llvm::map_to_vector(op->getOperands(),
+                                   [&](Value operand) { return map.lookup(operand); }));
   builder.clone(*op, map);
   return success();
 }
 
-LogicalResult Folder::visitCommunication(CollectiveOpInterface op, const BitVector &at) {
-  if (op->hasAttr(DistDialect::kAtAttr) && !at.all())
+/// The positions that run communication in a region that those of `at` are in.
+FailureOr<BitVector> Folder::narrow(Operation *op, const BitVector &at) {
+  if (!op->hasAttr(DistDialect::kAtAttr))
+    return at;
+  if (at != getPositions(op->getParentOp(), mesh))
     return op->emitOpError() << "says dist.at below control flow that says it already";
+  BitVector own = getPositions(op, mesh);
+  if (own.none())
+    return op->emitOpError() << "runs at no mesh position: the group around it says dist.at, too";
+  return own;
+}
+
+LogicalResult Folder::visitCommunication(CollectiveOpInterface op, const BitVector &inside) {
+  FailureOr<BitVector> narrowed = narrow(op, inside);
+  if (failed(narrowed))
+    return failure();
+  const BitVector &at = *narrowed;
   SmallVector<Value> peers;
   for (Value operand : op->getOperands())
     if (isScalar(operand)) {
@@ -233,31 +263,31 @@ LogicalResult Folder::visitCommunication(CollectiveOpInterface op, const BitVect
       map.map(operand, materialize(op.getLoc(), operand, at));
       peers.push_back(operand);
     }
-  if (!isa<SendOp, RecvOp>(op.getOperation()))
-    if (std::optional<GroupGap> gap = findGap(mesh, op.getAxesAttr().getAxes(), at))
-      return op->emitOpError() << "needs every position of its group: position " << gap->missing
-                               << " does not enter it, position " << gap->inside << " does";
+  if (failed(verifyWholeGroups(op, mesh, at)))
+    return failure();
   Operation *copy = builder.clone(*op, map);
-  if (!at.all())
-    setPositions(copy, at);
+  setPositions(copy, at);
   for (Value peer : peers)
     map.erase(peer);
   return success();
 }
 
 /// An op with one region that runs once as written: a group of messages, micro-batches.
-LogicalResult Folder::visitRegion(Operation *op, const BitVector &at) {
+LogicalResult Folder::visitRegion(Operation *op, const BitVector &inside) {
+  FailureOr<BitVector> at = narrow(op, inside);
+  if (failed(at))
+    return failure();
   Operation *copy = op->cloneWithoutRegions(map);
   builder.insert(copy);
-  if (isa<GroupOp>(op) && !at.all())
-    setPositions(copy, at);
+  if (isa<GroupOp>(op))
+    setPositions(copy, *at);
   Block &body = op->getRegion(0).front();
   Block &fresh = copy->getRegion(0).emplaceBlock();
   for (BlockArgument argument : body.getArguments())
     map.map(argument, fresh.addArgument(argument.getType(), argument.getLoc()));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(&fresh);
-  return success(succeeded(visit(body, at)) && succeeded(clone(body.getTerminator())));
+  return success(succeeded(visit(body, *at)) && succeeded(clone(body.getTerminator())));
 }
 
 // Control flow
@@ -286,7 +316,7 @@ LogicalResult Folder::visitBranches(Operation *op,
     else if (!isa<RankedTensorType>(result.getType()))
       return op->emitOpError() << "cannot give a value of type " << result.getType();
     else
-      map.map(result, merge.get(builder, op->getLoc(), number));
+      map.map(result, merged(merge, op->getLoc(), number));
   }
   return success();
 }
@@ -384,7 +414,7 @@ LogicalResult Folder::visitFor(scf::ForOp op, const BitVector &at) {
     if (isScalar(result))
       scalars[result] = std::move(tables[number]);
     else
-      map.map(result, merge.get(builder, op.getLoc(), number));
+      map.map(result, merged(merge, op.getLoc(), number));
   }
   return success();
 }
@@ -403,7 +433,7 @@ LogicalResult Folder::visitSelect(arith::SelectOp op, const BitVector &at) {
   Merge merge(positions);
   merge.add(taken, {map.lookup(op.getTrueValue())});
   merge.add(others, {map.lookup(op.getFalseValue())});
-  map.map(op.getResult(), merge.get(builder, op.getLoc(), 0));
+  map.map(op.getResult(), merged(merge, op.getLoc(), 0));
   return success();
 }
 
@@ -419,9 +449,7 @@ LogicalResult Folder::visit(Operation *op, const BitVector &at) {
       .Case([&](tensor::FromElementsOp op) { return visitFromElements(op, at); })
       .Case<GroupOp, AccumulateOp>([&](auto op) { return visitRegion(op, at); })
       .Case([&](arith::SelectOp op) -> LogicalResult {
-        if (isScalar(op.getCondition()) && isa<RankedTensorType>(op.getType()))
-          return visitSelect(op, at);
-        return clone(op);
+        return selectsTensor(op) ? visitSelect(op, at) : clone(op);
       })
       .Default([&](Operation *) -> LogicalResult {
         auto collective = dyn_cast<CollectiveOpInterface>(op);
@@ -461,9 +489,10 @@ LogicalResult Folder::run() {
 bool hasControlFlow(func::FuncOp func) {
   return func
       ->walk([](Operation *op) {
-        return isa_and_nonnull<scf::SCFDialect, tensor::TensorDialect>(op->getDialect())
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
+        auto select = dyn_cast<arith::SelectOp>(op);
+        bool asks = isa_and_nonnull<scf::SCFDialect, tensor::TensorDialect>(op->getDialect()) ||
+                    (select && selectsTensor(select));
+        return asks ? WalkResult::interrupt() : WalkResult::advance();
       })
       .wasInterrupted();
 }

@@ -38,6 +38,9 @@ void copyTags(Operation *from, Operation *to) {
   copyAttr(from, to, nn::NNDialect::kLayerAttr);
 }
 
+/// Who runs it: a collective that stands for another is run by the same positions.
+void copyPositions(Operation *from, Operation *to) { copyAttr(from, to, DistDialect::kAtAttr); }
+
 /// Ops that rewrites of one sweep have replaced. They leave their blocks at once and are destroyed
 /// later, so that a list of ops stays valid meanwhile.
 class Retired {
@@ -108,11 +111,13 @@ bool scatterReduced(Operation *op, Retired &retired) {
   Operation *last =
       b.create<ReduceScatterOp>(slice.getLoc(), slice.getType(), slice.getAxes(), reduce.getKind(),
                                 slice.getDim(), reduce.getInput(), reduce.getReasonAttr());
+  copyPositions(reduce, last);
   if (!rest.empty()) {
     copyAttr(slice, last, DistDialect::kShardingsAttr);
     last = b.create<AllReduceOp>(slice.getLoc(), slice.getType(),
                                  AxesAttr::get(op->getContext(), rest), reduce.getKind(),
                                  last->getResult(0), reduce.getReasonAttr());
+    copyPositions(reduce, last);
   }
   copyTags(slice, last);
   slice->replaceAllUsesWith(last);
@@ -128,13 +133,15 @@ bool reduceSum(Operation *op, Retired &retired) {
     return false;
   auto a = add.getLhs().getDefiningOp<AllReduceOp>(), b = add.getRhs().getDefiningOp<AllReduceOp>();
   if (!a || !b || a.getKind() != ReduceKindAttrEnum::sum || b.getKind() != a.getKind() ||
-      a.getAxes() != b.getAxes() || !a->hasOneUse() || !b->hasOneUse())
+      a.getAxes() != b.getAxes() || !a->hasOneUse() || !b->hasOneUse() ||
+      a->getAttr(DistDialect::kAtAttr) != b->getAttr(DistDialect::kAtAttr))
     return false;
   OpBuilder builder(op);
   Value sum = builder.create<nn::AddOp>(op->getLoc(), a.getInput(), b.getInput());
   copyAttr(op, sum.getDefiningOp(), DistDialect::kShardingsAttr);
   auto reduced = builder.create<AllReduceOp>(op->getLoc(), sum.getType(), a.getAxes(), a.getKind(),
                                              sum, a.getReasonAttr());
+  copyPositions(a, reduced);
   copyTags(op, reduced);
   op->replaceAllUsesWith(reduced);
   retired.add(op);
@@ -160,6 +167,7 @@ bool reduceOutside(Operation *op, Retired &retired) {
     Value result = op->getResult(i);
     auto outside = b.create<AllReduceOp>(reduce.getLoc(), result.getType(), reduce.getAxes(),
                                          reduce.getKind(), result, reduce.getReasonAttr());
+    copyPositions(reduce, outside);
     result.replaceAllUsesExcept(outside, outside);
     if (ShardingAttr rest = getSharding(result))
       setSharding(outside, rest);

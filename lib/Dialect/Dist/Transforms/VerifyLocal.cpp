@@ -4,7 +4,7 @@
 #include "FactorSharding.h"
 #include "FoldControlFlow.h"
 
-#include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 
 #include "mlir/IR/OwningOpRef.h"
@@ -69,6 +69,15 @@ LogicalResult verifyReason(CollectiveOpInterface op) {
   if (!reason || reason.empty())
     return op->emitOpError("must say its reason: the op and the annotation that caused it");
   return success();
+}
+
+/// Collectives that only some positions run, as the program says itself.
+LogicalResult verifyGroups(FunctionOpInterface func, MeshAttr mesh) {
+  WalkResult walked = func->walk([&](CollectiveOpInterface op) {
+    return failed(verifyWholeGroups(op, mesh, getPositions(op, mesh))) ? WalkResult::interrupt()
+                                                                        : WalkResult::advance();
+  });
+  return failure(walked.wasInterrupted());
 }
 
 /// What a user wrote must be known for every position; a copy is folded to see whether it is.
@@ -267,6 +276,8 @@ struct VerifyLocalPass : dist::impl::VerifyLocalPassBase<VerifyLocalPass> {
     for (auto func : getOperation().getOps<FunctionOpInterface>()) {
       if (!mesh || func.isExternal())
         continue;
+      if (failed(verifyGroups(func, mesh.getMesh())))
+        return signalPassFailure();
       if (!isMadeByPartitioner(func)) {
         if (failed(verifyControlFlow(func, mesh.getMesh())))
           return signalPassFailure();

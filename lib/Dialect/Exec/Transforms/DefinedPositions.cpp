@@ -54,8 +54,11 @@ private:
         if (failed(visit(block)))
           return failure();
         for (auto [result, value] :
-             llvm::zip(op->getResults(), block.getTerminator()->getOperands()))
-          known[result] = of(value);
+             llvm::zip(op->getResults(), block.getTerminator()->getOperands())) {
+          BitVector defined = at;
+          defined &= of(value);
+          known[result] = defined;
+        }
       }
     for (Value result : op->getResults())
       if (!op->getNumRegions() && !at.all())

@@ -18,11 +18,15 @@ using ScalarLookup = llvm::function_ref<llvm::FailureOr<mlir::Attribute>(mlir::V
 llvm::FailureOr<llvm::SmallVector<mlir::Attribute>>
 foldAt(mlir::Operation *op, MeshAttr mesh, int64_t position, ScalarLookup lookup);
 
+/// An integer of at most 64 bits, i1 as 0 or 1; emits an error for anything else.
+llvm::FailureOr<int64_t> readInteger(mlir::Location loc, mlir::Attribute attr);
+
 /// The value of an `index` at a mesh position; emits an error when it is not made of constants, the
 /// position and ops that fold.
 llvm::FailureOr<int64_t> evaluateAt(mlir::Value index, MeshAttr mesh, int64_t position);
 
-/// The positions at which an op runs: those of `dist.at`, all without it.
+/// The positions at which an op runs: those that its `dist.at` and that of the group around it name,
+/// all without them.
 llvm::BitVector getPositions(mlir::Operation *op, MeshAttr mesh);
 /// Says that an op runs at these positions only; nothing when they are all.
 void setPositions(mlir::Operation *op, const llvm::BitVector &positions);
@@ -36,6 +40,9 @@ struct GroupGap {
 };
 std::optional<GroupGap> findGap(MeshAttr mesh, llvm::ArrayRef<mlir::StringAttr> axes,
                                 const llvm::BitVector &positions);
+/// Emits an error where a collective is not run by whole groups; messages have no group to enter.
+llvm::LogicalResult verifyWholeGroups(CollectiveOpInterface op, MeshAttr mesh,
+                                      const llvm::BitVector &positions);
 
 } // namespace shoal::dist
 
