@@ -42,25 +42,17 @@ func.func @ring_all_reduce()
     scf.yield %sum : tensor<2xf32>
   }
 
-  // All-gather. What arrives in step s is chunk i - s; it goes on to the next rank in step s + 1, and into its place in
-  // the result: copies of the chunk all along, of which those up to its end are kept, less those before its start.
+  // All-gather. What arrives in step s is chunk i - s; it goes into its place in the result, and on to the next rank in
+  // step s + 1.
   %empty = nn.constant dense<0.0> : tensor<6xf32>
   %after, %passed = scf.for %s = %zero to %ranks step %one iter_args(%result = %empty, %held = %whole) -> (tensor<6xf32>, tensor<2xf32>) {
     %ahead = arith.addi %next, %ranks : index
     %back = arith.subi %ahead, %s : index // i + 1 - s + 3
     %number = arith.remui %back, %ranks : index
     %start = arith.muli %number, %chunk : index
-    %end = arith.addi %start, %chunk : index
     %start_i64 = arith.index_cast %start : index to i64
-    %end_i64 = arith.index_cast %end : index to i64
     %start_tensor = tensor.from_elements %start_i64 : tensor<i64>
-    %end_tensor = tensor.from_elements %end_i64 : tensor<i64>
-    %rows = nn.broadcast %held : tensor<2xf32> -> tensor<3x2xf32>
-    %copies = nn.reshape %rows : tensor<3x2xf32> -> tensor<6xf32>
-    %to_end = nn.mask %copies dim = 0 limit = %end_tensor fill = 0.0 : tensor<6xf32>
-    %to_start = nn.mask %copies dim = 0 limit = %start_tensor fill = 0.0 : tensor<6xf32>
-    %place = nn.sub %to_end, %to_start : (tensor<6xf32>, tensor<6xf32>) -> tensor<6xf32>
-    %more = nn.add %result, %place : (tensor<6xf32>, tensor<6xf32>) -> tensor<6xf32>
+    %more = nn.dynamic_update_slice %result, %held dim = 0 start = %start_tensor : tensor<6xf32>, tensor<2xf32>
     // The last chunk has come all the way round.
     %goes_on = arith.cmpi ult, %s, %steps : index
     %got = scf.if %goes_on -> (tensor<2xf32>) {
