@@ -18,6 +18,8 @@ namespace {
 
 std::mutex mappings; // held to change the list of all mappings
 struct sigaction previousAction;
+void *faultArgument = nullptr;
+std::atomic<void (*)(void *)> faultCall = nullptr; // written after its argument
 
 const char *kindOf(mode_t mode) {
   return S_ISDIR(mode)    ? "a directory"
@@ -37,10 +39,17 @@ void tell(const char *text) {
 
 std::atomic<MappedFile *> MappedFile::all_ = nullptr;
 
+void MappedFile::atFault(void (*call)(void *), void *argument) {
+  faultArgument = argument;
+  faultCall = call;
+}
+
 void MappedFile::onBusError(int signal, siginfo_t *info, void *context) {
   const unsigned char *address = static_cast<const unsigned char *>(info->si_addr);
   for (MappedFile *file = all_; file; file = file->next_)
     if (address >= file->data_ && address < file->data_ + file->size_) {
+      if (void (*call)(void *) = faultCall)
+        call(faultArgument);
       tell("error: ");
       tell(file->path_.c_str());
       tell(": cannot be read: the file became shorter while it was in use, or its disk failed\n");

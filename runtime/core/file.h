@@ -27,6 +27,8 @@ public:
   // Bytes cut off behind the end of the last page that is left read as zeros, without a signal:
   // whoever has read calls this. Exit 1 when the file is shorter than it was.
   void checkWhole() const;
+  // `call(argument)` runs in the handler, before the process ends: it may only store and load.
+  static void atFault(void (*call)(void *), void *argument);
 
 private:
   static void onBusError(int signal, siginfo_t *info, void *context);

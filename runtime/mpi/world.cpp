@@ -1,5 +1,6 @@
 // Start, end and agreement of the processes of a run.
 #include "mpi/world.h"
+#include "core/file.h"
 #include "core/trace.h"
 
 #include <algorithm>
@@ -158,12 +159,21 @@ World::World(int *argc, char ***argv, double timeout) {
     startError_ = Error(kExitWorkFailed, cat("MPI calls this rank ", rank_,
                                              ", its launcher said another number"));
   beacon_->setState(RankState::Running);
+  // The handler tells its own line, so that neither launcher nor watchdogs have to.
+  MappedFile::atFault(
+      [](void *world) {
+        World &self = *static_cast<World *>(world);
+        self.board_.claimReport(uint32_t(self.rank_));
+        self.beacon_->setState(RankState::Failed);
+      },
+      this);
   if (provided < MPI_THREAD_SERIALIZED)
     abort(Error(kExitWorkFailed, "this MPI must support MPI_THREAD_SERIALIZED"));
   crowded_ = ownCores() < 2 || sysconf(_SC_NPROCESSORS_ONLN) < 2 * long(neighbours);
 }
 
 World::~World() {
+  MappedFile::atFault(nullptr, nullptr);
   if (exitCode_ != 0) // before mpirun sees the first of us end, and kills the rest
     beacon_->setState(RankState::Failed);
   {
@@ -201,9 +211,10 @@ int World::agree(const std::optional<Error> &error) const {
   return worst;
 }
 
-// MPI_Abort may return, or never come back.
+// MPI_Abort may return, or never come back. One rank alone has nobody to stop, and Open MPI's
+// helper of such a rank complains when its pipes are full.
 void World::endAll(int code) const {
-  if (canAbort_) {
+  if (canAbort_ && size_ > 1) {
     std::thread([code] {
       std::this_thread::sleep_for(kAbortPatience);
       std::_Exit(code);

@@ -20,7 +20,7 @@ gpu.module @kernels {
     %c0 = arith.constant 0 : index
     %0 = memref.load %x[%c0] : memref<4xf64>
     // expected-error @below {{has no expansion to PTX for 'f64'}}
-    %1 = math.sin %0 : f64
+    %1 = math.atan %0 : f64
     memref.store %1, %x[%c0] : memref<4xf64>
     gpu.return
   }
