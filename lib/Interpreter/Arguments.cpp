@@ -171,6 +171,8 @@ FailureOr<Tensor> makeArgument(FunctionOpInterface func, unsigned index, int64_t
     return emitError(func.getLoc())
            << "argument " << index
            << " is no tensor of static shape, got: " << func.getArgumentTypes()[index];
+  if (failed(checkFits(func.getLoc(), type)))
+    return failure();
   switch (nn::getArgRole(func, index)) {
   case nn::ArgRole::Param:
     if (auto param = func.getArgAttrOfType<nn::ParamAttr>(index, nn::NNDialect::kParamAttr))

@@ -11,6 +11,9 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
 
 using namespace mlir;
 
@@ -45,6 +48,7 @@ public:
   FailureOr<std::vector<TensorList>> run(const std::vector<TensorList> &arguments);
 
 private:
+  LogicalResult checkMemory();
   LogicalResult start(const std::vector<TensorList> &arguments);
   FailureOr<bool> runUntilBlocked(Rank &rank);
   LogicalResult step(Rank &rank);
@@ -154,8 +158,19 @@ LogicalResult Machine::start(const std::vector<TensorList> &arguments) {
   return success();
 }
 
+/// Every value alone; how many live at once is the program's own business.
+LogicalResult Machine::checkMemory() {
+  WalkResult walked = func->walk([](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (auto tensor = dyn_cast<RankedTensorType>(type); tensor && failed(checkFits(op->getLoc(), tensor)))
+        return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(walked.wasInterrupted());
+}
+
 FailureOr<std::vector<TensorList>> Machine::run(const std::vector<TensorList> &arguments) {
-  if (failed(start(arguments)))
+  if (failed(checkMemory()) || failed(start(arguments)))
     return failure();
   for (bool finished = false; !finished;) {
     bool progress = false;
@@ -426,7 +441,9 @@ LogicalResult Machine::endRegion(Rank &rank, Operation *terminator) {
     if (failed(step))
       return failure();
     frame.values = std::move(*yielded);
-    return enterFor(rank, loop, frame.iteration + (*step)[0]->i[0]);
+    int64_t next = 0; // past the largest number it is past the bound
+    bool isPast = llvm::AddOverflow(frame.iteration, (*step)[0]->i[0], next);
+    return enterFor(rank, loop, isPast ? std::numeric_limits<int64_t>::max() : next);
   } else if (isa<func::FuncOp>(frame.owner)) {
     for (const TensorRef &value : *yielded)
       rank.results.push_back(*value);

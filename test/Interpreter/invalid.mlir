@@ -138,3 +138,15 @@ module {
     return
   }
 }
+
+// -----
+
+// A value that no machine holds.
+dist.mesh @mesh <["x"=2]>
+func.func @too_large() -> tensor<f32> {
+  %x = nn.constant dense<1.0> : tensor<f32>
+  // expected-error @below {{of this machine to be interpreted, got: 'tensor<1000000000000xf32>'}}
+  %0 = nn.broadcast %x : tensor<f32> -> tensor<1000000000000xf32>
+  %1 = nn.reduce sum %0 dims = [0] : tensor<1000000000000xf32> -> tensor<f32>
+  return %1 : tensor<f32>
+}

@@ -67,3 +67,21 @@ func.func @loop() -> tensor<i64> {
   return %sum : tensor<i64>
 }
 // CHECK: rank 0 result 0: {{.*}} [8]
+
+// -----
+
+// A loop whose next index does not fit 64 bits ends there.
+dist.mesh @mesh <["x"=2]>
+func.func @last_index() -> tensor<f32> {
+  %x = nn.constant dense<1.0> : tensor<f32>
+  %low = arith.constant 9223372036854775805 : index
+  %high = arith.constant 9223372036854775807 : index
+  %step = arith.constant 3 : index
+  %0 = scf.for %k = %low to %high step %step iter_args(%a = %x) -> (tensor<f32>) {
+    %1 = nn.add %a, %x : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    scf.yield %1 : tensor<f32>
+  }
+  return %0 : tensor<f32>
+}
+// CHECK: rank 0 result 0: {{.*}} [2]
+// CHECK: rank 1 result 0: {{.*}} [2]

@@ -5,8 +5,40 @@
 #include "mlir/Support/LogicalResult.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 
-int main(int argc, char **argv) {
+#include <pthread.h>
+
+namespace {
+
+struct Invocation {
+  int argc;
+  char **argv;
+  bool failed = true;
+};
+
+void *serve(void *argument) {
+  auto &invocation = *static_cast<Invocation *>(argument);
   mlir::DialectRegistry registry;
   shoal::registerAllDialects(registry);
-  return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));
+  invocation.failed =
+      mlir::failed(mlir::MlirLspServerMain(invocation.argc, invocation.argv, registry));
+  return nullptr;
+}
+
+} // namespace
+
+// The parsers of MLIR and of JSON recurse once per bracket, and an editor sends what its user types.
+// The other tools refuse deep nesting; a server has to live on, so it gets a stack for any document
+// that an editor can hold. Only what is used of it takes memory.
+int main(int argc, char **argv) {
+  constexpr size_t kStackBytes = size_t(16) << 30;
+  Invocation invocation{argc, argv};
+  pthread_attr_t attributes;
+  pthread_t thread;
+  pthread_attr_init(&attributes);
+  if (pthread_attr_setstacksize(&attributes, kStackBytes) != 0 ||
+      pthread_create(&thread, &attributes, serve, &invocation) != 0)
+    serve(&invocation); // address space is limited: the stack that there is
+  else
+    pthread_join(thread, nullptr);
+  return invocation.failed;
 }

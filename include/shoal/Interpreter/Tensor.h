@@ -5,6 +5,7 @@
 #define SHOAL_INTERPRETER_TENSOR_H
 
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Location.h"
 
 #include <cstdint>
 #include <vector>
@@ -42,6 +43,9 @@ struct Tensor {
       i[k] = from.i[j];
   }
 };
+
+/// Fails with an error at `loc` when a value of the type does not fit this machine's memory.
+mlir::LogicalResult checkFits(mlir::Location loc, mlir::RankedTensorType type);
 
 } // namespace shoal::interp
 
