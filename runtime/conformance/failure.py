@@ -150,7 +150,7 @@ def whole_job():
 def boards():
     """A board from outside is refused unless it is one, for all ranks in one line."""
     for name, content, part in (("empty", b"", "does not start as one"), ("garbage", b"x" * 5000, "does not start as one"),
-                                ("short", b"SHOALBRD" + bytes([1, 0, 0, 0, 4, 0, 0, 0, 192, 1, 0, 0]) + bytes(44), "bytes, expected")):
+                                ("short", b"SHOALBRD" + bytes([2, 0, 0, 0, 4, 0, 0, 0, 192, 1, 0, 0]) + bytes(44), "bytes, expected")):
         with open(path(name), "wb") as f:
             f.write(content)
         os.chmod(path(name), 0o600)

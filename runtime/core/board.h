@@ -20,7 +20,7 @@ namespace shoal::rt {
 // SHOAL_BOARD=HOST:PATH; on other hosts the path means nothing.
 inline constexpr const char *kBoardVariable = "SHOAL_BOARD";
 inline constexpr char kBoardMagic[8] = {'S', 'H', 'O', 'A', 'L', 'B', 'R', 'D'};
-inline constexpr uint32_t kBoardVersion = 1;
+inline constexpr uint32_t kBoardVersion = 2;
 inline constexpr uint32_t kBoardGates = 16;
 inline constexpr uint32_t kBoardWords = 12; // of text
 inline constexpr uint32_t kBoardMostRanks = 1 << 20;
@@ -41,10 +41,6 @@ BoardText boardText(std::string_view text);
 struct alignas(64) BoardPlace {
   std::atomic<uint32_t> changes;
   std::atomic<uint32_t> phase;
-  std::atomic<uint32_t> row; // of the program, or kNone: outside of a step
-  uint32_t pad;
-  std::atomic<uint64_t> since; // CLOCK_MONOTONIC_COARSE, nanoseconds
-  uint64_t reserved;
   std::atomic<uint64_t> text[kBoardWords];
 };
 

@@ -35,6 +35,24 @@ void tell(const char *text) {
   [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, text, std::strlen(text));
 }
 
+// Empty for the current one.
+std::string folderOf(const std::string &path) { return path.substr(0, path.find_last_of('/') + 1); }
+
+// Makes a file of a name that nobody has in `folder` (empty or ending in a slash). `make` returns
+// whether it made the one it was given, with errno EEXIST when it has to be another.
+template <typename Make> std::string makeUnique(const std::string &folder, Make make) {
+  static std::atomic<unsigned> made = 0;
+  constexpr int attempts = 1000; // others that die may have left some
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    std::string name = cat(folder, ".shoal-", getpid(), "-", made++, ".partial");
+    if (make(name.c_str()))
+      return name;
+    if (errno != EEXIST)
+      break;
+  }
+  return "";
+}
+
 } // namespace
 
 std::atomic<MappedFile *> MappedFile::all_ = nullptr;
@@ -132,12 +150,14 @@ OutputFile::OutputFile(const std::string &path) : path_(path), target_(path) {
   if (exists && !S_ISREG(info.st_mode)) {
     fd_ = open(target_.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
-    partial_ = target_ + ".partial";
-    std::string folder = target_.substr(0, target_.find_last_of('/') + 1);
+    isReplaced_ = true;
+    std::string folder = folderOf(target_);
     fd_ = open(folder.empty() ? "." : folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
-    isNameless_ = fd_ >= 0;
-    if (!isNameless_)
-      fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd_ < 0)
+      partial_ = makeUnique(folder, [&](const char *name) {
+        fd_ = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        return fd_ >= 0;
+      });
   }
   if (fd_ < 0)
     badInput(path, ": cannot be written: ", std::strerror(errno));
@@ -147,13 +167,13 @@ OutputFile::~OutputFile() {
   if (fd_ < 0)
     return;
   close(fd_);
-  if (!partial_.empty() && !isNameless_)
+  if (!partial_.empty())
     unlink(partial_.c_str());
 }
 
 void OutputFile::write(const void *bytes, uint64_t size, uint64_t offset) {
   end_ = std::max(end_, offset + size);
-  if (partial_.empty()) {
+  if (!isReplaced_) {
     // No positions in a device or pipe: gathered here, written in order by commit().
     stream_.resize(std::max<uint64_t>(stream_.size(), offset + size));
     std::memcpy(stream_.data() + offset, bytes, size);
@@ -187,17 +207,17 @@ void OutputFile::commit() {
     if (!done)
       workFailed(path_, ": cannot be completed: ", std::strerror(errno));
   };
-  if (partial_.empty()) {
+  if (!isReplaced_) {
     int fd = std::exchange(fd_, -1);
     return require(close(fd) == 0);
   }
   require(fsync(fd_) == 0); // the old file goes only when the new one is on disk
-  if (isNameless_) {
-    unlink(partial_.c_str());
-    require(linkat(AT_FDCWD, cat("/proc/self/fd/", fd_).c_str(), AT_FDCWD, partial_.c_str(),
-                   AT_SYMLINK_FOLLOW) == 0);
-    isNameless_ = false;
-  }
+  if (partial_.empty())
+    partial_ = makeUnique(folderOf(target_), [&](const char *name) {
+      return linkat(AT_FDCWD, cat("/proc/self/fd/", fd_).c_str(), AT_FDCWD, name,
+                    AT_SYMLINK_FOLLOW) == 0;
+    });
+  require(!partial_.empty());
   require(rename(partial_.c_str(), target_.c_str()) == 0);
   int fd = std::exchange(fd_, -1);
   require(close(fd) == 0);

@@ -45,8 +45,8 @@ private:
 // Writes a file without a name and gives it the name PATH on commit(). Opening it early finds a
 // wrong path before the work is done; without commit(), also when the process is killed, an older
 // file of that name stays and nothing is left behind. (File systems without nameless files get
-// PATH.partial, which only a killed process leaves.) A device or pipe is not replaced: it is
-// written on commit().
+// .shoal-*.partial, which only a killed process leaves.) No file of another name is touched. A
+// device or pipe is not replaced: it is written on commit().
 class OutputFile {
 public:
   explicit OutputFile(const std::string &path); // exit 2 when it cannot be made
@@ -62,9 +62,9 @@ public:
 private:
   std::string path_;    // as the user named it
   std::string target_;  // links followed
-  std::string partial_; // the name on the way to the target; empty for a device or pipe
-  bool isNameless_ = false;
-  std::string stream_;  // what a device or pipe gets on commit()
+  bool isReplaced_ = false; // neither device nor pipe
+  std::string partial_;     // the name on the way to the target, once there is one
+  std::string stream_;      // what a device or pipe gets on commit()
   int fd_ = -1;
   uint64_t end_ = 0;
 };

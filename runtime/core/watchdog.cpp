@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 #include <optional>
 
 #include <unistd.h>
@@ -21,13 +20,6 @@ using std::chrono::steady_clock;
 constexpr double kDeference = 0.5;
 // Whoever lost the word ends by itself when nobody has ended it.
 constexpr auto kEndPatience = std::chrono::seconds(4);
-
-// Coarse: a few nanoseconds a read, right to some milliseconds.
-uint64_t coarseNanoseconds() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return uint64_t(now.tv_sec) * 1'000'000'000 + uint64_t(now.tv_nsec);
-}
 
 // R, S, T (stopped), Z, ...; nothing when there is no such process.
 std::optional<char> processState(pid_t pid) {
@@ -90,8 +82,6 @@ void Beacon::write(BoardPlace &place, const Operation &operation, Phase phase) {
   place.changes.store(changes + 1, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
   place.phase.store(uint32_t(phase), std::memory_order_relaxed);
-  place.row.store(operation.row, std::memory_order_relaxed);
-  place.since.store(coarseNanoseconds(), std::memory_order_relaxed);
   for (uint32_t i = 0; i < kBoardWords; ++i)
     place.text[i].store(operation.text[i], std::memory_order_relaxed);
   place.changes.store(changes + 2, std::memory_order_release);

@@ -4,8 +4,10 @@
 
 #include <csignal>
 #include <filesystem>
+#include <vector>
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 namespace shoal::rt {
 namespace {
@@ -62,6 +64,25 @@ TEST_F(File, ReplacesWhatALinkPointsTo) {
   file.commit();
   EXPECT_TRUE(fs::is_symlink(path("link")));
   EXPECT_EQ(get("real"), "new");
+}
+
+// Also the names that a file could have on the way belong to whoever took them first.
+TEST_F(File, TouchesNoFileOfAnotherName) {
+  std::vector<std::string> taken = {"out.partial"};
+  for (int i = 0; i < 40; ++i)
+    taken.push_back(".shoal-" + std::to_string(getpid()) + "-" + std::to_string(i) + ".partial");
+  for (const std::string &name : taken)
+    put(name.c_str(), "precious");
+  OutputFile first(path("out")), second(path("out.partial"));
+  first.append("first");
+  second.append("second");
+  second.commit();
+  first.commit();
+  EXPECT_EQ(get("out"), "first");
+  EXPECT_EQ(get("out.partial"), "second");
+  for (size_t i = 1; i < taken.size(); ++i)
+    EXPECT_EQ(get(taken[i].c_str()), "precious");
+  EXPECT_EQ(count(), taken.size() + 1);
 }
 
 TEST_F(File, SizeLimitIsAnErrorOfTheWrite) {
