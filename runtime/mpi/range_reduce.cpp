@@ -1,12 +1,14 @@
 // A cache line at a time: summed over the inputs in registers, stored to every output. The
-// loops are compiled twice, for any x86-64 and for AVX2, and chosen at run time.
+// loops are compiled twice on x86-64, for any of its processors and for AVX2, and chosen at run time.
 #include "mpi/range_reduce.h"
 #include "core/element.h"
 #include "mpi/combine.h"
 
 #include <cstring>
 
+#if defined(__x86_64__)
 #include <immintrin.h>
+#endif
 
 namespace shoal::rt {
 namespace {
@@ -53,19 +55,28 @@ SHOAL_INLINE Line<typename Element::Stored, most> reduceLine(const RangeBuffers 
   return line;
 }
 
-// A store that does not fetch the line it overwrites.
+// Stores that do not fetch the line they overwrite, and what orders them before a release. `to`
+// is aligned to kStreamBytes.
+#if defined(__x86_64__)
+constexpr uint64_t kStreamBytes = sizeof(__m128i);
 SHOAL_INLINE void streamLine(char *to, const void *line) {
   for (uint64_t i = 0; i < kLine / sizeof(__m128i); ++i)
     _mm_stream_si128(reinterpret_cast<__m128i *>(to) + i,
                      _mm_loadu_si128(static_cast<const __m128i *>(line) + i));
 }
+SHOAL_INLINE void endStreaming() { _mm_sfence(); }
+#else
+constexpr uint64_t kStreamBytes = 1;
+SHOAL_INLINE void streamLine(char *to, const void *line) { std::memcpy(to, line, kLine); }
+SHOAL_INLINE void endStreaming() {}
+#endif
 
 template <Reduction kind, typename Element>
 SHOAL_INLINE void reduceRange(const RangeBuffers &buffers, uint64_t offset, uint64_t bytes,
                               bool stream) {
   constexpr uint64_t perLine = kLine / sizeof(typename Element::Stored);
   // Outputs lie alike on all ranks. A bucket's part may lie anywhere.
-  stream &= reinterpret_cast<uintptr_t>(buffers.out[0] + offset) % sizeof(__m128i) == 0;
+  stream &= reinterpret_cast<uintptr_t>(buffers.out[0] + offset) % kStreamBytes == 0;
   uint64_t end = offset + bytes;
   for (; offset + kLine <= end; offset += kLine) {
     auto line = reduceLine<kind, Element, perLine>(buffers, offset, perLine);
@@ -83,7 +94,7 @@ SHOAL_INLINE void reduceRange(const RangeBuffers &buffers, uint64_t offset, uint
       std::memcpy(buffers.out[rank] + offset, &line, end - offset);
   }
   if (stream)
-    _mm_sfence();
+    endStreaming();
 }
 
 template <Reduction kind, typename Element>
@@ -91,21 +102,31 @@ void reduceBaseline(const RangeBuffers &buffers, uint64_t offset, uint64_t bytes
   reduceRange<kind, Element>(buffers, offset, bytes, stream);
 }
 
+#if defined(__x86_64__)
 template <Reduction kind, typename Element>
 __attribute__((target("avx2"))) void reduceAvx2(const RangeBuffers &buffers, uint64_t offset,
                                                 uint64_t bytes, bool stream) {
   reduceRange<kind, Element>(buffers, offset, bytes, stream);
 }
 
-template <typename Element> RangeReduce choose(Reduction reduction) {
+template <Reduction kind, typename Element> RangeReduce chooseTarget() {
   static const bool avx2 = __builtin_cpu_supports("avx2");
+  return avx2 ? reduceAvx2<kind, Element> : reduceBaseline<kind, Element>;
+}
+#else
+template <Reduction kind, typename Element> RangeReduce chooseTarget() {
+  return reduceBaseline<kind, Element>;
+}
+#endif
+
+template <typename Element> RangeReduce choose(Reduction reduction) {
   switch (reduction) {
   case Reduction::Sum:
-    return avx2 ? reduceAvx2<Reduction::Sum, Element> : reduceBaseline<Reduction::Sum, Element>;
+    return chooseTarget<Reduction::Sum, Element>();
   case Reduction::Max:
-    return avx2 ? reduceAvx2<Reduction::Max, Element> : reduceBaseline<Reduction::Max, Element>;
+    return chooseTarget<Reduction::Max, Element>();
   case Reduction::Min:
-    return avx2 ? reduceAvx2<Reduction::Min, Element> : reduceBaseline<Reduction::Min, Element>;
+    return chooseTarget<Reduction::Min, Element>();
   }
   return nullptr;
 }
