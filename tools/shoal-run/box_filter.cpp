@@ -3,16 +3,53 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kRule = 74; // dashes of a line that opens or closes a box
+// mpirun writes a box at once, and its log soon before or after a job ends.
+constexpr auto kMostHeld = std::chrono::seconds(2);
+constexpr size_t kMostHeldBytes = 1 << 16;
+
+} // namespace
 
 void BoxFilter::feed(const char *bytes, size_t size) {
   for (size_t i = 0; i < size; ++i)
     feed(bytes[i]);
+  tick();
   std::fflush(stderr);
 }
 
 void BoxFilter::finish() {
   if (!ending_)
-    std::fputs((box_ + line_).c_str(), stderr);
+    letGo();
+  std::fflush(stderr);
+  log_.clear();
+  box_.clear();
+  line_.clear();
+}
+
+void BoxFilter::tick() {
+  size_t held = log_.size() + box_.size() + line_.size();
+  Clock::time_point now = Clock::now();
+  if (held == 0)
+    heldSince_ = now;
+  else if (now - heldSince_ > kMostHeld || held > kMostHeldBytes)
+    letGo();
+}
+
+void BoxFilter::letGo() {
+  std::string text = log_ + box_ + line_;
+  if (text.empty())
+    return;
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
+  atStart_ = text.back() == '\n';
+  inBox_ = false;
+  log_.clear();
   box_.clear();
   line_.clear();
 }
@@ -20,7 +57,8 @@ void BoxFilter::finish() {
 void BoxFilter::feed(char c) {
   // Only a line that may open or lies in a box, or may be mpirun's log, has to be complete to be
   // judged.
-  if (!inBox_ && line_.empty() && ((c != '-' && c != '[' && c != 'm') || !atStart_)) {
+  bool mayBeLog = c == '[' || c == 'm' || (c == 'T' && refusal_);
+  if (!inBox_ && line_.empty() && ((c != '-' && !mayBeLog) || !atStart_)) {
     std::fputc(c, stderr);
     atStart_ = c == '\n';
     return;
@@ -31,7 +69,7 @@ void BoxFilter::feed(char c) {
       release();
     return;
   }
-  bool isRule = line_.size() > 60 && line_.find_first_not_of("-\n") == std::string::npos;
+  bool isRule = line_.size() == kRule + 1 && line_.find_first_not_of('-') == kRule;
   if (!inBox_ && !isRule)
     return release();
   box_ += line_;
@@ -45,10 +83,15 @@ void BoxFilter::feed(char c) {
 void BoxFilter::release() {
   auto starts = [&](const char *text) { return line_.rfind(text, 0) == 0; };
   auto has = [&](const char *text) { return line_.find(text) != std::string::npos; };
-  bool isLog = starts("mpirun: ") || starts("mpirun noticed") ||
-               (starts("[") && (has("ORTE_ERROR_LOG") || has("PMIX ERROR") || has("help message")));
-  if (!ending_ || !isLog)
+  bool isLog = starts("mpirun: ") || starts("mpirun noticed") || (refusal_ && starts("Type 'mpirun")) ||
+               (starts("[") && (has("ORTE_ERROR_LOG") || has("PMIX ERROR") || has("help message") ||
+                                has("orte_base_help_aggregate")));
+  if (constexpr std::string_view refused = "mpirun: Error: "; starts(refused.data()) && !refusal_)
+    refusal_ = line_.substr(refused.size(), line_.find('\n') - refused.size());
+  if (!isLog)
     std::fputs(line_.c_str(), stderr);
+  else if (!ending_)
+    log_ += line_;
   atStart_ = line_.back() == '\n';
   line_.clear();
 }

@@ -116,6 +116,13 @@ void Job::start(const std::vector<char *> &command) {
 int Job::run(const std::vector<char *> &command) {
   start(command);
   loop();
+  if (bool started = std::any_of(handles_.begin(), handles_.end(), [](int handle) { return handle != -1; });
+      filter_.refusal() && !started && *status_ != 0) {
+    filter_.expectEnd();
+    filter_.finish();
+    std::fprintf(stderr, "error: mpirun: %s; see mpirun --help\n", filter_.refusal()->c_str());
+    return kExitBadInput;
+  }
   filter_.finish();
   if (death_ || filter_.death())
     tellDeath();
@@ -145,6 +152,7 @@ void Job::loop() {
     poll(ready.data(), ready.size(), int(kTick.count()));
     if (errors_ >= 0 && (ready[0].revents & (POLLIN | POLLHUP | POLLERR)))
       readErrors();
+    filter_.tick();
     Clock::time_point now = Clock::now();
     // Time counts only while we run ourselves, see Watchdog::watch().
     double passed = std::min(duration<double>(now - last).count(), 5 * duration<double>(kTick).count());
@@ -166,6 +174,7 @@ void Job::loop() {
     if (status_ && (errors_ < 0 || now - *mpirunEnded_ > kDrain))
       break;
   }
+  lookAtRanks(); // those that ended just before mpirun
   if (errors_ >= 0)
     close(errors_);
 }
@@ -231,6 +240,8 @@ void Job::lookAtRanks() {
       close(handle);
     handle = kSeen;
     place = board_.read(rank);
+    if (place.state == RankState::Failed)
+      filter_.expectEnd(); // it has said why
     if (place.ended() || death_ || signal_ != 0)
       continue;
     if (board_.claimReport(board_.ranks()))
