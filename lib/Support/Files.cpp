@@ -5,6 +5,7 @@
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -42,6 +43,26 @@ std::unique_ptr<llvm::MemoryBuffer> openModel(llvm::StringRef path, std::string 
     return nullptr;
   }
   return std::move(*buffer);
+}
+
+std::error_code checkWritable(llvm::StringRef path) {
+  fs::file_status status;
+  bool exists = !fs::status(path, status) && fs::exists(status);
+  if (exists && fs::is_directory(status))
+    return std::make_error_code(std::errc::is_a_directory);
+  if (exists && !fs::is_regular_file(status))
+    return fs::access(path, fs::AccessMode::Write);
+  llvm::SmallString<128> target(path), real;
+  if (exists && !fs::real_path(path, real))
+    target = real;
+  llvm::StringRef folder = llvm::sys::path::parent_path(target);
+  if (folder.empty())
+    folder = ".";
+  if (std::error_code error = fs::status(folder, status))
+    return error;
+  if (!fs::is_directory(status))
+    return std::make_error_code(std::errc::not_a_directory);
+  return fs::access(folder, fs::AccessMode::Write);
 }
 
 std::error_code replaceFile(llvm::StringRef path, llvm::ArrayRef<llvm::StringRef> parts,

@@ -4,7 +4,7 @@ that no file was lost or left behind.
 
 usage: hostile.py FOLDER --data EXAMPLES
 
-FOLDER holds the digits example compiled as digits (SGD, one rank), adam (one rank) and digits2 (two ranks).
+FOLDER holds the digits example compiled as digits (SGD, one rank), adam (one rank), digits2 (two ranks) and infer.
 """
 
 import json
@@ -57,15 +57,16 @@ class Table:
         """Programs by name; --data x and y of the example unless the row gives its own. A program that fails in
         the middle stops all ranks, which only the launcher tells in one line."""
         words, launcher = list(words), []
-        if words[0] in ("digits", "adam", "digits2"):
+        if words[0] in ("digits", "adam", "digits2", "infer"):
+            trains = words[0] != "infer"
             words[0] = "./" + words[0]
             launcher = self.launcher if launched else []
             given = {word.split(b"=" if isinstance(word, bytes) else "=")[0] for word in words}
             if not any(word == "--data" for word in words):
-                words += ["--data", "x=x.npy", "--data", "y=y.npy"]
-            elif "x" in given and "y" not in given:
+                words += ["--data", "x=x.npy"] + (["--data", "y=y.npy"] if trains else [])
+            elif "x" in given and "y" not in given and trains:
                 words += ["--data", "y=y.npy"]
-            if not any(word in ("--steps", "--epochs") for word in words):
+            if trains and not any(word in ("--steps", "--epochs") for word in words):
                 words += ["--steps", "2"]
         return launcher + words
 
@@ -182,7 +183,6 @@ def parameter_files(t):
     t.row("integers for floats", ["digits", "--load", "bad.safetensors"], 2, f"'{weight}' holds i64, expected f32")
     turned = dict(good)
     turned[weight] = good[weight]._replace(shape=good[weight].shape[::-1])
-    tensor_files.write_safetensors("bad.safetensors", turned)
     tensor_files.write_safetensors("bad.safetensors", {**good, f"{weight}.m": good[weight]})
     t.row("a part of the state", ["adam", "--load", "bad.safetensors"], 2, "expected all of the optimizer's state or none")
     tensor_files.write_safetensors("bad.safetensors", turned)
@@ -198,12 +198,15 @@ def outputs(t):
         t.row(f"{flag}: size limit", ["digits", flag, "old"], 1, "old: write failed: File too large", "old", big)
         t.row(f"{flag}: new file, size limit", ["digits", flag, "new"], 1, "new: write failed: File too large",
               file_limit=big)
-    for flag in ("--dump-params", "--dump-grads", "--report", "--metrics"):
-        t.row(f"{flag}: full disk", ["digits", flag, "/dev/full"], 1, "/dev/full: write failed: No space left on device")
-        t.row(f"{flag}: a directory", ["digits", flag, "."], 2, "irectory")
-        t.row(f"{flag}: no folder", ["digits", flag, "none/file"], 2, "cannot be written: No such file or directory")
-        t.row(f"{flag}: wrong data first", ["digits", flag, "old", "--data", "x=none.npy"], 2, "none.npy", "old")
-        t.row(f"{flag}: new file, wrong data first", ["digits", flag, "new", "--load", "none"], 2, "none")
+    flags = [("digits", flag, "") for flag in ("--dump-params", "--dump-grads", "--report", "--metrics", "--trace")]
+    for program, flag, name in flags + [("infer", "--output", "logits=")]:
+        def row(what, path, code, line, *words, keep=None):
+            t.row(f"{flag}: {what}", [program, flag, name + path, *words], code, line, keep)
+        row("full disk", "/dev/full", 1, "/dev/full: write failed: No space left on device")
+        row("a directory", ".", 2, "irectory")
+        row("no folder", "none/file", 2, "cannot be written: No such file or directory")
+        row("wrong data first", "old", 2, "none.npy", "--data", "x=none.npy", keep="old")
+        row("new file, wrong data first", "new", 2, "none", "--load", "none")
     t.row("an existing name as a folder", ["digits", "--report", "old/file"], 2, "Not a directory", "old")
 
 
@@ -218,6 +221,8 @@ def command_lines(t):
     t.row("threads", ["digits", "--threads", "0"], 2, "--threads must be an integer of at least 1")
     t.row("ranks", ["digits2"], 2, "this program runs on 2 ranks (mesh data=2), got: 1; start it with: shoal-run -n 2")
     t.row("launcher: unknown option", ["shoal-run", "--bogus"], 2, "error: ")
+    t.row("launcher: an option that mpirun does not know", ["shoal-run", "-n", "1", "--bogus", "./digits"], 2,
+          'error: mpirun: unknown option "--bogus"')
     t.row("launcher: no program", ["shoal-run", "-n", "1", "./none"], 2, "./none: cannot be executed")
     t.row("launcher: a directory", ["shoal-run", "-n", "1", "./"], 2, "./: cannot be executed: Is a directory")
     t.row("launcher: no ranks", ["shoal-run", "-n", "0", "./digits"], 2, "expects a number of ranks of at least 1")
@@ -229,7 +234,11 @@ def compiler(t):
     for emit in ("exec", "llvm", "obj", "exe"):
         t.row(f"shoalc --emit {emit}: size limit", ["shoalc", model, "--emit", emit, "-o", "old"], 1,
               "File too large", "old", file_limit=2048)
-        t.row(f"shoalc --emit {emit}: a directory", ["shoalc", model, "--emit", emit, "-o", "."], 1, "cannot write '.'")
+        for path, line in (".", "Is a directory"), ("none/file", "No such file or directory"), ("old/file", "Not a directory"):
+            t.row(f"shoalc --emit {emit}: {path}", ["shoalc", model, "--emit", emit, "-o", path], 2,
+                  f"cannot write '{path}': {line}")
+            t.row(f"shoalc --emit {emit}: report in {path}",
+                  ["shoalc", model, "--emit", emit, "-o", "out", "--report", path], 2, f"cannot write '{path}': {line}")
     t.row("shoalc: full disk", ["shoalc", model, "--emit", "exec", "-o", "/dev/full"], 1,
           "cannot write '/dev/full': No space left on device")
     t.row("shoalc: report on a full disk", ["shoalc", model, "--emit", "exec", "-o", "/dev/null", "--report", "/dev/full"],

@@ -2,7 +2,7 @@
 //
 // Reads L1 IR, sets the mesh, runs the pipelines of lib/Pipelines as far as --emit asks, and
 // writes text, an object, or an executable that needs no compiler. Exit codes: 0; 1 when the work
-// failed (a plan that differs, a file that cannot be written); 2 when the command line or the
+// failed (a plan that differs, a disk that is full); 2 when the command line, a path in it or the
 // model is wrong.
 #include "Options.h"
 
@@ -352,6 +352,10 @@ int main(int argc, char **argv) {
   for (const std::string &output : {options.output, options.report})
     if (output != "-" && llvm::sys::fs::equivalent(output, options.input))
       return fail(kInputWrong, "'" + output + "' is the model itself; name another file to write");
+  for (const std::string &output : {options.output, options.report})
+    if (!output.empty() && output != "-")
+      if (std::error_code error = checkWritable(output))
+        return fail(kInputWrong, "cannot write '" + output + "': " + error.message());
 
   std::string runtime = options.runtime;
   if (runtime.empty()) {

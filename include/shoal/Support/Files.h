@@ -18,6 +18,10 @@ namespace shoal {
 /// one line in `error`, which starts with FILE:LINE:COLUMN where there is such a place.
 std::unique_ptr<llvm::MemoryBuffer> openModel(llvm::StringRef path, std::string &error);
 
+/// Whether `replaceFile` can start to write `path`, as far as that is known before: it is no
+/// directory, and lies in one that may be written to.
+std::error_code checkWritable(llvm::StringRef path);
+
 /// Writes `parts`, one after the other, to a new file and gives it the name `path`: when that fails,
 /// an older file of this name stays and nothing is left behind. A device or pipe is written to.
 std::error_code replaceFile(llvm::StringRef path, llvm::ArrayRef<llvm::StringRef> parts,
