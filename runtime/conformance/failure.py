@@ -4,7 +4,7 @@ ends in time, with one line that names the rank and the operation, and leaves no
 
 usage: failure.py --programs FOLDER --bin FOLDER --signal LIBRARY --support FOLDER --work FOLDER [--all]
 
---all stops and kills every rank at every call; without it the rank changes from call to call.
+--all, or SHOAL_TEST_FULL=1, stops and kills every rank at every call; else the rank changes from call to call.
 """
 
 import argparse
@@ -23,14 +23,22 @@ for name in ("programs", "bin", "signal", "support", "work"):
     parser.add_argument("--" + name, required=True)
 parser.add_argument("--all", action="store_true")
 args = parser.parse_args()
+args.all |= bool(os.environ.get("SHOAL_TEST_FULL"))
 sys.path.insert(0, args.support)
 from tensor_files import tensor, write_npy  # noqa: E402
 
-RANKS, STEPS, TIMEOUT = 4, 2, 1.0
-# After the time-out, or after a death: 5 s, and what starting four ranks may take on a busy machine.
-END, START = 5, 25
-# Without shoal-run the board comes with MPI, so its first calls (MPI_Init_thread, MPI_Comm_split_type) are not watched.
-STARTING_CALLS = 2
+RANKS, STEPS, TIMEOUT = 4, 2, 2.0
+END = 5  # seconds after the signal, and after the time-out where a rank was stopped
+WIDE_COLUMNS = 65536  # of linear-wide-4
+# Without shoal-run the board comes with MPI, so its first calls are not watched: MPI_Init_thread, MPI_Comm_split_type,
+# MPI_Bcast, MPI_Barrier.
+STARTING_CALLS = 4
+# What the line says of the call that all ranks make together.
+OPERATIONS = {"MPI_Init_thread": "the start of MPI", "MPI_Finalize": "the end of MPI",
+              "MPI_Comm_split": "the making of communicators", "MPI_Comm_split_type": "the start of MPI|the making of communicators",
+              "MPI_Allreduce": "the agreement on errors|the making of communicators",
+              "MPI_Gather": "the collection of texts", "MPI_Gatherv": "the collection of texts",
+              "MPI_Iallreduce": r"all_reduce .*\(step \d+\)", "MPI_Ibarrier": r"all_reduce .*\(step \d+\)"}
 failures = []
 
 
@@ -64,64 +72,90 @@ def alive():
     return found
 
 
-def command(launcher, *options, y="y.npy"):
+def command(launcher, *options, y="y.npy", wide=False):
     front = [os.path.join(args.bin, "shoal-run")] if launcher == "shoal-run" else ["mpirun", "--oversubscribe"]
-    return [*front, "-n", str(RANKS), os.path.join(args.programs, f"linear-train-{RANKS}"), "--no-progress",
-            "--data", "x=" + path("x.npy"), "--data", "y=" + path(y), *options]
+    return [*front, "-n", str(RANKS), os.path.join(args.programs, f"linear-{'wide' if wide else 'train'}-{RANKS}"), "--no-progress",
+            "--data", "x=" + path("wide.npy" if wide else "x.npy"), "--data", "y=" + path(y), *options]
 
 
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
-def run(launcher, *options, env=None, y="y.npy"):
-    """Exit code, lines that are errors or warnings, seconds."""
-    begin = time.monotonic()
-    done = subprocess.run(command(launcher, *options, y=y), capture_output=True, text=True, timeout=120,
+def run(launcher, *options, env=None, **inputs):
+    """Exit code, lines that are errors or warnings, the moment of the end."""
+    done = subprocess.run(command(launcher, *options, **inputs), capture_output=True, text=True, timeout=120,
                           env={**ENVIRONMENT, **(env or {})})
     lines = [line for line in done.stderr.splitlines() if line.startswith(("error: ", "warning: "))]
-    return done.returncode, lines, time.monotonic() - begin
+    return done.returncode, lines, time.monotonic()
 
 
-def with_signal(launcher, rank, call, number):
-    """Raises a signal in `rank` at its k-th call of MPI; also returns that call's name, '' for none."""
+def with_signal(launcher, rank, number, *options, env, **inputs):
+    """Raises a signal in `rank` where `env` says. Exit code, lines, seconds from the signal to the end, and what the
+    rank was at: '' when it never came there."""
     out = path("call")
     if os.path.exists(out):
         os.unlink(out)
-    env = {"LD_PRELOAD": args.signal, "SHOAL_SIGNAL_RANK": str(rank), "SHOAL_SIGNAL_CALL": str(call),
-           "SHOAL_SIGNAL": str(int(number)), "SHOAL_SIGNAL_OUT": out}
-    result = run(launcher, "--steps", str(STEPS), "--timeout", str(TIMEOUT), "--report", path("r.json"), env=env)
-    name = open(out).read() if os.path.exists(out) else ""
-    return (*result, name)
+    env = {"LD_PRELOAD": args.signal, "SHOAL_SIGNAL_RANK": str(rank), "SHOAL_SIGNAL": str(int(number)),
+           "SHOAL_SIGNAL_OUT": out, **env}
+    code, lines, end = run(launcher, "--timeout", str(TIMEOUT), *options, env=env, **inputs)
+    moment, _, name = open(out).read().partition(" ") if os.path.exists(out) else (end, "", "")
+    return code, lines, end - float(moment), name
 
 
-def signals(launcher, number, says):
-    """Every call of a run in turn, until a run has fewer."""
+def check_end(where, code, lines, seconds, says, number):
+    """What is so whatever rank failed wherever."""
+    check(code == 1 and len(lines) == 1, "one line and exit 1: " + where)
+    check(lines and re.search(says, lines[0]), "the line names the rank: " + where)
+    check(seconds < END + (TIMEOUT if number == signal.SIGSTOP else 0), "in time: " + where)
+    check(not alive(), f"processes are left: {alive()} " + where)
+
+
+def signals(launcher, number, says, *options):
+    """Every call of a run in turn, until a run has fewer. Windows add the calls that make and free them."""
     seen = set()
     for call in range(1, 100):
         names = set()
         for rank in range(RANKS) if args.all else [call % RANKS]:
             if launcher == "mpirun" and call <= STARTING_CALLS:
                 continue
-            code, lines, seconds, name = with_signal(launcher, rank, call, number)
+            code, lines, seconds, name = with_signal(
+                launcher, rank, number, "--steps", str(STEPS), "--report", path("r.json"), *options,
+                env={"SHOAL_SIGNAL_CALL": str(call)})
             names.add(name)
             where = f"{launcher}, signal {int(number)} in rank {rank} at call {call} ({name}): {code} {lines} {seconds:.1f} s"
             if not name:
                 check(code == 0 and not lines, where)
                 continue
-            check(code == 1 and len(lines) == 1, "one line and exit 1: " + where)
-            check(lines and re.search(says.format(rank=rank), lines[0]), "the line names the rank: " + where)
-            check(seconds < START + TIMEOUT + END, "in time: " + where)
-            if name == "MPI_Iallreduce":
-                check(lines and re.search(r"all_reduce .*\(step \d+\)", lines[0]), "it names the operation: " + where)
-            check(not alive(), f"processes are left: {alive()} " + where)
+            check_end(where, code, lines, seconds, says.format(rank=rank), number)
+            if name in OPERATIONS:
+                check(lines and re.search(OPERATIONS[name], lines[0]), "it names the operation: " + where)
         seen |= names
         if names and names == {""}:
             break
     starting = {"MPI_Init_thread"} if launcher != "mpirun" else set()
-    check(starting | {"MPI_Allreduce", "MPI_Comm_split", "MPI_Iallreduce"} <= seen, f"calls reached: {seen}")
+    transfers = {"MPI_Win_allocate_shared"} if "windows" in options else {"MPI_Iallreduce"}
+    check(starting | transfers | {"MPI_Allreduce", "MPI_Comm_split"} <= seen, f"calls reached: {seen}")
 
 
-def stopped(pids):
+def in_windows(number, says):
+    """Every rank within an all-reduce that goes through windows, where it makes no call of MPI. The rank runs on
+    while the signal comes, so not each try hits."""
+    for rank in range(RANKS):
+        hit = False
+        for attempt in range(5):
+            code, lines, seconds, name = with_signal(
+                "shoal-run", rank, number, "--steps", "1000000000", "--log-every", "1000000000", wide=True,
+                env={"SHOAL_SIGNAL_IN": "all_reduce {data} w", "SHOAL_SIGNAL_STEP": str(3 + attempt)})
+            where = f"windows, signal {int(number)} in rank {rank} ({name}): {code} {lines} {seconds:.1f} s"
+            check(name, "it waited in the all-reduce: " + where)
+            check_end(where, code, lines, seconds, says.format(rank=rank), number)
+            hit = bool(lines) and re.search(r"all_reduce \{data\} w \(step \d+\)", lines[0])
+            if hit:
+                break
+        check(hit, f"windows, signal {int(number)}: rank {rank} was never hit within the all-reduce")
+
+
+def stop(pids):
     for pid in pids:
         os.kill(int(pid), signal.SIGSTOP)
 
@@ -129,7 +163,7 @@ def stopped(pids):
 def whole_job():
     """All ranks stop; and the launcher is told to end."""
     for name, act, code, says in (
-            ("all stop", stopped, 1, r"error: no rank has moved for \d+\.\d s: .*step \d+"),
+            ("all stop", stop, 1, r"error: no rank has moved for \d+\.\d s: .*step \d+"),
             ("SIGTERM", None, 128 + signal.SIGTERM, r"error: ended by signal 15 \(Terminated\)$"),
             ("SIGINT", None, 128 + signal.SIGINT, r"error: ended by signal 2 \(Interrupt\)$")):
         job = subprocess.Popen(command("shoal-run", "--steps", "1000000000", "--log-every", "1000000000", "--timeout",
@@ -218,15 +252,21 @@ def main():
     os.makedirs(args.work)
     write_npy(path("x.npy"), tensor("f64", (23, 3), [i % 7 / 7 for i in range(69)]))
     write_npy(path("y.npy"), tensor("f64", (23,), [i % 5 / 5 for i in range(23)]))
+    write_npy(path("wide.npy"), tensor("f64", (23, WIDE_COLUMNS), [0.0] * (23 * WIDE_COLUMNS)))
     write_npy(path("nan.npy"), tensor("f64", (23,), [float("nan")] * 23))
     before = shared_files()
     boards()
     delays_and_trace()
     no_number()
     whole_job()
-    signals("shoal-run", signal.SIGKILL, r"error: rank {rank} ended by signal 9 \(Killed\) ")
-    signals("shoal-run", signal.SIGSTOP, r"error: rank \d waited \d\.\d s in .*; rank {rank} .*, stopped by a signal")
-    signals("mpirun", signal.SIGSTOP, r"error: rank \d waited \d\.\d s in .*; rank {rank} .*, stopped by a signal")
+    killed = r"error: rank {rank} ended by signal 9 \(Killed\) "
+    stopped = r"error: rank \d waited \d\.\d s in .*; rank {rank} .*, stopped by a signal"
+    in_windows(signal.SIGKILL, killed)
+    in_windows(signal.SIGSTOP, stopped)
+    signals("shoal-run", signal.SIGKILL, killed)
+    signals("shoal-run", signal.SIGSTOP, stopped)
+    signals("shoal-run", signal.SIGSTOP, stopped, "--local-comm", "windows")
+    signals("mpirun", signal.SIGSTOP, stopped)
     check(shared_files() <= before, f"files are left: {shared_files() - before}")
     if failures:
         sys.exit(f"{len(failures)} checks failed")

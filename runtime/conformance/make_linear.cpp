@@ -2,7 +2,7 @@
 // linear model trained in f64 under data parallelism, with rows that do not divide, a
 // gradient reduced on a communication stream, probes and an update. Writes the C source of
 // its payload: the table, and kernels in C.
-//   make_linear MODE RANKS OUT.c        MODE: train or infer
+//   make_linear MODE RANKS COLUMNS OUT.c        MODE: train or infer
 #include "shoal-rt/blob_builder.h"
 
 #include <cstdio>
@@ -14,12 +14,11 @@ using namespace shoal::rt;
 
 namespace {
 
-constexpr uint64_t kBatch = 5, kColumns = 3;
+constexpr uint64_t kBatch = 5;
 
 // offset: first row of this rank. Rows from `valid` on are masked.
 constexpr const char *kKernels = R"(
 #include <stdint.h>
-#define COLUMNS 3
 void predict(void *const *b) { /* x, w, out */
   const double *x = b[0], *w = b[1];
   double *out = b[2];
@@ -57,12 +56,13 @@ const kernel shoal_kernels[] = {predict, gradient, update};
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: make_linear train|infer RANKS OUT.c\n");
+  if (argc != 5) {
+    std::fprintf(stderr, "usage: make_linear train|infer RANKS COLUMNS OUT.c\n");
     return 2;
   }
   bool train = std::string(argv[1]) == "train";
   uint32_t ranks = uint32_t(std::atoi(argv[2]));
+  uint64_t columns = uint64_t(std::atoll(argv[3]));
   uint64_t local = (kBatch + ranks - 1) / ranks;
   BlobBuilder blob("linear", train ? Mode::Train : Mode::Infer);
   uint32_t data = blob.addAxis("data", ranks);
@@ -75,14 +75,14 @@ int main(int argc, char **argv) {
     arena += (elements * 8 + kAlignment - 1) / kAlignment * kAlignment;
     return blob.addView(at, elements, type, storageClass);
   };
-  uint32_t w = view(kColumns, DType::F64), step = view(1, DType::I64), valid = view(1, DType::I64);
-  uint32_t x = view(local * kColumns, DType::F64), y = view(local, DType::F64);
+  uint32_t w = view(columns, DType::F64), step = view(1, DType::I64), valid = view(1, DType::I64);
+  uint32_t x = view(local * columns, DType::F64), y = view(local, DType::F64);
   uint32_t prediction = view(local, DType::F64), offset = view(1, DType::I64);
-  uint32_t loss = view(1, DType::F64), grad = view(kColumns, DType::F64, StorageClass::Grad);
+  uint32_t loss = view(1, DType::F64), grad = view(columns, DType::F64, StorageClass::Grad);
 
-  BlobBuilder::DimSpec rows{kBatch, {data}}, columns{kColumns, {}};
-  blob.addArg({"w", ArgKind::Param, w, {columns}, -1, InitKind::Uniform, -1.0, 1.0});
-  blob.addArg({"x", ArgKind::Input, x, {rows, columns}, 0});
+  BlobBuilder::DimSpec rows{kBatch, {data}}, features{columns, {}};
+  blob.addArg({"w", ArgKind::Param, w, {features}, -1, InitKind::Uniform, -1.0, 1.0});
+  blob.addArg({"x", ArgKind::Input, x, {rows, features}, 0});
   blob.header().batchRows = kBatch;
   blob.header().arenaBytes = arena;
   blob.header().numKernels = 3;
@@ -91,7 +91,7 @@ int main(int argc, char **argv) {
     blob.addArg({"step", ArgKind::Step, step});
     blob.addArg({"valid", ArgKind::ValidRows, valid});
     uint32_t lossResult = blob.addResult({"loss", ResultKind::Loss, loss});
-    uint32_t gradResult = blob.addResult({"w", ResultKind::Grad, grad, {columns}});
+    uint32_t gradResult = blob.addResult({"w", ResultKind::Grad, grad, {features}});
     blob.addInstr({.op = Opcode::AxisIndex, .a = group, .operands = {offset},
                    .params = {int64_t(local)}, .name = "offset"});
     blob.addInstr({.op = Opcode::Launch, .a = 0, .operands = {x, w, prediction}, .name = "predict"});
@@ -115,8 +115,8 @@ int main(int argc, char **argv) {
     blob.addInstr({.op = Opcode::Probe, .a = output});
   }
 
-  std::ofstream out(argv[3]);
-  out << "#define LOCAL " << local << "\n" << kKernels;
+  std::ofstream out(argv[4]);
+  out << "#define LOCAL " << local << "\n#define COLUMNS " << columns << "\n" << kKernels;
   std::vector<unsigned char> bytes = blob.finish();
   out << "__attribute__((aligned(64))) const unsigned char shoal_program[] = {";
   for (unsigned char byte : bytes)
