@@ -32,6 +32,9 @@ public:
   // step; its inputs are overwritten, which every step fills anew.
   EvaluationRecord run(uint64_t step);
 
+  // No run() after this; what is left are communicators.
+  void endSteps() { executor_.reset(); }
+
 private:
   const Program &program_;
   const shoal_rt_kernel *kernels_;

@@ -57,6 +57,7 @@ public:
   // Collective parts: a rank that fails must stop the others.
   void connect(); // communicators
   void execute(); // all steps, and what they leave
+  void disconnect();
 
 private:
   void planSteps();
@@ -454,6 +455,16 @@ void Run::execute() {
     writeTrace();
 }
 
+// Executors show where the rank is until they go; windows wait for all their ranks.
+void Run::disconnect() {
+  executor_.reset();
+  if (evaluation_)
+    evaluation_->endSteps();
+  Beacon::Together together(world_.beacon(), "the freeing of communicators");
+  evaluation_.reset();
+  fabric_.reset();
+}
+
 } // namespace
 
 Invocation readInvocation(int argc, const char *const *argv) {
@@ -521,6 +532,7 @@ int runExecutable(World &world, Invocation invocation) {
   if (int code = locally(&Run::resolve))
     return code;
   together(&Run::execute);
+  together(&Run::disconnect);
   return 0;
 }
 
