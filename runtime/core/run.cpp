@@ -57,7 +57,7 @@ public:
   // Collective parts: a rank that fails must stop the others.
   void connect(); // communicators
   void execute(); // all steps, and what they leave
-  void disconnect();
+  void disconnect(); // the end of communicators
 
 private:
   void planSteps();
