@@ -3,6 +3,8 @@
 // RUN: shoal-opt %s -split-input-file --interpret="all-ranks" -o /dev/null > %t.written
 // RUN: shoal-opt %s -split-input-file --dist-fold-control-flow --interpret="all-ranks" -o /dev/null > %t.folded
 // RUN: diff %t.written %t.folded
+// All of it keeps the contract of a local program, which a copy is folded for.
+// RUN: shoal-opt %s -split-input-file --dist-verify-local -o /dev/null
 
 // Both branches stay; messages say who runs them, and each position takes the result of its branch.
 dist.mesh @mesh <["x"=2]>

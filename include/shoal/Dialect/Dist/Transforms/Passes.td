@@ -227,7 +227,8 @@ def VerifyLocalPass : Pass<"dist-verify-local", "::mlir::ModuleOp"> {
     linear in it. Functions written by hand at L2 carry no tags, so their partial values cannot be known; their control flow must depend only on the
     position and constants, and bring each collective its whole group. What they send is matched by `exec-verify`, on the rows that run.
   }];
-  let dependentDialects = ["::shoal::dist::DistDialect"];
+  // Of the copy whose control flow is folded.
+  let dependentDialects = ["::shoal::dist::DistDialect", "::shoal::nn::NNDialect", "::mlir::arith::ArithDialect"];
 }
 
 #endif
