@@ -38,7 +38,7 @@ OPERATIONS = {"MPI_Init_thread": "the start of MPI", "MPI_Finalize": "the end of
               "MPI_Comm_split": "the making of communicators", "MPI_Comm_split_type": "the start of MPI|the making of communicators",
               "MPI_Allreduce": "the agreement on errors|the making of communicators",
               "MPI_Win_free": "the freeing of communicators",
-              "MPI_Comm_free": "the start of MPI|the freeing of communicators|the end of MPI",
+              "MPI_Comm_free": "the start|the freeing of communicators|the end of MPI",
               "MPI_Gather": "the collection of texts", "MPI_Gatherv": "the collection of texts",
               "MPI_Iallreduce": r"all_reduce .*\(step \d+\)", "MPI_Ibarrier": r"all_reduce .*\(step \d+\)"}
 failures = []
