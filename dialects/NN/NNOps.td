@@ -86,7 +86,9 @@ def NN_RsqrtOp : NN_Unary<"rsqrt", "1/sqrt(x)">;
 def NN_TanhOp : NN_Unary<"tanh", "hyperbolic tangent">;
 def NN_ReluOp : NN_Unary<"relu", "max(x, 0); the gradient at 0 is 0">;
 def NN_SigmoidOp : NN_Unary<"sigmoid", "1 / (1 + e^-x)">;
-def NN_SiluOp : NN_Unary<"silu", "x * sigmoid(x), also called swish">;
+def NN_SiluOp : NN_Unary<"silu", "x * sigmoid(x), also called swish"> {
+  let description = "Of minus infinity it is NaN, infinity times 0, as the formula says; the limit would be -0.";
+}
 def NN_ErfOp : NN_Unary<"erf", "error function, 2/sqrt(pi) times the integral of e^-t^2 from 0 to x">;
 def NN_SinOp : NN_Unary<"sin", "sine of radians">;
 def NN_CosOp : NN_Unary<"cos", "cosine of radians">;
@@ -95,7 +97,8 @@ def NN_GeluOp : NN_Op<"gelu", [SameOperandsAndResultType]> {
   let summary = "x times the normal distribution function of x";
   let description = [{
     `nn.gelu erf %x : tensor<8x4xf32>` is x/2 (1 + erf(x/sqrt(2))); `nn.gelu tanh` is its approximation
-    x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))). Hendrycks & Gimpel 2016.
+    x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))). Hendrycks & Gimpel 2016. Of minus infinity both are NaN, infinity
+    times 0, as the formulas say; the limit would be -0.
   }];
   let arguments = (ins NN_GeluFormAttr:$form, NN_FloatTensor:$input);
   let results = (outs NN_FloatTensor:$result);

@@ -261,6 +261,30 @@ INSTANTIATE_TEST_SUITE_P(Ops, GradientTest, ::testing::ValuesIn(allCases()),
                            return std::to_string(info.index) + "_" + info.param.name;
                          });
 
+// Far from zero activations are straight lines, also where squares and cubes overflow.
+TEST_F(DifferentiationTest, activationsFarFromZero) {
+  for (auto [op, slope] : {std::pair("gelu tanh", 1.0), {"gelu erf", 1.0}, {"silu", 1.0}, {"sigmoid", 0.0},
+                           {"tanh", 0.0}, {"erf", 0.0}})
+    for (const char *x : {"1e4", "1e20", "1e160", "1.7e308"})
+      for (bool negative : {false, true}) {
+        std::string value = (negative ? "-" : "") + std::string(x);
+        value.insert(value.find('e'), value.find('.') == std::string::npos ? ".0" : "");
+        GradientCase test{op, {"tensor<f64>"}, "%y = nn." + std::string(op) + " %a : tensor<f64>", "tensor<f64>",
+                          "constant(" + value + ")"};
+        OwningOpRef<ModuleOp> module = parse(programOf(test));
+        ASSERT_TRUE(module);
+        ASSERT_TRUE(succeeded(differentiate(*module)));
+        func::FuncOp model = function(*module);
+        TensorList arguments;
+        for (unsigned i = 0; i < 2; ++i)
+          arguments.push_back(*makeArgument(model, i, 0, ArgumentOptions{}));
+        arguments[1].f[0] = 1;
+        FailureOr<TensorList> results = runGlobal(model, arguments);
+        ASSERT_TRUE(succeeded(results));
+        EXPECT_EQ((*results)[1].f[0], negative ? 0.0 : slope) << op << " at " << value;
+      }
+}
+
 // batch_norm has a gradient of its own for programs that count no rows: that of its parts.
 TEST_F(DifferentiationTest, batchNormItself) {
   std::string type = "tensor<2x3x2xf64>", statistic = "tensor<3xf64>";

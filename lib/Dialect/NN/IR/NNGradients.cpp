@@ -161,21 +161,25 @@ SHOAL_VJP(CosOp) {
 
 SHOAL_VJP(GeluOp) {
   SHOAL_COTANGENT
-  Value x = getInput(), one = b.scalar(x, 1), square = b.mul(x, x);
+  Value x = getInput(), one = b.scalar(x, 1);
   if (getForm() == GeluForm::erf) {
     // cdf(x) + x pdf(x) of the normal distribution.
     Value erf = builder.create<ErfOp>(b.loc, b.mul(x, 1 / llvm::numbers::sqrt2));
     Value cdf = b.mul(b.add(erf, one), 0.5);
-    Value e = builder.create<ExpOp>(b.loc, b.mul(square, -0.5));
+    Value e = builder.create<ExpOp>(b.loc, b.mul(b.mul(x, x), -0.5));
     Value pdf = b.mul(e, llvm::numbers::inv_sqrtpi / llvm::numbers::sqrt2);
     return SmallVector<Value>{b.mul(ct, b.add(cdf, b.mul(x, pdf)))};
   }
-  // (1 + tanh(u)) / 2 is s = sigmoid(2 u), so that y = x s and y' = s + y (1 - s) 2u'.
+  // (1 + tanh(u)) / 2 is s = sigmoid(2 u), so that y = x s and y' = s + x s (1 - s) 2u'. From |x| = 32 on s or
+  // 1 - s is 0 in every type. With x kept within, no factor overflows in any order of the products, and 0 times
+  // infinity stays away.
+  x = builder.create<MinimumOp>(b.loc, builder.create<MaximumOp>(b.loc, x, b.scalar(x, -32)), b.scalar(x, 32));
+  Value square = b.mul(x, x);
   const double slope = 2 * llvm::numbers::sqrt2 * llvm::numbers::inv_sqrtpi, cubic = 0.044715;
   Value twoU = b.mul(b.mul(x, slope), b.add(b.mul(square, cubic), one));
   Value s = builder.create<SigmoidOp>(b.loc, twoU);
   Value inner = b.mul(b.add(b.mul(square, 3 * cubic), one), slope);
-  Value bend = b.mul(b.mul(getResult(), b.sub(one, s)), inner);
+  Value bend = b.mul(b.mul(b.mul(x, s), b.sub(one, s)), inner);
   return SmallVector<Value>{b.mul(ct, b.add(s, bend))};
 }
 
