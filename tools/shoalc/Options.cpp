@@ -66,7 +66,8 @@ CLI::Validator stepCount() {
       "STEPS");
 }
 
-CLI::Validator beta() {
+/// Of decay rates: of momentum and of Adam's moments.
+CLI::Validator fraction() {
   return CLI::Validator(
       [](std::string &text) -> std::string {
         char *end = nullptr;
@@ -145,7 +146,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
       ->check(nonNegative())
       ->group("Optimizer");
   auto *momentum = app.add_option("--momentum", plan.momentum, "momentum of SGD (0)")
-                       ->check(nonNegative())
+                       ->check(fraction())
                        ->group("Optimizer");
   app.add_flag("--nesterov", plan.nesterov, "Nesterov's form of SGD's momentum")->group("Optimizer");
   std::vector<double> betas;
@@ -153,7 +154,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
                           ->delimiter(',')
                           ->expected(2)
                           ->type_name("B1,B2")
-                          ->check(beta())
+                          ->check(fraction())
                           ->group("Optimizer");
   auto *eps = app.add_option("--eps", plan.eps, "Adam's epsilon (1e-8)")
                   ->check(nonNegative())

@@ -10,6 +10,13 @@
 // RUN: not shoal-opt %s --nn-optimize="lr-schedule=constant decay-steps=3" -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=CONSTANT
 // RUN: not shoal-opt %s --nn-optimize="lr-schedule=linear warmup-steps=3 decay-steps=3" -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=STEPS
 // RUN: not shoal-opt %s --nn-optimize="lr-schedule=linear decay-steps=3 lr=0.5 min-lr=1" -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=LEAST
+// RUN: not shoal-opt %s --nn-optimize=lr=1e39 -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=LR32
+// RUN: not shoal-opt %s --nn-optimize="lr-schedule=linear decay-steps=3 min-lr=1e-50" -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=LEAST32
+// RUN: not shoal-opt %s --nn-optimize=weight-decay=4e38 -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=DECAY32
+// RUN: not shoal-opt %s --nn-optimize=clip-grad-norm=1e300 -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=CLIP32
+// RUN: not shoal-opt %s --nn-optimize=momentum=1e-50 -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=MOMENTUM32
+// RUN: not shoal-opt %s --nn-optimize="optimizer=adam beta2=1e-50" -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=BETA32
+// RUN: not shoal-opt %s --nn-optimize="optimizer=adam eps=1e39" -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=EPS32
 
 // LION: error: optimizer must be sgd, adam or adamw, got: lion
 // MOMENTUM: error: momentum must be in [0, 1), got: 1.0
@@ -22,6 +29,15 @@
 // CONSTANT: error: decay-steps belongs to lr-schedule linear{{.*}}, got: 3
 // STEPS: error: decay-steps, which includes the warm-up, must be above warmup-steps (3) and at most 2^53, got: 3
 // LEAST: error: min-lr must be from 0 to lr, got: 1.0
+
+// The constants that options become are of the parameters' type.
+// LR32: error: lr must be finite in f32, got: 1e+39
+// LEAST32: error: min-lr must not round to 0 in f32, got: 1e-50
+// DECAY32: error: weight-decay must be finite in f32, got: 4e+38
+// CLIP32: error: clip-grad-norm must be finite in f32, got: 1e+300
+// MOMENTUM32: error: momentum must not round to 0 in f32, got: 1e-50
+// BETA32: error: beta2 must not round to 0 in f32, got: 1e-50
+// EPS32: error: eps must be finite in f32, got: 1e+39
 
 // expected-error @+1 {{the optimizer needs results with 'nn.grad', got none; run nn-differentiate first}}
 func.func @none(%w: tensor<f32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.loss}) {
@@ -47,4 +63,10 @@ func.func @updated(%w: tensor<f32> {nn.param = #nn.param<"w", init = zeros>}) ->
 // expected-error @+1 {{gradient of "w" must be 'tensor<f32>', got: 'tensor<2xf32>'}}
 func.func @type(%w: tensor<f32> {nn.param = #nn.param<"w", init = zeros>}, %g: tensor<2xf32>) -> (tensor<2xf32> {nn.grad = "w"}) {
   return %g : tensor<2xf32>
+}
+
+// -----
+
+func.func @range(%w: tensor<f32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.grad = "w"}) {
+  return %w : tensor<f32>
 }

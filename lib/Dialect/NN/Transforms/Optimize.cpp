@@ -6,6 +6,9 @@
 
 #include "shoal/Support/SignatureEdit.h"
 
+#include "mlir/Support/DebugStringHelper.h"
+
+#include <charconv>
 #include <cmath>
 #include <numbers>
 
@@ -44,6 +47,7 @@ struct OptimizePass : shoal::nn::impl::OptimizePassBase<OptimizePass> {
 private:
   LogicalResult checkOptions();
   template <typename Require> LogicalResult checkSchedule(Require require);
+  LogicalResult checkRange(func::FuncOp model, Type element);
   LogicalResult optimize(func::FuncOp model);
   FailureOr<SmallVector<Gradient>> findGradients(func::FuncOp model);
   Value buildRate(OpBuilder &builder, Location loc, Value step);
@@ -107,6 +111,28 @@ template <typename Require> LogicalResult OptimizePass::checkSchedule(Require re
                             std::to_string(warmupSteps) + ") and at most 2^53",
                         decaySteps.getValue())) &&
       succeeded(require(minLr >= 0 && minLr <= lr, "min-lr must be from 0 to lr", minLr.getValue())));
+}
+
+/// Options become constants of the parameters' type, which must not make infinity or 0 of them.
+LogicalResult OptimizePass::checkRange(func::FuncOp model, Type element) {
+  auto require = [&](StringRef option, double value) -> LogicalResult {
+    llvm::APFloat held(value);
+    bool isInexact;
+    held.convert(cast<FloatType>(element).getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &isInexact);
+    if (held.isFinite() && held.isZero() == (value == 0))
+      return success();
+    char digits[32]; // the shortest that read back as the value
+    StringRef text(digits, std::to_chars(std::begin(digits), std::end(digits), value).ptr - digits);
+    return model.emitError() << option << (held.isFinite() ? " must not round to 0 in " : " must be finite in ")
+                             << debugString(element) << ", got: " << text;
+  };
+  if (failed(require("lr", lr)) || failed(require("min-lr", minLr)) || failed(require("momentum", momentum)) ||
+      failed(require("weight-decay", weightDecay)) || failed(require("clip-grad-norm", clipGradNorm)))
+    return failure();
+  if (optimizer == "sgd")
+    return success();
+  return success(succeeded(require("beta1", beta1)) && succeeded(require("beta2", beta2)) &&
+                 succeeded(require("eps", eps)));
 }
 
 // Gradients, their norm and clipping.
@@ -271,6 +297,9 @@ LogicalResult OptimizePass::optimize(func::FuncOp model) {
   auto gradients = findGradients(model);
   if (failed(gradients))
     return failure();
+  for (const Gradient &gradient : *gradients)
+    if (failed(checkRange(model, elementOf(gradient.value))))
+      return failure();
   SignatureEdit signature(model);
   OpBuilder builder(getReturn(model));
   Location loc = model.getLoc();

@@ -121,6 +121,7 @@ def OptimizePass : Pass<"nn-optimize", "::mlir::ModuleOp"> {
     Consumes the gradients of `nn-differentiate`. Every parameter gets a result that `nn.updates` it; momentum and moments are arguments
     `#nn.state` with results of their own, and Adam's count of steps is the argument `nn.step`. With `clip-grad-norm` the updates (not the
     `nn.grad` results) see gradients times min(1, c / (norm + 1e-6)), where the norm is over all parameters; `grad-norm` reports it, before clipping.
+    Options become constants of the parameters' type; one that would be infinite or 0 in it is refused.
 
     With `lr-schedule` the learning rate is computed in the program, from `nn.step`, and is the metric `lr`. After t steps it is lr (t + 1) / W
     while t < W = `warmup-steps`; then lr (`constant`), or falls over the steps from W to D = `decay-steps` to `min-lr` in a
