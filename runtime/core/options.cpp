@@ -285,7 +285,8 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
       ->type_name("T");
   app.add_option("--local-comm", localComm,
                  "What all-reduces between ranks of one machine go through: windows of each other's memory "
-                 "(default for large ones, where the machine has room for them) or MPI")
+                 "(default for large ones, where the machine has room for them) or MPI; "
+                 "sums may differ between the two in their last bits")
       ->type_name("windows|mpi");
   app.add_option("--trace", options.trace,
                  "Write when each row of the first steps ran on each rank, as a Chrome trace")
