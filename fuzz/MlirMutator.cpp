@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
+#include <cstring>
 #include <random>
 #include <vector>
 
@@ -227,3 +229,28 @@ std::string mix(const std::string &text, const std::string &other, unsigned seed
 }
 
 } // namespace shoal::fuzz
+
+// libFuzzer calls these by name.
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize, unsigned seed);
+extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t *first, size_t firstSize, const uint8_t *second,
+                                            size_t secondSize, uint8_t *out, size_t maxSize,
+                                            unsigned seed);
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize, unsigned seed) {
+  std::string text(reinterpret_cast<const char *>(data), size);
+  std::string changed = shoal::fuzz::mutate(text, seed);
+  size = std::min(changed.size(), maxSize);
+  std::memcpy(data, changed.data(), size);
+  return size;
+}
+
+extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t *first, size_t firstSize, const uint8_t *second,
+                                            size_t secondSize, uint8_t *out, size_t maxSize,
+                                            unsigned seed) {
+  std::string text(reinterpret_cast<const char *>(first), firstSize);
+  std::string other(reinterpret_cast<const char *>(second), secondSize);
+  std::string mixed = shoal::fuzz::mix(text, other, seed);
+  size_t size = std::min(mixed.size(), maxSize);
+  std::memcpy(out, mixed.data(), size);
+  return size;
+}

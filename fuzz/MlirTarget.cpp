@@ -1,6 +1,8 @@
 // MLIR text: parsed, verified, and, if it is valid, given to every pass of ours and to the pipelines
-// of shoalc. A pass may refuse it with a diagnostic; what reaches the runtime must load.
-#include "MlirMutator.h"
+// of shoalc. A pass may refuse it with a diagnostic; what reaches the runtime must load. The parse is
+// tried in a child first, see TrialParse.h.
+#include "Target.h"
+#include "TrialParse.h"
 
 #include "core/program.h"
 #include "shoal/Codegen/Emit.h"
@@ -20,36 +22,24 @@
 
 using namespace mlir;
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 namespace {
 
-// One pass each on a copy of the module, with the options that change what it does most.
+// Every pass of the .td files, alone and as written.
 constexpr const char *kPasses[] = {
-    "nn-select-results",
+#include "passes.inc"
+};
+// With options that change what they do most, and where one only works on what others leave.
+constexpr const char *kVariants[] = {
     "nn-select-results{mode=infer}",
     "nn-convert-dtype{to=f64}",
-    "nn-explicit-counts",
-    "nn-differentiate",
     "nn-optimize{optimizer=adamw weight-decay=0.1 clip-grad-norm=1}",
-    "dist-number",
-    "dist-data-parallel",
-    "dist-propagate",
-    "dist-verify-global",
-    "dist-partition",
-    "dist-pack",
-    "dist-verify-local",
-    "dist-optimize-collectives",
-    "dist-expand-collectives",
-    "exec-outline-kernels",
-    "exec-kernel-workspace",
-    "exec-lower",
-    "exec-verify",
-    "convert-nn-to-linalg",
-    "exec-bufferize-kernels",
-    "exec-kernels-to-llvm",
+    "exec-kernel-workspace{target=cuda}",
     "canonicalize",
+    "exec-outline-kernels,convert-nn-to-linalg,exec-bufferize-kernels,exec-kernels-to-llvm",
+    "exec-outline-kernels,convert-nn-to-linalg,exec-kernels-to-gpu,exec-kernels-to-nvvm",
 };
+// These run the program.
+constexpr const char *kInterpreted[] = {"interpret{elements=0}", "interpret{all-ranks elements=0 precision=f64}"};
 
 // Tensors of more elements are not interpreted: the fuzzer should not wait for them.
 constexpr int64_t kMaxElements = 1 << 14;
@@ -90,6 +80,14 @@ LogicalResult run(ModuleOp module, StringRef pipeline) {
   return pm.run(module);
 }
 
+// The local program against the global one, as shoalc --verify-plan.
+void verifyPlan(ModuleOp global, ModuleOp local) {
+  std::string text;
+  llvm::raw_string_ostream(text) << global;
+  shoal::fuzz::InputFile reference(reinterpret_cast<const uint8_t *>(text.data()), text.size());
+  (void)run(local, "builtin.module(dist-verify-plan{steps=1 reference=" + reference.path() + "})");
+}
+
 // As shoalc, from whatever level the module is at.
 void compile(ModuleOp module, const shoal::PlanOptions &plan) {
   auto build = [&](void (*pipeline)(OpPassManager &, const shoal::PlanOptions &)) {
@@ -97,16 +95,25 @@ void compile(ModuleOp module, const shoal::PlanOptions &plan) {
     pipeline(pm, plan);
     return pm.run(module);
   };
-  if (!shoal::dist::isLocalProgram(module) &&
-      (failed(build(shoal::buildModelPipeline)) || failed(build(shoal::buildGlobalPipeline)) ||
-       failed(build(shoal::buildLocalPipeline))))
-    return;
+  if (!shoal::dist::isLocalProgram(module)) {
+    if (failed(build(shoal::buildModelPipeline)) || failed(build(shoal::buildGlobalPipeline)))
+      return;
+    OwningOpRef<ModuleOp> global = module.clone();
+    if (failed(build(shoal::buildLocalPipeline)))
+      return;
+    if (isSmall(*global) && isSmall(module))
+      verifyPlan(*global, OwningOpRef<ModuleOp>(module.clone()).get());
+  }
   if (failed(build(shoal::buildExecPipeline)))
     return;
   (void)shoal::codegen::emitReport(module);
   FailureOr<shoal::codegen::Program> program = shoal::codegen::emitProgram(module);
   if (succeeded(program))
     shoal::rt::Program(program->blob.data(), program->blob.size()); // throws: the compiler is wrong
+}
+
+bool parseText(const std::string &text, void *context) {
+  return bool(parseSourceString<ModuleOp>(text, ParserConfig(static_cast<MLIRContext *>(context))));
 }
 
 class Target {
@@ -116,63 +123,85 @@ public:
     shoal::registerAllPasses();
   }
 
-  void run(StringRef text) {
+  // What became of the inputs, for the record of scripts/fuzz.sh.
+  ~Target() {
+    const char *path = std::getenv("SHOAL_FUZZ_TALLY");
+    std::FILE *file = path ? std::fopen(path, "w") : nullptr;
+    if (!file)
+      return;
+    std::fprintf(file, "valid %u, refused %u, faults in MLIR's own parser %u\n", valid, refused, upstream);
+    std::fclose(file);
+  }
+
+  void run(const std::string &text) {
     // Types and attributes live as long as their context.
     if (!context || ++inputs % 200 == 0) {
       context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
       context->loadDialect<shoal::dist::DistDialect>();
       context->getDiagEngine().registerHandler([](Diagnostic &) {});
     }
-    if (shoal::checkModelText(text) || text.starts_with("ML\xefR"))
+    if (shoal::checkModelText(text) || StringRef(text).starts_with("ML\xefR")) {
+      ++refused;
+      return;
+    }
+    if (!isValid(text))
       return;
     OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, ParserConfig(context.get()));
-    if (!module || !hasSmallMesh(*module))
+    shoal::fuzz::require(bool(module), "the same text must parse twice");
+    if (!hasSmallMesh(*module))
       return;
-    for (const char *pass : kPasses) {
+    bool small = isSmall(*module);
+    auto runOnCopy = [&](StringRef passes) {
       OwningOpRef<ModuleOp> copy = module->clone();
-      (void)::run(*copy, (Twine("builtin.module(") + pass + ")").str());
-    }
+      (void)::run(*copy, ("builtin.module(" + passes + ")").str());
+    };
+    for (StringRef pass : kPasses)
+      if (small || pass != "interpret")
+        runOnCopy(pass);
+    for (const char *passes : kVariants)
+      runOnCopy(passes);
     shoal::PlanOptions plan;
     compile(OwningOpRef<ModuleOp>(module->clone()).get(), plan);
     plan.mode = "infer";
     plan.dataAxes.clear();
     plan.modelAxes = {"data", "tensor", "x", "y"};
     compile(OwningOpRef<ModuleOp>(module->clone()).get(), plan);
-    if (isSmall(*module))
-      for (const char *pass : {"interpret{elements=0}", "interpret{all-ranks elements=0 precision=f64}"})
-        (void)::run(*module, (Twine("builtin.module(") + pass + ")").str());
+    if (small)
+      for (const char *passes : kInterpreted)
+        runOnCopy(passes);
   }
 
 private:
+  bool isValid(const std::string &text) {
+    shoal::fuzz::Trial trial = shoal::fuzz::tryParse(parseText, text, context.get());
+    switch (trial.verdict) {
+    case shoal::fuzz::Verdict::Valid:
+      ++valid;
+      return true;
+    case shoal::fuzz::Verdict::Refused:
+      ++refused;
+      return false;
+    case shoal::fuzz::Verdict::UpstreamFault:
+      ++upstream;
+      return false;
+    case shoal::fuzz::Verdict::OurFault:
+      break;
+    }
+    std::fputs(trial.report.c_str(), stderr);
+    shoal::fuzz::require(false, "the parser ended by a fault that our code has part in");
+    return false;
+  }
+
   DialectRegistry registry;
   std::unique_ptr<MLIRContext> context;
   unsigned inputs = 0;
+  unsigned valid = 0, refused = 0, upstream = 0;
 };
 
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static Target target;
-  std::string text(reinterpret_cast<const char *>(data), size); // the parser wants a zero behind it
-  target.run(text);
+  target.run(std::string(reinterpret_cast<const char *>(data), size)); // the parser wants a zero behind it
   return 0;
-}
-
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t maxSize, unsigned seed) {
-  std::string text(reinterpret_cast<const char *>(data), size);
-  std::string changed = shoal::fuzz::mutate(text, seed);
-  size = std::min(changed.size(), maxSize);
-  std::memcpy(data, changed.data(), size);
-  return size;
-}
-
-extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t *first, size_t firstSize, const uint8_t *second,
-                                            size_t secondSize, uint8_t *out, size_t maxSize,
-                                            unsigned seed) {
-  std::string text(reinterpret_cast<const char *>(first), firstSize);
-  std::string other(reinterpret_cast<const char *>(second), secondSize);
-  std::string mixed = shoal::fuzz::mix(text, other, seed);
-  size_t size = std::min(mixed.size(), maxSize);
-  std::memcpy(out, mixed.data(), size);
-  return size;
 }

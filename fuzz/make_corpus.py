@@ -4,12 +4,13 @@
 usage: make_corpus.py FOLDER [shoalc]
 
 Without shoalc it writes what is committed as corpus/. With it, what is made anew in each build because it
-follows the compiler: rank programs, compiled from models of test/EndToEnd, and the modules of all .mlir tests,
-one a file. Inputs that a fuzzer has found are added to corpus/ by hand, under the name of the fault.
+follows the compiler: rank programs, compiled from models of test/EndToEnd, the modules of all .mlir tests, one a
+file, and the attributes and types in them. Inputs that a fuzzer has found are added to corpus/ by hand, under the name of the fault.
 """
 
 import json
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -105,6 +106,33 @@ COMPILER_OPTIONS = {
 }
 
 
+
+def board(ranks, entry=b"", version=1, entry_bytes=448, count=None):
+    """A progress board: a header of 64 bytes, then an entry a rank; see core/board.h."""
+    header = struct.pack("<8sIIII40x", b"SHOALBRD", version, ranks, entry_bytes, 0)
+    return header + entry.ljust(entry_bytes, b"\0") * (ranks if count is None else count)
+
+
+def board_entry(state, phase, text, step=3):
+    place = struct.pack("<IIIIQQ96s", 2, phase, 0, 0, 0, 0, text)
+    return struct.pack("<iIIIQ40x", 1234, state, 0, 2000, step) + struct.pack("<16Q", *range(16)) + place + place
+
+
+BOARD = {
+    "starting": board(3),
+    "computing": board(2, board_entry(2, 0, b"kernel 'k'")),
+    "waiting": board(4, board_entry(2, 2, b"all_reduce 'g'")),
+    "evaluating": board(1, board_entry(3, 1, b"\xff\n\0after", step=2**64 - 1)),
+    "unknown-state": board(1, board_entry(2**32 - 1, 2**32 - 1, b"x" * 96)),
+    "cut": board(3)[:-1],
+    "no-ranks": board(0),
+    "many-ranks": board(2**32 - 1, count=1),
+    "version": board(1, version=2),
+    "entry-bytes": board(1, entry_bytes=64),
+    "short": b"SHOALBRD",
+}
+
+
 def symbol(path, name):
     """The bytes of a data symbol of a shared object."""
     with open(path, "rb") as f:
@@ -147,6 +175,23 @@ def modules():
     return found
 
 
+def attributes(texts):
+    """What of our dialects stands between the brackets of an attribute or type of the tests, one a file."""
+    found = set()
+    for text in texts:
+        for match in re.finditer(r"[#!](?:nn|dist|exec)[.]\w+", text):
+            end = match.end()
+            if text[end:end + 1] == "<":
+                depth = 0
+                for end in range(end, len(text)):
+                    depth += (text[end] == "<") - (text[end] == ">" and text[end - 1] != "-")
+                    if depth == 0:
+                        break
+                end += 1
+            found.add(text[match.start():end])
+    return {f"{i}": text for i, text in enumerate(sorted(found))}
+
+
 def write(folder, target, inputs):
     path = os.path.join(folder, target)
     os.makedirs(path, exist_ok=True)
@@ -161,11 +206,14 @@ def main():
         write(folder, "npy", NPY)
         write(folder, "safetensors", SAFETENSORS)
         write(folder, "payload", PAYLOAD)
+        write(folder, "board", BOARD)
         write(folder, "run-options", RUN_OPTIONS)
         write(folder, "compiler-options", COMPILER_OPTIONS)
     else:
         shoalc = sys.argv[2]
-        write(folder, "mlir", modules())
+        made = modules()
+        write(folder, "mlir", made)
+        write(folder, "attributes", attributes(made.values()))
         write(folder, "program", {
             "one-device": program(shoalc, "reused_weight.mlir"),
             "data-parallel": program(shoalc, "reused_weight.mlir", "--mesh", "data=2"),

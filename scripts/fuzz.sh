@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Gives mutated inputs to the fuzz target of every parser, under the address and undefined-behaviour sanitizers.
-#   --runs N      inputs over all targets together (100000)
+#   --runs N      mutated inputs over all targets together (100000); those that a target begins with are not counted
 #   --seed N      of the mutations (1)
-#   --only NAME   one target: npy, safetensors, payload, program, run-options, compiler-options, mlir
+#   --only NAME   one target: npy, safetensors, payload, program, run-options, board, compiler-options, attributes, mlir
 # A crash or hang ends the script with status 1 and leaves its input in the build folder; the same executable
 # replays it. The last lines say how many inputs each target took.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -22,9 +22,9 @@ done
 [[ $runs =~ ^[1-9][0-9]*$ && $seed =~ ^[1-9][0-9]*$ ]] ||
   { echo "fuzz.sh: --runs and --seed must be whole numbers of at least 1, got: $runs, $seed" >&2 && exit 2; }
 
-# Shares of all inputs. A module goes through every pass, so it takes as long as a hundred others.
-names=(npy safetensors payload program run-options compiler-options mlir)
-shares=(20 20 10 20 10 10 10)
+# Hundredths of all inputs. A module goes through every pass, so it takes as long as a thousand others.
+names=(npy safetensors payload program run-options board compiler-options attributes mlir)
+shares=(20 18 10 16 10 8 8 8 2)
 
 BUILD_DIR=$SHOAL_ROOT/build-sanitize
 bootstrap
@@ -44,23 +44,18 @@ for i in "${!names[@]}"; do
   count=$runs
   if [[ -z $only ]]; then count=$((runs * shares[i] / 100)); fi
   say "fuzz $name ($count inputs, seed $seed)"
-  found=$BUILD_DIR/fuzz/found/$name
-  log=$found.log
   corpora=()
   for folder in "$SHOAL_ROOT/fuzz/corpus/$name" "$BUILD_DIR/fuzz/corpus/$name"; do
     if [[ -d $folder ]]; then corpora+=("$folder"); fi
   done
-  mkdir -p "$found"
-  result="no crash, no hang"
-  "$BUILD_DIR/bin/fuzz-$name" -seed="$seed" -runs="$count" -timeout=20 -rss_limit_mb=4096 -close_fd_mask=3 \
-    -print_final_stats=1 -artifact_prefix="$found-" "$found" "${corpora[@]}" >"$log" 2>&1 || {
-    tail -n 40 "$log" && status=1 && result="FAULT, see $log"
-  }
-  took=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
-  total=$((total + ${took:-0}))
-  lines+=("$(printf '%-17s %7s inputs  %s' "$name" "${took:-0}" "$result")")
+  output=$("$SHOAL_ROOT/fuzz/run.sh" "$BUILD_DIR/bin/fuzz-$name" "$BUILD_DIR/fuzz/found/$name" "$count" "$seed" \
+    "${corpora[@]}") || status=1
+  printf '%s\n' "$output"
+  line=$(tail -n 1 <<<"$output")
+  lines+=("$line")
+  total=$((total + $(awk '{ print $2 }' <<<"$line")))
 done
 
 say "totals"
-printf '%s\n' "${lines[@]}" "inputs: $total"
+printf '%s\n' "${lines[@]}" "mutated inputs: $total"
 exit "$status"
