@@ -8,7 +8,8 @@ executable=$1 found=$2 runs=$3 seed=$4
 shift 4
 rm -rf "$found"
 mkdir -p "$found"
-first=$(find "$@" -type f 2>/dev/null | wc -l)
+first=0
+if (($# > 0)); then first=$(find "$@" -type f | wc -l); fi
 export SHOAL_FUZZ_TALLY=$found.tally
 rm -f "$SHOAL_FUZZ_TALLY"
 status=0
