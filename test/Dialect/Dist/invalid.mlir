@@ -137,6 +137,12 @@ func.func private @f(tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{}], 
 // -----
 
 dist.mesh @mesh <["x"=2]>
+// expected-error @+1 {{unreduced must name at least one axis}}
+func.func private @f(tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{}], unreduced=max{}>})
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
 // expected-error @+1 {{expects #dist.sharding, got: 1 : i64}}
 func.func private @f(tensor<4xf32> {dist.sharding = 1})
 

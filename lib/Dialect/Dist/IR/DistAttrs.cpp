@@ -176,6 +176,10 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
     kind = *parsed;
     if (parseAxisList(parser, unreduced))
       return {};
+    if (unreduced.empty()) { // it would print as a sharding without it
+      parser.emitError(kindLoc, "unreduced must name at least one axis");
+      return {};
+    }
   }
   if (parser.parseGreater())
     return {};
