@@ -20,6 +20,12 @@ namespace {
 
 bool isTraining(const Program &program) { return program.header().mode == Mode::Train; }
 
+// Whether there is something to load and dump.
+bool hasModelState(const Program &program) {
+  return std::any_of(program.args().begin(), program.args().end(),
+                     [](const Arg &arg) { return isModelState(arg.kind); });
+}
+
 std::string shapeWithType(const Program &program, std::span<const Dim> dims, int32_t batchDim,
                           uint32_t view) {
   if (dims.empty())
@@ -78,7 +84,7 @@ std::string describe(const Program &program, const Program *evaluation) {
           name + data +
           (isTraining(program) ? std::string(header.batchRows ? " --epochs 10 --shuffle" : " --steps 100") +
                                      " --dump-params params.safetensors"
-                               : " --load params.safetensors" + output) +
+                               : std::string(hasModelState(program) ? " --load params.safetensors" : "") + output) +
           "\n";
   return text;
 }
@@ -158,14 +164,12 @@ void checkApplicable(const CLI::App &app, const Program &program, const Program 
   if (program.header().batchRows == 0)
     for (const char *flag : {"--epochs", "--shuffle"})
       refuse(flag, "the program has no batched input");
-  bool hasParams = false, hasModelState = false, hasGrads = false, hasOutputs = false;
-  for (const Arg &arg : program.args()) {
+  bool hasParams = false, hasGrads = false, hasOutputs = false;
+  for (const Arg &arg : program.args())
     hasParams |= arg.kind == ArgKind::Param;
-    hasModelState |= isModelState(arg.kind);
-  }
   for (const Result &result : program.results())
     hasGrads |= result.kind == ResultKind::Grad, hasOutputs |= result.kind == ResultKind::Output;
-  if (!hasModelState)
+  if (!hasModelState(program))
     for (const char *flag : {"--load", "--dump-params"})
       refuse(flag, "the program has no parameters");
   if ((!hasParams || given("--load")) && !given("--shuffle"))

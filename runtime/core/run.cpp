@@ -169,6 +169,9 @@ void Run::openOutputs() {
   gradsFile_ = open(options_.dumpGrads);
   reportFile_ = open(options_.report);
   traceFile_ = open(options_.trace);
+  // The log goes where --print does, which somebody may read by program.
+  if (options_.print && !training_ && !options_.logEvery && options_.metrics.empty())
+    return;
   bool line = onTerminal() && !options_.noProgress;
   progress_ = std::make_unique<Progress>(totalSteps_, totalEpochs_,
                                          options_.logEvery.value_or(line ? 1 : 10), line,
