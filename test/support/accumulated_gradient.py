@@ -85,11 +85,7 @@ def main():
         wanted = 0 if ranks == 1 else ranks
         if all_reduces(promised) != wanted:
             check.failures.append(f"{all_reduces(promised)} all-reduces of all ranks, expected {wanted}")
-        for line in check.failures:
-            print(f"mesh {mesh}: {line}")
-        failed |= bool(check.failures)
-        if not check.failures:
-            print(f"mesh {mesh}: ok, largest error {check.worst:.1e}")
+        failed |= check.fails(f"mesh {mesh}")
     sys.exit(1 if failed else 0)
 
 

@@ -103,11 +103,7 @@ def main():
     for text in args.cases:
         batch, rows, eval_rows, ranks, every = (*map(int, text.split("/")), 0)[:5]
         check = run_case(args.loss, batch, rows, eval_rows, ranks, every, args.work)
-        for line in check.failures[:8]:
-            print(f"{text}: {line}")
-        failed |= bool(check.failures)
-        if not check.failures:
-            print(f"{text}: ok, largest error {check.worst:.1e}")
+        failed |= check.fails(text)
     sys.exit(1 if failed else 0)
 
 

@@ -110,6 +110,14 @@ class Checker:
             self.value(f"{what}[{i}]", values[i], e, rms)
         self.value(f"{what}[{n - 1}]", values[n - 1], expected["last"], rms)
 
+    def fails(self, name):
+        """Prints what was found of `name`, the first failures or the worst error, and says whether anything failed."""
+        for line in self.failures[:12]:
+            print(f"{name}: {line}")
+        if not self.failures:
+            print(f"{name}: ok, largest error {self.worst:.1e}")
+        return bool(self.failures)
+
 
 def run_case(case, model, ranks, work, extra):
     """Compiles and runs the case on `ranks` ranks; returns the checker with its findings."""
@@ -157,11 +165,7 @@ def main():
     failed = False
     for ranks in map(int, args.ranks.split(",")):
         check = run_case(case, args.model, ranks, args.work, args.shoalc_option)
-        for line in check.failures[:12]:
-            print(f"{case['case']} on {ranks} ranks: {line}")
-        failed |= bool(check.failures)
-        if not check.failures:
-            print(f"{case['case']} on {ranks} ranks: ok, largest error {check.worst:.1e}")
+        failed |= check.fails(f"{case['case']} on {ranks} ranks")
     sys.exit(1 if failed else 0)
 
 

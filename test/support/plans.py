@@ -103,11 +103,7 @@ def main():
             expected = got
             continue
         check = compare(got, expected)
-        for line in check.failures[:8]:
-            print(f"mesh {mesh}: {line}")
-        failed |= bool(check.failures)
-        if not check.failures:
-            print(f"mesh {mesh}: ok, largest error {check.worst:.1e}")
+        failed |= check.fails(f"mesh {mesh}")
     sys.exit(1 if failed else 0)
 
 

@@ -139,11 +139,7 @@ def main():
         batch, rows, ranks = map(int, text.split("/"))
         check = run_case(args.loss, batch, rows, ranks, args.work)
         name = f"{rows} rows in batches of {batch} on {ranks} ranks, {args.loss}"
-        for line in check.failures[:8]:
-            print(f"{name}: {line}")
-        failed |= bool(check.failures)
-        if not check.failures:
-            print(f"{name}: ok, largest error {check.worst:.1e}")
+        failed |= check.fails(name)
     sys.exit(1 if failed else 0)
 
 

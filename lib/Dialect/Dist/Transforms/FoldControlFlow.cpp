@@ -92,10 +92,12 @@ private:
   LogicalResult visit(Block &block, const BitVector &at);
   LogicalResult visit(Operation *op, const BitVector &at);
   LogicalResult visitScalar(Operation *op, const BitVector &at);
+  FailureOr<std::pair<BitVector, BitVector>> splitBy(Value condition, const BitVector &at);
   LogicalResult visitIf(scf::IfOp op, const BitVector &at);
   LogicalResult visitSwitch(scf::IndexSwitchOp op, const BitVector &at);
   LogicalResult visitFor(scf::ForOp op, const BitVector &at);
   LogicalResult visitBranches(Operation *op, ArrayRef<std::pair<Region *, BitVector>> branches);
+  LogicalResult give(Operation *op, MutableArrayRef<Table> tables, Merge &merge);
   LogicalResult visitSelect(arith::SelectOp op, const BitVector &at);
   LogicalResult visitFromElements(tensor::FromElementsOp op, const BitVector &at);
   LogicalResult visitRegion(Operation *op, const BitVector &at);
@@ -292,6 +294,19 @@ LogicalResult Folder::visitRegion(Operation *op, const BitVector &inside) {
 
 // Control flow
 
+/// The results of an op with regions: scalars by position, tensors merged.
+LogicalResult Folder::give(Operation *op, MutableArrayRef<Table> tables, Merge &merge) {
+  for (auto [number, result] : llvm::enumerate(op->getResults())) {
+    if (isScalar(result))
+      scalars[result] = std::move(tables[number]);
+    else if (!isa<RankedTensorType>(result.getType()))
+      return op->emitOpError() << "cannot give a value of type " << result.getType();
+    else
+      map.map(result, merged(merge, op->getLoc(), number));
+  }
+  return success();
+}
+
 LogicalResult Folder::visitBranches(Operation *op,
                                     ArrayRef<std::pair<Region *, BitVector>> branches) {
   Merge merge(positions);
@@ -310,29 +325,28 @@ LogicalResult Folder::visitBranches(Operation *op,
     }
     merge.add(at, values);
   }
-  for (auto [number, result] : llvm::enumerate(op->getResults())) {
-    if (isScalar(result))
-      scalars[result] = std::move(tables[number]);
-    else if (!isa<RankedTensorType>(result.getType()))
-      return op->emitOpError() << "cannot give a value of type " << result.getType();
-    else
-      map.map(result, merged(merge, op->getLoc(), number));
+  return give(op, tables, merge);
+}
+
+/// The positions of `at` where the condition holds, and those where it does not.
+FailureOr<std::pair<BitVector, BitVector>> Folder::splitBy(Value condition, const BitVector &at) {
+  BitVector taken(positions), others = at;
+  for (unsigned position : at.set_bits()) {
+    FailureOr<int64_t> holds = integerAt(condition, position);
+    if (failed(holds))
+      return failure();
+    if (*holds)
+      taken.set(position);
   }
-  return success();
+  others.reset(taken);
+  return std::pair(taken, others);
 }
 
 LogicalResult Folder::visitIf(scf::IfOp op, const BitVector &at) {
-  BitVector taken(positions);
-  for (unsigned position : at.set_bits()) {
-    FailureOr<int64_t> condition = integerAt(op.getCondition(), position);
-    if (failed(condition))
-      return failure();
-    if (*condition)
-      taken.set(position);
-  }
-  BitVector others = at;
-  others.reset(taken);
-  return visitBranches(op, {{&op.getThenRegion(), taken}, {&op.getElseRegion(), others}});
+  auto split = splitBy(op.getCondition(), at);
+  if (failed(split))
+    return failure();
+  return visitBranches(op, {{&op.getThenRegion(), split->first}, {&op.getElseRegion(), split->second}});
 }
 
 LogicalResult Folder::visitSwitch(scf::IndexSwitchOp op, const BitVector &at) {
@@ -410,29 +424,16 @@ LogicalResult Folder::visitFor(scf::ForOp op, const BitVector &at) {
         return failure();
     }
   }
-  for (auto [number, result] : llvm::enumerate(op.getResults())) {
-    if (isScalar(result))
-      scalars[result] = std::move(tables[number]);
-    else
-      map.map(result, merged(merge, op.getLoc(), number));
-  }
-  return success();
+  return give(op, tables, merge);
 }
 
 LogicalResult Folder::visitSelect(arith::SelectOp op, const BitVector &at) {
-  BitVector taken(positions);
-  for (unsigned position : at.set_bits()) {
-    FailureOr<int64_t> condition = integerAt(op.getCondition(), position);
-    if (failed(condition))
-      return failure();
-    if (*condition)
-      taken.set(position);
-  }
-  BitVector others = at;
-  others.reset(taken);
+  auto split = splitBy(op.getCondition(), at);
+  if (failed(split))
+    return failure();
   Merge merge(positions);
-  merge.add(taken, {map.lookup(op.getTrueValue())});
-  merge.add(others, {map.lookup(op.getFalseValue())});
+  merge.add(split->first, {map.lookup(op.getTrueValue())});
+  merge.add(split->second, {map.lookup(op.getFalseValue())});
   map.map(op.getResult(), merged(merge, op.getLoc(), 0));
   return success();
 }
