@@ -24,6 +24,8 @@ static constexpr size_t kMaxClusterOps = 48;
 // Values up to this size may live longer for the sake of a fusion.
 static constexpr int64_t kSmallBytes = 4096;
 static constexpr unsigned kNoNode = ~0u;
+// From how many ops a way round a merge is looked for in the tree.
+static constexpr size_t kMaxStarts = 64;
 
 bool isKernelOp(Operation *op) {
   return isa<LinalgLowerableOpInterface>(op) && !isa<nn::ReshapeOp>(op) &&
@@ -64,18 +66,16 @@ static bool spansRows(const TensorFactors &tensor, ArrayRef<unsigned> space) {
   return spans(TensorFactors(dims), space.drop_back());
 }
 
-namespace {
 /// What of an op's rule matters for fusion.
 struct Iteration {
   ShardingRule rule;
   SmallVector<unsigned> space; // the factors in the order of the tensor that has them all
   Shape shape;                 // that tensor's
 };
-} // namespace
 
 /// The points an op visits; none for ops that are never fused (they move elements, or normalise
 /// over another dimension than the last).
-static std::optional<Iteration> iterationOf(Operation *op) {
+static std::optional<Iteration> computeIteration(Operation *op) {
   auto sharded = dyn_cast<ShardingRuleOpInterface>(op);
   if (!sharded || !isKernelOp(op))
     return std::nullopt;
@@ -143,9 +143,27 @@ static bool isElementwise(Operation *op, const Iteration &iteration) {
 }
 
 bool isElementwise(Operation *op) {
-  std::optional<Iteration> iteration = iterationOf(op);
+  std::optional<Iteration> iteration = computeIteration(op);
   return iteration && isElementwise(op, *iteration);
 }
+
+namespace {
+/// The iterations of the ops of a block, each computed once: every attempt to fuse asks for them.
+class Iterations {
+public:
+  /// Null for ops that are never fused.
+  const Iteration *of(Operation *op) {
+    auto [at, added] = computed.try_emplace(op);
+    if (added)
+      if (std::optional<Iteration> iteration = computeIteration(op))
+        at->second = std::make_unique<Iteration>(std::move(*iteration));
+    return at->second.get();
+  }
+
+private:
+  DenseMap<Operation *, std::unique_ptr<Iteration>> computed;
+};
+} // namespace
 
 /// One element per row of the space, with the row's dimension kept as 1 or dropped.
 static bool isRowShape(Shape shape, Shape space) {
@@ -162,9 +180,8 @@ enum class Level { Full, Row, Final };
 
 /// The level of the op's results in a cluster over `space`, given those of the cluster's values;
 /// none when the op cannot be part of it.
-static std::optional<Level> levelIn(Operation *op, Shape space,
+static std::optional<Level> levelIn(Operation *op, const Iteration *own, Shape space,
                                     const DenseMap<Value, Level> &levels) {
-  std::optional<Iteration> own = iterationOf(op);
   if (!own)
     return std::nullopt;
   bool full = own->shape == space;
@@ -196,10 +213,10 @@ static std::optional<Level> levelIn(Operation *op, Shape space,
 }
 
 /// Whether the ops, in program order, can be one kernel over `space`.
-static bool formsKernel(ArrayRef<Operation *> ops, Shape space) {
+static bool formsKernel(ArrayRef<Operation *> ops, Shape space, Iterations &iterations) {
   DenseMap<Value, Level> levels;
   for (Operation *op : ops) {
-    std::optional<Level> level = levelIn(op, space, levels);
+    std::optional<Level> level = levelIn(op, iterations.of(op), space, levels);
     if (!level)
       return false;
     for (Value result : op->getResults())
@@ -209,10 +226,10 @@ static bool formsKernel(ArrayRef<Operation *> ops, Shape space) {
 }
 
 /// The largest space among the ops, which all others must fit.
-static std::optional<Shape> commonSpace(ArrayRef<Operation *> ops) {
+static std::optional<Shape> commonSpace(ArrayRef<Operation *> ops, Iterations &iterations) {
   std::optional<Shape> largest;
   for (Operation *op : ops) {
-    std::optional<Iteration> iteration = iterationOf(op);
+    const Iteration *iteration = iterations.of(op);
     if (!iteration)
       return std::nullopt;
     Shape space = iteration->shape;
@@ -226,7 +243,13 @@ static std::optional<Shape> commonSpace(ArrayRef<Operation *> ops) {
 
 // The graph
 
-ClusterGraph::ClusterGraph(Block &block) : block(block) {
+struct ClusterGraph::Cache {
+  Iterations iterations;
+};
+
+ClusterGraph::~ClusterGraph() = default;
+
+ClusterGraph::ClusterGraph(Block &block) : block(block), cache(std::make_unique<Cache>()) {
   int64_t next = 0, heavy = 0;
   // Ops with effects (sends, receives, barriers) keep their order.
   std::optional<unsigned> lastEffect;
@@ -242,12 +265,51 @@ ClusterGraph::ClusterGraph(Block &block) : block(block) {
     clusters.push_back({{&op}, kernel, true});
     nodes[&op] = node;
     extraPredecessors.emplace_back();
-    rank.push_back(node);
-    nodeAt.push_back(node);
     if (!kernel && dist::staysInPlace(&op)) {
       if (lastEffect)
         extraPredecessors[node].insert(*lastEffect);
       lastEffect = node;
+    }
+  }
+  order = std::make_unique<NodeOrder>(clusters.size());
+  findTree();
+}
+
+/// Every node hangs on its predecessor with the longest way from the start, so that what lies on the
+/// longest ways, forward pass and back, is one path of the tree.
+void ClusterGraph::findTree() {
+  unsigned count = clusters.size();
+  SmallVector<unsigned> depth(count, 0), parent(count, kNoNode);
+  SmallVector<SmallVector<unsigned, 2>> children(count);
+  for (unsigned node = 0; node < count; ++node) {
+    for (unsigned predecessor : predecessors(node))
+      if (depth[predecessor] + 1 > depth[node]) {
+        depth[node] = depth[predecessor] + 1;
+        parent[node] = predecessor;
+      }
+    if (parent[node] != kNoNode)
+      children[parent[node]].push_back(node);
+  }
+  tree.assign(positions.size(), {0, 0});
+  auto rangeOf = [&](unsigned node) -> TreeRange & {
+    return tree[position(clusters[node].ops.front())];
+  };
+  unsigned next = 0;
+  for (unsigned root = 0; root < count; ++root) {
+    if (parent[root] != kNoNode)
+      continue;
+    SmallVector<std::pair<unsigned, unsigned>> path = {{root, 0}}; // node, next child
+    rangeOf(root).begin = next++;
+    while (!path.empty()) {
+      auto &[node, child] = path.back();
+      if (child == children[node].size()) {
+        rangeOf(node).end = next;
+        path.pop_back();
+      } else {
+        unsigned down = children[node][child++];
+        rangeOf(down).begin = next++;
+        path.push_back({down, 0});
+      }
     }
   }
 }
@@ -292,13 +354,45 @@ SmallVector<unsigned> ClusterGraph::predecessors(unsigned node) const {
   return result.takeVector();
 }
 
+/// Of the ops of a node and their nearest users, those on whose tree paths a way from the node to
+/// `last` may lie; a use by `last` itself is no way round.
+SmallVector<ClusterGraph::TreeRange> ClusterGraph::startsOf(unsigned node, unsigned last) const {
+  SmallVector<TreeRange> starts;
+  auto add = [&](Operation *op) { starts.push_back(tree[position(op)]); };
+  for (Operation *op : clusters[node].ops) {
+    add(op);
+    for (Operation *user : op->getUsers()) {
+      if (starts.size() >= kMaxStarts)
+        return starts;
+      user = block.findAncestorOpInBlock(*user);
+      if (std::optional<unsigned> at = nodeOf(user); at && *at != node && *at != last)
+        add(user);
+    }
+  }
+  return starts;
+}
+
 /// Makes `node` come behind everything that `last` depends on. False, and no change, when `last`
 /// depends on `node` itself; merging, a direct dependence is what is wanted and does not count.
 bool ClusterGraph::moveBehind(unsigned node, unsigned last, bool merging) {
-  unsigned low = rank[node], high = rank[last];
-  if (high < low)
+  if (order->isBefore(last, node)) {
+    if (merging)
+      order->remove(last);
     return true;
-  // Only what stands between the two in the order can lie on a path.
+  }
+  // A tree path is a way from `node`, found at once; most attempts that fail do so here. Else only
+  // what stands between the two in the order can lie on one.
+  SmallVector<TreeRange> starts = startsOf(node, last);
+  auto isReached = [&](unsigned at) {
+    return llvm::any_of(clusters[at].ops, [&](Operation *op) {
+      unsigned place = tree[position(op)].begin;
+      return llvm::any_of(starts, [&](TreeRange range) {
+        return range.begin <= place && place < range.end;
+      });
+    });
+  };
+  if (!merging && isReached(last))
+    return false;
   llvm::SmallDenseSet<unsigned> ancestors;
   SmallVector<unsigned> work = {last};
   while (!work.empty()) {
@@ -309,29 +403,20 @@ bool ClusterGraph::moveBehind(unsigned node, unsigned last, bool merging) {
           continue;
         return false;
       }
-      if (rank[predecessor] > low && ancestors.insert(predecessor).second)
+      if (order->isBefore(node, predecessor) && ancestors.insert(predecessor).second) {
+        if (isReached(predecessor))
+          return false;
         work.push_back(predecessor);
+      }
     }
   }
-  if (!merging)
+  if (merging)
+    order->remove(last);
+  else
     ancestors.insert(last);
-  SmallVector<unsigned> before, after;
-  for (unsigned i = low + 1; i <= high; ++i) {
-    unsigned at = nodeAt[i];
-    if (at == kNoNode || (merging && at == last))
-      continue;
-    (ancestors.contains(at) ? before : after).push_back(at);
-  }
-  unsigned i = low;
-  auto place = [&](unsigned at) {
-    nodeAt[i] = at;
-    rank[at] = i++;
-  };
-  llvm::for_each(before, place);
-  place(node);
-  llvm::for_each(after, place);
-  for (; i <= high; ++i)
-    nodeAt[i] = kNoNode;
+  SmallVector<unsigned> moved(ancestors.begin(), ancestors.end());
+  llvm::sort(moved, [&](unsigned a, unsigned b) { return order->isBefore(a, b); });
+  order->moveBefore(node, moved);
   return true;
 }
 
@@ -368,8 +453,8 @@ bool ClusterGraph::tryMerge(unsigned producer, unsigned consumer) {
   SmallVector<Operation *> ops(first.ops);
   llvm::append_range(ops, second.ops);
   llvm::sort(ops, [&](Operation *a, Operation *b) { return position(a) < position(b); });
-  std::optional<Shape> space = commonSpace(ops);
-  if (!space || !formsKernel(ops, *space) || !pays(producer, consumer))
+  std::optional<Shape> space = commonSpace(ops, cache->iterations);
+  if (!space || !formsKernel(ops, *space, cache->iterations) || !pays(producer, consumer))
     return false;
   if (!moveBehind(producer, consumer, /*merging=*/true))
     return false;
@@ -419,9 +504,7 @@ static bool communicates(Operation *op) {
 SmallVector<std::pair<int64_t, int64_t>> ClusterGraph::priorities() const {
   SmallVector<int64_t> needs(clusters.size(), 0); // the latest collective among the ancestors
   int64_t last = 0;
-  for (unsigned node : nodeAt) {
-    if (node == kNoNode)
-      continue;
+  for (unsigned node : order->nodes()) {
     for (unsigned predecessor : predecessors(node))
       needs[node] = std::max(needs[node], needs[predecessor]);
     Operation *op = clusters[node].ops.front();
@@ -453,16 +536,16 @@ SmallVector<unsigned> ClusterGraph::schedule() const {
     if (before.empty())
       enter(node);
   }
-  SmallVector<unsigned> order;
+  SmallVector<unsigned> scheduled;
   while (!ready.empty()) {
     unsigned node = ready.top().second;
     ready.pop();
-    order.push_back(node);
+    scheduled.push_back(node);
     for (unsigned successor : successors[node])
       if (--missing[successor] == 0)
         enter(successor);
   }
-  return order;
+  return scheduled;
 }
 
 } // namespace shoal::exec

@@ -3,12 +3,15 @@
 #ifndef SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_KERNELCLUSTERS_H
 #define SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_KERNELCLUSTERS_H
 
+#include "NodeOrder.h"
+
 #include "shoal/Dialect/NN/IR/NN.h"
 
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
 
+#include <memory>
 #include <optional>
 
 namespace shoal::exec {
@@ -31,6 +34,7 @@ class ClusterGraph {
 public:
   /// One node per op of the block but constants and the terminator.
   explicit ClusterGraph(mlir::Block &block);
+  ~ClusterGraph();
 
   /// Merges kernel ops with those that produce their operands, where that is legal and pays.
   void fuse();
@@ -50,6 +54,14 @@ public:
   llvm::SmallSetVector<unsigned, 4> usersOf(mlir::Value value) const;
 
 private:
+  /// A node's place in a spanning tree, and the places below it: [begin, end).
+  struct TreeRange {
+    unsigned begin, end;
+  };
+  struct Cache;
+
+  void findTree();
+  llvm::SmallVector<TreeRange> startsOf(unsigned node, unsigned last) const;
   llvm::SmallVector<unsigned> predecessors(unsigned node) const;
   bool moveBehind(unsigned node, unsigned last, bool merging);
   llvm::SmallVector<std::pair<int64_t, int64_t>> priorities() const;
@@ -62,9 +74,12 @@ private:
   llvm::DenseMap<mlir::Operation *, unsigned> nodes;
   llvm::DenseMap<mlir::Operation *, int64_t> positions;
   llvm::SmallVector<llvm::SmallSetVector<unsigned, 2>> extraPredecessors;
-  /// A topological order that every change keeps valid (Pearce and Kelly, 2006): the rank of each
-  /// node, and the node at each rank (kNoNode where one was merged away).
-  llvm::SmallVector<unsigned> rank, nodeAt;
+  /// A topological order that every change keeps valid (Pearce and Kelly, 2006).
+  std::unique_ptr<NodeOrder> order;
+  /// Per op, by its position, its place in a spanning tree of the ops: merging adds ways
+  /// and takes none, so what lies below an op always depends on it.
+  llvm::SmallVector<TreeRange> tree;
+  std::unique_ptr<Cache> cache;
   /// Prefix count of heavy ops (matmul, collectives) by position: none between two ops means near.
   llvm::SmallVector<int64_t> heavyBefore;
 };

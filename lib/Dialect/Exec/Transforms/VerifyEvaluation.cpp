@@ -39,7 +39,7 @@ static LogicalResult verifyShared(ArgOp argument, ArgOp other) {
 
 LogicalResult verifyEvaluation(ProgramPair pair) {
   llvm::StringMap<ArgOp> kept;
-  SmallVector<ArgOp> order;
+  SmallVector<ArgOp> order; // by offset
   for (auto argument : pair.training.getBody().getOps<ArgOp>())
     if (isKept(argument)) {
       kept[argument.getName()] = argument;
@@ -56,13 +56,19 @@ LogicalResult verifyEvaluation(ProgramPair pair) {
       return failure();
   }
 
-  // Inputs are written by the host, buffers by rows.
+  // Inputs are written by the host, buffers by rows. Arguments are apart: those before the last one
+  // that begins before the end lie lower still.
+  llvm::stable_sort(order, [](ArgOp a, ArgOp b) { return a.getOffset() < b.getOffset(); });
+  SmallVector<int64_t> begins;
+  for (ArgOp argument : order)
+    begins.push_back(argument.getOffset());
   auto leavesAlone = [&](Operation *op, int64_t begin, int64_t end) -> LogicalResult {
-    for (ArgOp argument : order) {
-      int64_t first = argument.getOffset();
+    for (size_t i = llvm::lower_bound(begins, end) - begins.begin(); i > 0; --i) {
+      ArgOp argument = order[i - 1];
+      int64_t first = begins[i - 1];
       int64_t last = first + argument.getResult().getType().getNumBytes();
-      if (begin >= last || first >= end)
-        continue;
+      if (begin >= last)
+        break;
       auto diag = op->emitOpError() << "writes bytes [" << begin << ", " << end
                                     << ") while training keeps \"" << argument.getName()
                                     << "\" at [" << first << ", " << last << ")";
