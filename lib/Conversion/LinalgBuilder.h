@@ -4,7 +4,7 @@
 #ifndef SHOAL_LIB_CONVERSION_LINALGBUILDER_H
 #define SHOAL_LIB_CONVERSION_LINALGBUILDER_H
 
-#include "shoal/Interfaces/LinalgLowerable.h"
+#include "shoal/Interfaces/Lowering.h"
 
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/Builders.h"
@@ -100,19 +100,23 @@ void attachShapeModels(MLIRContext &context);
 void attachReductionModels(MLIRContext &context);
 void attachLossModels(MLIRContext &context);
 void attachUpdateModels(MLIRContext &context);
+void attachLibraryModels(MLIRContext &context);
 
 /// The interface of `Op` by a plain function.
-template <typename Op, SmallVector<Value> (*lower)(Op, ValueRange, LinalgBuilder &)>
-struct LinalgModel : LinalgLowerableOpInterface::ExternalModel<LinalgModel<Op, lower>, Op> {
+template <typename Op, SmallVector<Value> (*lower)(Op, ValueRange, LinalgBuilder &),
+          LoweringKind kind>
+struct LinalgModel : LoweringOpInterface::ExternalModel<LinalgModel<Op, lower, kind>, Op> {
+  LoweringKind getLoweringKind(Operation *) const { return kind; }
   FailureOr<SmallVector<Value>> lowerToLinalg(Operation *op, OpBuilder &builder,
                                               ValueRange operands) const {
     LinalgBuilder linalg{builder, op->getLoc()};
     return lower(cast<Op>(op), operands, linalg);
   }
 };
-template <typename Op, SmallVector<Value> (*lower)(Op, ValueRange, LinalgBuilder &)>
+template <typename Op, SmallVector<Value> (*lower)(Op, ValueRange, LinalgBuilder &),
+          LoweringKind kind = LoweringKind::Kernel>
 void attach(MLIRContext &context) {
-  Op::template attachInterface<LinalgModel<Op, lower>>(context);
+  Op::template attachInterface<LinalgModel<Op, lower, kind>>(context);
 }
 
 } // namespace shoal::lowering

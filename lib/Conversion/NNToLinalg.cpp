@@ -16,13 +16,14 @@ using namespace mlir;
 
 namespace shoal {
 
-void registerLinalgLoweringModels(DialectRegistry &registry) {
+void registerLoweringModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, nn::NNDialect *) {
     lowering::attachElementwiseModels(*context);
     lowering::attachShapeModels(*context);
     lowering::attachReductionModels(*context);
     lowering::attachLossModels(*context);
     lowering::attachUpdateModels(*context);
+    lowering::attachLibraryModels(*context);
   });
 }
 
@@ -30,13 +31,9 @@ LogicalResult convertKernelToLinalg(func::FuncOp kernel) {
   if (kernel.isExternal() || !kernel.getBody().hasOneBlock())
     return kernel.emitOpError("a kernel must have a body of one block");
   for (Operation &op : llvm::make_early_inc_range(kernel.getBody().front().without_terminator())) {
-    auto lowerable = dyn_cast<LinalgLowerableOpInterface>(op);
-    if (!lowerable) {
-      if (isa_and_nonnull<nn::NNDialect>(op.getDialect()))
-        return op.emitOpError("is no part of a kernel: it has no LinalgLowerableOpInterface model, "
-                              "as library calls have none");
+    auto lowerable = dyn_cast<LoweringOpInterface>(op);
+    if (!lowerable)
       continue; // already linalg, or rejected by what follows
-    }
     OpBuilder builder(&op);
     FailureOr<SmallVector<Value>> results = lowerable.lowerToLinalg(builder, op.getOperands());
     if (failed(results))

@@ -170,7 +170,7 @@ void attachElementwiseModels(MLIRContext &context) {
   attach<nn::SelectOp, select>(context);
   attach<nn::CastOp, castElements>(context);
   attach<nn::MaskOp, mask>(context);
-  attach<nn::ConstantOp, constant>(context);
+  attach<nn::ConstantOp, constant, LoweringKind::Constant>(context);
 }
 
 } // namespace shoal::lowering

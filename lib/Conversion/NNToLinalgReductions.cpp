@@ -209,7 +209,7 @@ SmallVector<Value> batchNorm(nn::BatchNormOp op, ValueRange, LinalgBuilder &lina
     Operation *part = next;
     next = next->getNextNode();
     OpBuilder builder(part);
-    SmallVector<Value> lowered = *cast<LinalgLowerableOpInterface>(part).lowerToLinalg(
+    SmallVector<Value> lowered = *cast<LoweringOpInterface>(part).lowerToLinalg(
         builder, part->getOperands());
     for (auto [from, to] : llvm::zip_equal(part->getResults(), lowered)) {
       std::replace(results.begin(), results.end(), Value(from), to);

@@ -125,7 +125,7 @@ SmallVector<Value> iota(nn::IotaOp op, ValueRange, LinalgBuilder &linalg) {
 } // namespace
 
 void attachShapeModels(MLIRContext &context) {
-  attach<nn::ReshapeOp, reshape>(context);
+  attach<nn::ReshapeOp, reshape, LoweringKind::View>(context);
   attach<nn::TransposeOp, transpose>(context);
   attach<nn::BroadcastOp, broadcast>(context);
   attach<nn::SliceOp, slice>(context);

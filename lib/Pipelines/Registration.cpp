@@ -34,7 +34,7 @@ void registerAllDialects(DialectRegistry &registry) {
   registry.insert<func::FuncDialect, arith::ArithDialect, scf::SCFDialect, linalg::LinalgDialect,
                   tensor::TensorDialect, memref::MemRefDialect, math::MathDialect,
                   LLVM::LLVMDialect, gpu::GPUDialect, NVVM::NVVMDialect>();
-  registerLinalgLoweringModels(registry);
+  registerLoweringModels(registry);
   interp::registerReferenceModels(registry);
 }
 

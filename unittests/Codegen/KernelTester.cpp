@@ -125,7 +125,7 @@ double defaultTolerance(Type type) {
 KernelTester::KernelTester() : context(MLIRContext::Threading::DISABLED) {
   DialectRegistry registry;
   registry.insert<func::FuncDialect, nn::NNDialect, exec::ExecDialect>();
-  registerLinalgLoweringModels(registry);
+  registerLoweringModels(registry);
   interp::registerReferenceModels(registry);
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();

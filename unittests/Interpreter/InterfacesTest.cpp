@@ -1,7 +1,7 @@
 // An op joins the compiler by four interfaces: every op of `nn` has them.
 #include "TestSupport.h"
 
-#include "shoal/Interfaces/LinalgLowerable.h"
+#include "shoal/Interfaces/Lowering.h"
 #include "shoal/Interfaces/Reference.h"
 
 using namespace mlir;
@@ -21,8 +21,7 @@ TEST_F(InterfacesTest, everyOpHasAllFour) {
     EXPECT_TRUE(op.hasInterface<ShardingRuleOpInterface>()) << name;
     EXPECT_TRUE(op.hasInterface<DifferentiableOpInterface>()) << name;
     EXPECT_TRUE(op.hasInterface<ReferenceOpInterface>()) << name;
-    // A matmul is a library call, never a kernel.
-    EXPECT_EQ(op.hasInterface<LinalgLowerableOpInterface>(), name != "nn.matmul") << name;
+    EXPECT_TRUE(op.hasInterface<LoweringOpInterface>()) << name;
   }
   EXPECT_GE(count, 30);
 }

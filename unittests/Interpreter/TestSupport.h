@@ -20,7 +20,7 @@ protected:
     mlir::DialectRegistry registry;
     registry.insert<nn::NNDialect, dist::DistDialect, mlir::func::FuncDialect>();
     registerReferenceModels(registry);
-    registerLinalgLoweringModels(registry);
+    registerLoweringModels(registry);
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
   }

@@ -6,7 +6,7 @@ include "mlir/Pass/PassBase.td"
 def ConvertNNToLinalgPass : Pass<"convert-nn-to-linalg", "::mlir::ModuleOp"> {
   let summary = "kernel bodies from nn ops to linalg on tensors";
   let description = [{
-    Every nn op in a function marked `exec.kernel` is replaced by what its LinalgLowerableOpInterface builds. Library calls (nn.matmul) and
+    Every nn op in a function marked `exec.kernel` is replaced by what its LoweringOpInterface builds. Library calls (nn.matmul) and
     ops of other dialects in a kernel are an error: they should never have been outlined.
 
     ```mlir

@@ -1,5 +1,5 @@
-// How `nn` ops become kernel bodies: `linalg` on tensors, one model per op. An op either has such
-// a model or is a library call; there is no third kind.
+// How `nn` ops become kernel bodies, `linalg` on tensors, or rows of the rank program: one model of
+// LoweringOpInterface per op.
 #ifndef SHOAL_CONVERSION_NNTOLINALG_H
 #define SHOAL_CONVERSION_NNTOLINALG_H
 
@@ -14,8 +14,8 @@ class FuncOp;
 
 namespace shoal {
 
-/// Attaches LinalgLowerableOpInterface to every nn op that can be part of a kernel.
-void registerLinalgLoweringModels(mlir::DialectRegistry &registry);
+/// Attaches LoweringOpInterface to every nn op.
+void registerLoweringModels(mlir::DialectRegistry &registry);
 
 /// Replaces the nn ops of a kernel by linalg on tensors (pass convert-nn-to-linalg).
 mlir::LogicalResult convertKernelToLinalg(mlir::func::FuncOp kernel);

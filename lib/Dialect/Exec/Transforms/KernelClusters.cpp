@@ -8,7 +8,7 @@
 #include "KernelClusters.h"
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
-#include "shoal/Interfaces/LinalgLowerable.h"
+#include "shoal/Interfaces/Lowering.h"
 #include "shoal/Support/Elements.h"
 
 #include "mlir/Transforms/RegionUtils.h"
@@ -26,11 +26,6 @@ static constexpr int64_t kSmallBytes = 4096;
 static constexpr unsigned kNoNode = ~0u;
 // From how many ops a way round a merge is looked for in the tree.
 static constexpr size_t kMaxStarts = 64;
-
-bool isKernelOp(Operation *op) {
-  return isa<LinalgLowerableOpInterface>(op) && !isa<nn::ReshapeOp>(op) &&
-         !op->hasTrait<OpTrait::ConstantLike>();
-}
 
 // What an op does in a kernel follows from its sharding rule: a factor that passes through is a
 // loop, one that the results lack is reduced, one that must be whole is visited from end to end
@@ -77,7 +72,7 @@ struct Iteration {
 /// over another dimension than the last).
 static std::optional<Iteration> computeIteration(Operation *op) {
   auto sharded = dyn_cast<ShardingRuleOpInterface>(op);
-  if (!sharded || !isKernelOp(op))
+  if (!sharded || !lowersAs(op, LoweringKind::Kernel))
     return std::nullopt;
   Iteration result{sharded.getShardingRule(), {}, {}};
   const ShardingRule &rule = result.rule;
@@ -256,10 +251,11 @@ ClusterGraph::ClusterGraph(Block &block) : block(block), cache(std::make_unique<
   for (Operation &op : block) {
     positions[&op] = next++;
     heavyBefore.push_back(heavy);
-    bool kernel = isKernelOp(&op);
-    if (!kernel && !isa<nn::ReshapeOp, nn::ConstantOp>(op))
+    bool kernel = lowersAs(&op, LoweringKind::Kernel);
+    bool constant = lowersAs(&op, LoweringKind::Constant);
+    if (!kernel && !constant && !lowersAs(&op, LoweringKind::View))
       ++heavy;
-    if (isa<nn::ConstantOp>(op) || op.hasTrait<OpTrait::IsTerminator>())
+    if (constant || op.hasTrait<OpTrait::IsTerminator>())
       continue;
     unsigned node = clusters.size();
     clusters.push_back({{&op}, kernel, true});
@@ -468,12 +464,12 @@ bool ClusterGraph::tryMerge(unsigned producer, unsigned consumer) {
 
 void ClusterGraph::fuse() {
   for (Operation &op : block) {
-    if (!isKernelOp(&op))
+    if (!lowersAs(&op, LoweringKind::Kernel))
       continue;
     // The latest producer first: it is the likeliest to be near.
     SmallVector<Operation *> producers;
     for (Value operand : op.getOperands())
-      if (Operation *def = operand.getDefiningOp(); def && isKernelOp(def))
+      if (Operation *def = operand.getDefiningOp(); def && lowersAs(def, LoweringKind::Kernel))
         producers.push_back(def);
     llvm::sort(producers, [&](Operation *a, Operation *b) { return position(a) > position(b); });
     for (Operation *def : producers) {

@@ -16,10 +16,6 @@
 
 namespace shoal::exec {
 
-/// Whether the op runs in a kernel: every op that lowers to linalg but free ones (reshape) and
-/// constants, which are copied into the kernels that use them.
-bool isKernelOp(mlir::Operation *op);
-
 /// Whether every element of the results is computed from the elements of the operands at the same
 /// place (broadcasting operands stretched).
 bool isElementwise(mlir::Operation *op);

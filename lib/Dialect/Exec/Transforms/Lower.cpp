@@ -8,6 +8,7 @@
 
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Interfaces/Lowering.h"
 #include "shoal/Support/Elements.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -160,12 +161,17 @@ LogicalResult Lowering::checkSizes() {
   for (Operation &op : step.getBody().front()) {
     if (failed(check(&op, op.getResultTypes())))
       return failure();
-    auto call = dyn_cast<CallOp>(op);
-    auto kernel = call ? symbols.lookup<func::FuncOp>(call.getKernel()) : func::FuncOp();
-    if (kernel && exceeds(getWorkspaceBytes(kernel)))
+    int64_t workspace = 0;
+    if (auto call = dyn_cast<CallOp>(op)) {
+      if (auto kernel = symbols.lookup<func::FuncOp>(call.getKernel()))
+        workspace = getWorkspaceBytes(kernel);
+    } else if (auto lowering = dyn_cast<LoweringOpInterface>(op)) {
+      workspace = lowering.getWorkspaceBytes();
+    }
+    if (exceeds(workspace))
       return op.emitOpError()
-             << "storage of a step must fit 2^62 bytes, exceeded by a workspace of "
-             << getWorkspaceBytes(kernel) << " bytes";
+             << "storage of a step must fit 2^62 bytes, exceeded by a workspace of " << workspace
+             << " bytes";
   }
   return success();
 }
@@ -250,7 +256,7 @@ bool Lowering::isResultRole(unsigned result) {
 
 /// Whether the value is complete only when a row of another stream is.
 bool Lowering::comesFromCommunication(Value value) const {
-  Operation *def = stripReshapes(value).getDefiningOp();
+  Operation *def = stripViews(value).getDefiningOp();
   if (!def || commStream == 0 || !isa_and_nonnull<dist::DistDialect>(def->getDialect()))
     return false;
   return !isa<dist::AxisIndexOp, dist::SelectOp>(def) && placement.copiesOf(def).empty();
@@ -261,9 +267,10 @@ Operation *Lowering::firstComputeReader(Value value) {
   for (Operation *user : value.getUsers()) {
     user = step.getBody().front().findAncestorOpInBlock(*user);
     Operation *reader = nullptr;
-    if (isa<CallOp, nn::MatmulOp, dist::SelectOp>(user) || !placement.copiesOf(user).empty())
+    if (lowersAs(user, LoweringKind::Library) || isa<CallOp, dist::SelectOp>(user) ||
+        !placement.copiesOf(user).empty())
       reader = user;
-    else if (isa<nn::ReshapeOp, dist::UnpackOp, dist::WaitOp>(user))
+    else if (lowersAs(user, LoweringKind::View) || isa<dist::UnpackOp, dist::WaitOp>(user))
       reader = firstComputeReader(user->getResult(0));
     if (reader && (!first || reader->isBeforeInBlock(first)))
       first = reader;
@@ -278,7 +285,7 @@ void Lowering::planProbes() {
        llvm::enumerate(step.getBody().front().getTerminator()->getOperands())) {
     if (!isResultRole(index))
       continue;
-    Value root = stripReshapes(value);
+    Value root = stripViews(value);
     if (isa<BlockArgument>(root))
       probesFirst.push_back(index);
     else if (!comesFromCommunication(root))

@@ -5,6 +5,7 @@
 
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Interfaces/Lowering.h"
 #include "shoal/Support/DeadOps.h"
 
 #include "mlir/IR/Builders.h"
@@ -21,27 +22,25 @@ namespace shoal::exec {
 
 namespace {
 
-/// A value through reshapes, which share its buffer: the value itself first.
-static SmallVector<Value> reshapesOf(Value value) {
+/// A value through views, which share its buffer: the value itself first.
+static SmallVector<Value> viewsOf(Value value) {
   SmallVector<Value> aliases = {value};
   for (unsigned i = 0; i < aliases.size(); ++i)
     for (Operation *user : aliases[i].getUsers())
-      if (auto reshape = dyn_cast<nn::ReshapeOp>(user))
-        aliases.push_back(reshape.getResult());
+      if (lowersAs(user, LoweringKind::View))
+        aliases.push_back(user->getResult(0));
   return aliases;
 }
 
 /// Whether the value ends in a bucket, where it lies at any multiple of its element size.
 static bool entersBucket(Value value) {
-  return llvm::any_of(reshapesOf(value), [](Value alias) {
+  return llvm::any_of(viewsOf(value), [](Value alias) {
     return llvm::any_of(alias.getUsers(), [](Operation *user) { return isa<dist::PackOp>(user); });
   });
 }
 
 static bool leavesBucket(Value value) {
-  while (auto reshape = value.getDefiningOp<nn::ReshapeOp>())
-    value = reshape.getInput();
-  return value.getDefiningOp<dist::UnpackOp>() != nullptr;
+  return stripViews(value).getDefiningOp<dist::UnpackOp>() != nullptr;
 }
 
 /// The signature and body of a kernel before it has a name.
@@ -90,15 +89,16 @@ private:
 /// results) reads it from memory, written by a kernel that does nothing but that.
 static void storeForeignConstants(Block &block) {
   auto isForeign = [&](OpOperand &use) {
-    return !isKernelOp(use.getOwner()) || use.getOwner()->getBlock() != &block;
+    return !lowersAs(use.getOwner(), LoweringKind::Kernel) || use.getOwner()->getBlock() != &block;
   };
-  for (auto constant : llvm::make_early_inc_range(block.getOps<nn::ConstantOp>())) {
-    if (llvm::none_of(constant->getUses(), isForeign))
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (!lowersAs(&op, LoweringKind::Constant) || llvm::none_of(op.getUses(), isForeign))
       continue;
-    OpBuilder builder(constant);
-    builder.setInsertionPointAfter(constant);
-    Value stored = builder.create<nn::BroadcastOp>(constant.getLoc(), constant.getType(), constant);
-    constant.getResult().replaceUsesWithIf(stored, isForeign);
+    OpBuilder builder(&op);
+    builder.setInsertionPointAfter(&op);
+    Value constant = op.getResult(0);
+    Value stored = builder.create<nn::BroadcastOp>(op.getLoc(), constant.getType(), constant);
+    constant.replaceUsesWithIf(stored, isForeign);
   }
 }
 
@@ -143,7 +143,7 @@ void Outliner::placeUpdates() {
     // Every other reader of the old value comes first, or the update gets a buffer of its own.
     SmallVector<unsigned> readers;
     bool apart = true;
-    for (Value alias : reshapesOf(argument)) {
+    for (Value alias : viewsOf(argument)) {
       for (unsigned reader : graph.usersOf(alias)) {
         if (reader != *node)
           readers.push_back(reader);
@@ -168,7 +168,7 @@ Kernel Outliner::signatureOf(unsigned node) const {
   for (Operation *op : graph[node].ops) {
     for (Value operand : op->getOperands())
       if (graph.producerOf(operand) != std::optional(node) &&
-          !operand.getDefiningOp<nn::ConstantOp>())
+          !lowersAs(operand.getDefiningOp(), LoweringKind::Constant))
         inputs.insert(operand);
     for (Value result : op->getResults())
       if (llvm::any_of(result.getUsers(),
@@ -225,8 +225,8 @@ func::FuncOp Outliner::getOrCreate(const Kernel &kernel, ArrayRef<Operation *> o
   map.map(kernel.inputs, body->getArguments());
   for (Operation *op : ops) {
     for (Value operand : op->getOperands())
-      if (auto constant = operand.getDefiningOp<nn::ConstantOp>();
-          constant && !map.contains(operand))
+      if (Operation *constant = operand.getDefiningOp();
+          lowersAs(constant, LoweringKind::Constant) && !map.contains(operand))
         builder.clone(*constant, map)->setDiscardableAttrs(builder.getDictionaryAttr({}));
     builder.clone(*op, map)->setDiscardableAttrs(builder.getDictionaryAttr({}));
   }
@@ -281,9 +281,9 @@ void Outliner::rebuild() {
     op->dropAllUses();
     op->erase();
   }
-  for (auto constant : llvm::make_early_inc_range(block.getOps<nn::ConstantOp>()))
-    if (constant->use_empty())
-      constant.erase();
+  for (Operation &op : llvm::make_early_inc_range(block))
+    if (lowersAs(&op, LoweringKind::Constant) && op.use_empty())
+      op.erase();
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include "Placement.h"
 
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Interfaces/Lowering.h"
 #include "shoal/Support/Elements.h"
 
 #include <numeric>
@@ -15,12 +16,6 @@ static RankedTensorType typeOf(Value value) {
   if (auto future = dyn_cast<dist::FutureType>(value.getType()))
     return future.getTensor();
   return cast<RankedTensorType>(value.getType());
-}
-
-Value stripReshapes(Value value) {
-  while (auto reshape = value.getDefiningOp<nn::ReshapeOp>())
-    value = reshape.getInput();
-  return value;
 }
 
 unsigned Placement::addStorage(RankedTensorType type, StorageClass storageClass) {
@@ -42,7 +37,7 @@ int64_t Placement::indexOf(Operation *op) {
   return indices.lookup(step.getBody().front().findAncestorOpInBlock(*op));
 }
 
-/// Position of the last op that touches the value's elements, `except` aside, through reshapes and
+/// Position of the last op that touches the value's elements, `except` aside, through views and
 /// unpacked parts.
 int64_t Placement::lastUse(Value value, Operation *except) {
   int64_t last = -1;
@@ -50,7 +45,7 @@ int64_t Placement::lastUse(Value value, Operation *except) {
     if (user == except)
       continue;
     last = std::max(last, indexOf(user));
-    if (isa<nn::ReshapeOp, dist::UnpackOp, dist::WaitOp>(user))
+    if (lowersAs(user, LoweringKind::View) || isa<dist::UnpackOp, dist::WaitOp>(user))
       last = std::max(last, lastUse(user->getResult(0), nullptr));
   }
   return last;
@@ -93,7 +88,8 @@ bool Placement::mayLieInGroup(Value root, int64_t overwrittenAt) {
     auto kernel = symbols.lookup<func::FuncOp>(call.getKernel());
     if (!kernel || getInplace(kernel)[cast<OpResult>(root).getResultNumber()] >= 0)
       return false;
-  } else if (!isa<nn::MatmulOp, dist::AllGatherOp, dist::ReduceScatterOp, dist::AllToAllOp>(def)) {
+  } else if (!lowersAs(def, LoweringKind::Library) &&
+             !isa<dist::AllGatherOp, dist::ReduceScatterOp, dist::AllToAllOp>(def)) {
     return false;
   }
   // The packs themselves only say where it lies.
@@ -101,7 +97,7 @@ bool Placement::mayLieInGroup(Value root, int64_t overwrittenAt) {
   while (!work.empty()) {
     Value value = work.pop_back_val();
     for (Operation *user : value.getUsers()) {
-      if (isa<nn::ReshapeOp>(user))
+      if (lowersAs(user, LoweringKind::View))
         work.push_back(user->getResult(0));
       else if (!isa<dist::PackOp>(user) && indexOf(user) >= overwrittenAt)
         return false;
@@ -121,7 +117,7 @@ void Placement::claimInputs(Group &group) {
     int64_t at = pack.getAt();
     for (auto [input, begin, end] :
          llvm::zip_equal(pack.getInputs(), pack.getBegins(), pack.getEnds())) {
-      Value root = stripReshapes(input);
+      Value root = stripViews(input);
       bool fresh = !claims.contains(root);
       Claim &claim = claims[root];
       if (fresh)
@@ -198,7 +194,7 @@ void Placement::placeUnpack(dist::UnpackOp op) {
 
 /// In place unless somebody still needs the operand.
 bool Placement::mayReduceInPlace(dist::AllReduceOp op) {
-  Value input = op.getInput(), root = stripReshapes(input);
+  Value input = op.getInput(), root = stripViews(input);
   // Arguments, and updates that lie in one, keep what they hold; what others may share is left
   // alone as well.
   if (storages[placeOf(input).storage].argument >= 0 ||
@@ -208,8 +204,8 @@ bool Placement::mayReduceInPlace(dist::AllReduceOp op) {
 }
 
 void Placement::place(Operation *op) {
-  if (auto reshape = dyn_cast<nn::ReshapeOp>(op)) {
-    places[reshape.getResult()] = placeOf(reshape.getInput());
+  if (lowersAs(op, LoweringKind::View)) {
+    places[op->getResult(0)] = placeOf(op->getOperand(0));
   } else if (auto call = dyn_cast<CallOp>(op)) {
     auto kernel = symbols.lookup<func::FuncOp>(call.getKernel());
     for (auto [result, operand] : llvm::zip_equal(call.getResults(), getInplace(kernel)))
@@ -247,7 +243,7 @@ LogicalResult Placement::run() {
     indices[&op] = next++;
   for (auto [index, value] : llvm::enumerate(block.getTerminator()->getOperands()))
     if (step.getResultAttr(index, nn::NNDialect::kGradAttr))
-      gradients.insert(stripReshapes(value));
+      gradients.insert(stripViews(value));
   for (BlockArgument argument : block.getArguments()) {
     places[argument] = {addStorage(typeOf(argument), StorageClass::input), 0};
     storages.back().argument = argument.getArgNumber();

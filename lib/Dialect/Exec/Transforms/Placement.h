@@ -1,4 +1,4 @@
-// Where values live: which share storage, before storage has offsets. Reshapes share that of their
+// Where values live: which share storage, before storage has offsets. Views share that of their
 // operand, updates that of the argument they overwrite, buckets and their tensors that of the
 // group, an all-reduce that of its operand; every other value has its own.
 #ifndef SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_PLACEMENT_H
@@ -76,9 +76,6 @@ private:
   llvm::MapVector<int64_t, Group> groups;
   llvm::DenseSet<mlir::Value> gradients; // and what they are views of
 };
-
-/// The value that a chain of reshapes starts from.
-mlir::Value stripReshapes(mlir::Value value);
 
 } // namespace shoal::exec
 

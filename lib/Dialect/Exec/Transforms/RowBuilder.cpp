@@ -4,7 +4,7 @@
 
 #include "Peers.h"
 
-#include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Dialect/Exec/Transforms/RowContext.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -65,7 +65,7 @@ Value RowBuilder::aligned(Location loc, Value tensor, bool mayBeUnaligned) {
   return made;
 }
 
-// Kernels and matrix products
+// Kernels and library calls
 
 void RowBuilder::call(CallOp op) {
   auto kernel = symbols.lookup<func::FuncOp>(op.getKernel());
@@ -77,61 +77,47 @@ void RowBuilder::call(CallOp op) {
   for (auto [result, operand] : llvm::zip_equal(op.getResults(), inplace))
     if (operand < 0)
       outputs.push_back(bufferOf(result));
-  Value workspace;
-  if (int64_t bytes = getWorkspaceBytes(kernel)) {
-    auto type = RankedTensorType::get({int64_t(llvm::divideCeil(bytes, 4))}, builder.getF32Type());
-    workspace = rangeOf({placement.addStorage(type, StorageClass::workspace), 0}, type.getShape());
-  }
   bool overwrites = llvm::any_of(inplace, [](int64_t operand) { return operand >= 0; });
-  builder.create<LaunchOp>(op.getLoc(), Type(), op.getKernelAttr(), inputs, outputs, workspace,
+  builder.create<LaunchOp>(op.getLoc(), Type(), op.getKernelAttr(), inputs, outputs,
+                           workspace(getWorkspaceBytes(kernel)),
                            overwrites ? builder.getDenseI64ArrayAttr(inplace) : nullptr,
                            builder.getI64IntegerAttr(0), StringAttr());
 }
 
-/// "matmul x w1": the arguments that take part.
-static std::string matmulName(nn::MatmulOp op) {
-  std::string name = "matmul";
-  for (Value operand : op->getOperands())
-    if (auto argument = dyn_cast<BlockArgument>(stripReshapes(operand)))
-      if (auto func = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()))
-        name += (" " + nn::getArgName(func, argument.getArgNumber())).str();
-  return name;
+Value RowBuilder::workspace(int64_t bytes) {
+  if (bytes == 0)
+    return {};
+  auto type = RankedTensorType::get({int64_t(llvm::divideCeil(bytes, 4))}, builder.getF32Type());
+  return rangeOf({placement.addStorage(type, StorageClass::workspace), 0}, type.getShape());
 }
 
-void RowBuilder::gemm(nn::MatmulOp op, Value a, Value b, Value c, int64_t m, int64_t n, int64_t k,
-                      int64_t batch, ArrayRef<int64_t> strides, bool accumulate) {
-  bool ta = op.getTransposeA(), tb = op.getTransposeB();
-  builder.create<GemmOp>(op.getLoc(), Type(), a, b, c, m, n, k, /*lda=*/ta ? m : k,
-                         /*ldb=*/tb ? k : n, /*ldc=*/n, batch,
-                         batch > 1 ? builder.getDenseI64ArrayAttr(strides) : nullptr, ta, tb,
-                         accumulate, 0, builder.getStringAttr(matmulName(op)));
-}
+namespace {
+/// What the rows of one library call are built from.
+class LibraryRows : public RowContext {
+public:
+  LibraryRows(RowBuilder &rows, Placement &placement, Location loc, Value workspace)
+      : rows(rows), placement(placement), loc(loc), workspace(workspace) {}
 
-void RowBuilder::matmul(nn::MatmulOp op) {
-  RankedTensorType aType = typeOf(op.getA()), bType = typeOf(op.getB());
-  bool ta = op.getTransposeA(), tb = op.getTransposeB();
-  auto matrix = [](RankedTensorType type) { return type.getShape().take_back(2); };
-  int64_t m = matrix(aType)[ta], k = matrix(aType)[!ta], n = matrix(bType)[!tb];
-  int64_t batch = ShapedType::getNumElements(aType.getShape().drop_back(2));
-  bool shared = bType.getRank() == 2;
-  Value a = bufferOf(op.getA()), b = bufferOf(op.getB()), c = bufferOf(op.getResult());
-  if (batch == 1)
-    return gemm(op, a, b, c, m, n, k, 1, {}, false);
-  if (!op.getSumBatch()) {
-    // Rows of all batches against one b are one product.
-    if (shared && !ta)
-      return gemm(op, a, b, c, batch * m, n, k, 1, {}, false);
-    return gemm(op, a, b, c, m, n, k, batch, {m * k, shared ? 0 : k * n, m * n}, false);
+  OpBuilder &getBuilder() override { return rows.getBuilder(); }
+  Value bufferOf(Value tensor) override { return rows.bufferOf(tensor); }
+  Value alignedBufferOf(Value tensor) override { return rows.aligned(loc, tensor, false); }
+  Value rangeOf(Value tensor, int64_t start, ArrayRef<int64_t> shape) override {
+    Place place = placement.placeOf(tensor);
+    return rows.rangeOf({place.storage, place.start + start}, shape);
   }
-  // Summed over batches: one longer inner dimension where the layout is that of a longer matrix.
-  if (ta && !tb && !shared)
-    return gemm(op, a, b, c, m, n, batch * k, 1, {}, false);
-  Place aPlace = placement.placeOf(op.getA()), bPlace = placement.placeOf(op.getB());
-  for (int64_t i = 0; i < batch; ++i) {
-    Value ai = rangeOf({aPlace.storage, aPlace.start + i * m * k}, matrix(aType));
-    Value bi = shared ? b : rangeOf({bPlace.storage, bPlace.start + i * k * n}, matrix(bType));
-    gemm(op, ai, bi, c, m, n, k, 1, {}, /*accumulate=*/i > 0);
-  }
+  Value getWorkspace() override { return workspace; }
+
+private:
+  RowBuilder &rows;
+  Placement &placement;
+  Location loc;
+  Value workspace;
+};
+} // namespace
+
+LogicalResult RowBuilder::library(LoweringOpInterface op) {
+  LibraryRows rows(*this, placement, op->getLoc(), workspace(op.getWorkspaceBytes()));
+  return op.lowerToRows(rows);
 }
 
 // Communication
@@ -317,14 +303,12 @@ LogicalResult RowBuilder::build(Operation *op, dist::MeshAttr mesh) {
 }
 
 LogicalResult RowBuilder::buildRows(Operation *op, dist::MeshAttr mesh) {
-  if (isa<nn::ReshapeOp, dist::WaitOp>(op))
+  if (isa<dist::WaitOp>(op))
     return success();
   if (auto kernel = dyn_cast<CallOp>(op))
     return call(kernel), success();
-  if (auto product = dyn_cast<nn::MatmulOp>(op))
-    return matmul(product), success();
-  if (isa_and_nonnull<nn::NNDialect>(op->getDialect()))
-    return op->emitOpError() << "is in no kernel (run exec-outline-kernels)";
+  if (auto lowering = dyn_cast<LoweringOpInterface>(op))
+    return lowering.getLoweringKind() == LoweringKind::View ? success() : library(lowering);
   if (isa<dist::PackOp, dist::UnpackOp>(op))
     return copies(op), success();
   if (isa_and_nonnull<dist::DistDialect>(op->getDialect())) {

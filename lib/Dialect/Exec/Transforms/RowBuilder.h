@@ -5,7 +5,7 @@
 
 #include "Placement.h"
 
-#include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Interfaces/Lowering.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -24,6 +24,8 @@ public:
   /// The buffer of a value, in its own shape.
   mlir::Value bufferOf(mlir::Value value);
   mlir::Value rangeOf(Place place, llvm::ArrayRef<int64_t> shape);
+  /// The same at a multiple of 64 bytes, a copy where need be, unless any place will do.
+  mlir::Value aligned(mlir::Location loc, mlir::Value tensor, bool mayBeUnaligned);
 
   /// The rows of an op, at the positions that run it.
   llvm::LogicalResult build(mlir::Operation *op, dist::MeshAttr mesh);
@@ -34,16 +36,14 @@ public:
 private:
   llvm::LogicalResult buildRows(mlir::Operation *op, dist::MeshAttr mesh);
   void call(CallOp op);
-  void matmul(nn::MatmulOp op);
-  void gemm(nn::MatmulOp op, mlir::Value a, mlir::Value b, mlir::Value c, int64_t m, int64_t n,
-            int64_t k, int64_t batch, llvm::ArrayRef<int64_t> strides, bool accumulate);
+  mlir::Value workspace(int64_t bytes);
+  llvm::LogicalResult library(LoweringOpInterface op);
   llvm::LogicalResult collective(mlir::Operation *op, dist::MeshAttr mesh);
   llvm::LogicalResult group(dist::GroupOp op, dist::MeshAttr mesh);
   llvm::LogicalResult messages(mlir::Location loc, llvm::ArrayRef<mlir::Operation *> ops,
                                dist::MeshAttr mesh);
   void copies(mlir::Operation *op);
   void select(dist::SelectOp op);
-  mlir::Value aligned(mlir::Location loc, mlir::Value tensor, bool mayBeUnaligned);
   mlir::StringAttr nameOf(mlir::Operation *op, dist::AxesAttr axes);
 
   mlir::OpBuilder builder;

@@ -1,0 +1,84 @@
+// The nn ops that are library calls, as rows of the rank program.
+#include "LinalgBuilder.h"
+
+#include "shoal/Dialect/Exec/IR/Exec.h"
+#include "shoal/Dialect/Exec/Transforms/RowContext.h"
+#include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
+
+namespace shoal::lowering {
+
+namespace {
+
+/// "matmul x w1": the arguments that take part.
+StringAttr nameOf(Operation *op) {
+  std::string name = op->getName().stripDialect().str();
+  for (Value operand : op->getOperands())
+    if (auto argument = dyn_cast<BlockArgument>(stripViews(operand)))
+      if (auto func = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()))
+        name += (" " + nn::getArgName(func, argument.getArgNumber())).str();
+  return StringAttr::get(op->getContext(), name);
+}
+
+/// One product, or a batch of them, of matrices without gaps between their rows.
+struct Product {
+  Value a, b, c;
+  int64_t m, n, k;
+  int64_t batch = 1;
+  SmallVector<int64_t> strides = {}; // of a, b and c when there is a batch
+  bool accumulate = false;
+};
+
+LogicalResult buildMatmul(nn::MatmulOp op, exec::RowContext &rows) {
+  RankedTensorType aType = tensorType(op.getA()), bType = tensorType(op.getB());
+  bool ta = op.getTransposeA(), tb = op.getTransposeB();
+  auto matrix = [](RankedTensorType type) { return type.getShape().take_back(2); };
+  int64_t m = matrix(aType)[ta], k = matrix(aType)[!ta], n = matrix(bType)[!tb];
+  int64_t batch = ShapedType::getNumElements(aType.getShape().drop_back(2));
+  bool shared = bType.getRank() == 2;
+  Value a = rows.bufferOf(op.getA()), b = rows.bufferOf(op.getB()),
+        c = rows.bufferOf(op.getResult());
+  StringAttr name = nameOf(op);
+  auto add = [&](const Product &p) {
+    OpBuilder &builder = rows.getBuilder();
+    builder.create<exec::GemmOp>(op.getLoc(), Type(), p.a, p.b, p.c, p.m, p.n, p.k,
+                                 /*lda=*/ta ? p.m : p.k, /*ldb=*/tb ? p.k : p.n, /*ldc=*/p.n,
+                                 p.batch,
+                                 p.batch > 1 ? builder.getDenseI64ArrayAttr(p.strides) : nullptr,
+                                 ta, tb, p.accumulate, 0, name);
+  };
+  if (batch == 1)
+    return add({a, b, c, m, n, k}), success();
+  if (!op.getSumBatch()) {
+    // Rows of all batches against one b are one product.
+    if (shared && !ta)
+      return add({a, b, c, batch * m, n, k}), success();
+    return add({a, b, c, m, n, k, batch, {m * k, shared ? 0 : k * n, m * n}}), success();
+  }
+  // Summed over batches: one longer inner dimension where the layout is that of a longer matrix.
+  if (ta && !tb && !shared)
+    return add({a, b, c, m, n, batch * k}), success();
+  for (int64_t i = 0; i < batch; ++i) {
+    Value ai = rows.rangeOf(op.getA(), i * m * k, matrix(aType));
+    Value bi = shared ? b : rows.rangeOf(op.getB(), i * k * n, matrix(bType));
+    add({ai, bi, c, m, n, k, 1, {}, /*accumulate=*/i > 0});
+  }
+  return success();
+}
+
+/// The interface of a library call by a plain function.
+template <typename Op, LogicalResult (*build)(Op, exec::RowContext &)>
+struct LibraryModel : LoweringOpInterface::ExternalModel<LibraryModel<Op, build>, Op> {
+  LoweringKind getLoweringKind(Operation *) const { return LoweringKind::Library; }
+  LogicalResult lowerToRows(Operation *op, exec::RowContext &rows) const {
+    return build(cast<Op>(op), rows);
+  }
+};
+
+} // namespace
+
+void attachLibraryModels(MLIRContext &context) {
+  nn::MatmulOp::attachInterface<LibraryModel<nn::MatmulOp, buildMatmul>>(context);
+}
+
+} // namespace shoal::lowering
