@@ -19,15 +19,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (std::string &word : words)
     argv.push_back(word.data());
   argv.push_back(nullptr);
-  CompilerOptions options;
-  std::optional<int> code = parseCommandLine(int(words.size()), argv.data(), options);
+  CommandLine line;
+  std::optional<int> code = parseCommandLine(int(words.size()), argv.data(), line);
   if (code) {
     fuzz::require(*code == 0 || *code == 2, "exit code of the command line must be 0 or 2");
     return 0;
   }
-  fuzz::require(!options.input.empty() && !options.output.empty(), "files must be known");
+  fuzz::require(!line.input.empty() && !line.output.empty(), "files must be known");
   int64_t devices = 1;
-  for (const auto &[axis, count] : options.mesh)
+  for (const auto &[axis, count] : line.compiler.mesh)
     devices *= count;
   fuzz::require(devices >= 1 && devices <= 1000000, "a mesh must have 1 to 1000000 devices");
   return 0;

@@ -45,7 +45,7 @@ if [[ -n $sanitize ]]; then
 fi
 if [[ $sanitize == runtime ]]; then
   build sanitized-runtime
-  run_tests --tests-regex '^runtime[.]|^fuzz[.](npy|safetensors|payload|run-options|board|compiler-options)$' \
+  run_tests --tests-regex '^runtime[.]|^fuzz[.](npy|safetensors|payload|run-options|board)$' \
     --exclude-regex "$others"
 elif [[ $sanitize == all ]]; then
   build sanitized

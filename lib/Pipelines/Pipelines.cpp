@@ -6,7 +6,7 @@
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/NN/Transforms/Passes.h"
 
-#include "mlir/Pass/PassOptions.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
@@ -21,6 +21,8 @@ void setAxes(PlanOptions &options, llvm::ArrayRef<std::string> meshAxes, bool ha
 }
 
 void buildModelPipeline(OpPassManager &pm, const PlanOptions &options) {
+  // What a user wrote, before any pass counts its elements.
+  pm.addPass(nn::createVerifySizesPass());
   // First what a program is for, so that no later pass works on what falls away.
   nn::SelectResultsPassOptions select;
   select.mode = options.mode;
@@ -37,23 +39,9 @@ void buildModelPipeline(OpPassManager &pm, const PlanOptions &options) {
 void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
   if (options.mode == "train") {
     pm.addPass(nn::createDifferentiatePass());
-    nn::OptimizePassOptions optimize;
-    optimize.optimizer = options.optimizer;
-    optimize.lr = options.lr;
-    optimize.lrSchedule = options.lrSchedule;
-    optimize.warmupSteps = options.warmupSteps;
-    optimize.decaySteps = options.decaySteps;
-    optimize.minLr = options.minLr;
-    optimize.momentum = options.momentum;
-    optimize.nesterov = options.nesterov;
-    optimize.beta1 = options.beta1;
-    optimize.beta2 = options.beta2;
-    optimize.eps = options.eps;
-    optimize.weightDecay = options.weightDecay;
-    optimize.decay = options.decay;
-    optimize.clipGradNorm = options.clipGradNorm;
+    nn::OptimizePassOptions optimize = options.optimize;
     // Clipping computes the norm anyway, and users want to see what it did.
-    optimize.gradNorm = options.gradNorm || options.clipGradNorm > 0;
+    optimize.gradNorm |= optimize.clipGradNorm > 0;
     pm.addPass(nn::createOptimizePass(optimize));
   }
   pm.addPass(createCanonicalizerPass());
@@ -67,6 +55,9 @@ void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
     pm.addPass(dist::createDataParallelPass(dataParallel));
   }
   pm.addPass(dist::createPropagatePass());
+  // The mesh is that of training, which may have more use for it than evaluation.
+  if (options.mode != "eval")
+    pm.addPass(dist::createVerifyAxesPass());
   pm.addPass(dist::createVerifyGlobalPass());
 }
 
@@ -107,6 +98,7 @@ void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
 }
 
 void buildHandWrittenPipeline(OpPassManager &pm, const PlanOptions &options) {
+  pm.addPass(nn::createVerifySizesPass());
   // What a user wrote is what runs: no pass that moves, merges or replaces collectives.
   pm.addPass(dist::createVerifyLocalPass());
 }
@@ -131,90 +123,37 @@ void buildExecPipeline(OpPassManager &pm, const PlanOptions &options) {
   pm.addPass(exec::createVerifyPass());
 }
 
-namespace {
+using Build = void (*)(OpPassManager &, const PlanOptions &);
 
-/// PlanOptions as options of a textual pipeline.
-struct PipelineOptions : public PassPipelineOptions<PipelineOptions> {
-  ListOption<std::string> dataAxes{*this, "data-axes", llvm::cl::desc("axes that split the batch")};
-  ListOption<std::string> modelAxes{*this, "model-axes", llvm::cl::desc("all other mesh axes")};
-  Option<std::string> mode{*this, "mode", llvm::cl::desc("train, eval or infer"),
-                           llvm::cl::init(PlanOptions().mode)};
-  Option<std::string> dtype{*this, "dtype", llvm::cl::desc("f32 or f64"), llvm::cl::init("")};
-  Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("sgd, adam or adamw"),
-                                llvm::cl::init(PlanOptions().optimizer)};
-  Option<double> lr{*this, "lr", llvm::cl::desc("learning rate"), llvm::cl::init(PlanOptions().lr)};
-  Option<std::string> lrSchedule{*this, "lr-schedule",
-                                 llvm::cl::desc("none, constant, linear or cosine"),
-                                 llvm::cl::init(PlanOptions().lrSchedule)};
-  Option<int64_t> warmupSteps{*this, "warmup-steps", llvm::cl::desc("steps up to the full rate"),
-                              llvm::cl::init(0)};
-  Option<int64_t> decaySteps{*this, "decay-steps", llvm::cl::desc("steps down to min-lr"),
-                             llvm::cl::init(0)};
-  Option<double> minLr{*this, "min-lr", llvm::cl::desc("rate after decay-steps"),
-                       llvm::cl::init(0.0)};
-  Option<double> momentum{*this, "momentum", llvm::cl::desc("of sgd"), llvm::cl::init(0.0)};
-  Option<bool> nesterov{*this, "nesterov", llvm::cl::desc("of sgd's momentum"), llvm::cl::init(false)};
-  Option<double> beta1{*this, "beta1", llvm::cl::desc("of adam"), llvm::cl::init(PlanOptions().beta1)};
-  Option<double> beta2{*this, "beta2", llvm::cl::desc("of adam"), llvm::cl::init(PlanOptions().beta2)};
-  Option<double> eps{*this, "eps", llvm::cl::desc("of adam"), llvm::cl::init(PlanOptions().eps)};
-  Option<std::string> decay{*this, "decay", llvm::cl::desc("all or matrices"),
-                            llvm::cl::init(PlanOptions().decay)};
-  Option<double> weightDecay{*this, "weight-decay", llvm::cl::desc("L2, or decoupled for adamw"),
-                             llvm::cl::init(0.0)};
-  Option<double> clipGradNorm{*this, "clip-grad-norm", llvm::cl::desc("0: no clipping"),
-                              llvm::cl::init(0.0)};
-  Option<bool> gradNorm{*this, "grad-norm", llvm::cl::desc("report the gradient norm"),
-                        llvm::cl::init(false)};
-  Option<double> bucketMb{*this, "bucket-mb", llvm::cl::desc("size of a gradient bucket, MiB"),
-                          llvm::cl::init(PlanOptions().bucketMb)};
-  Option<std::string> target{*this, "target", llvm::cl::desc("cpu or cuda"),
-                             llvm::cl::init(PlanOptions().target)};
-  Option<bool> overlap{*this, "overlap", llvm::cl::desc("communicate during the backward pass"),
-                       llvm::cl::init(true)};
-
-  PlanOptions get() const {
-    PlanOptions options;
-    options.dataAxes.assign(dataAxes.begin(), dataAxes.end());
-    options.modelAxes.assign(modelAxes.begin(), modelAxes.end());
-    options.mode = mode;
-    options.dtype = dtype;
-    options.optimizer = optimizer;
-    options.lr = lr;
-    options.lrSchedule = lrSchedule;
-    options.warmupSteps = warmupSteps;
-    options.decaySteps = decaySteps;
-    options.minLr = minLr;
-    options.momentum = momentum;
-    options.nesterov = nesterov;
-    options.beta1 = beta1;
-    options.beta2 = beta2;
-    options.eps = eps;
-    options.decay = decay;
-    options.weightDecay = weightDecay;
-    options.clipGradNorm = clipGradNorm;
-    options.gradNorm = gradNorm;
-    options.bucketMb = bucketMb;
-    options.target = target;
-    options.overlap = overlap;
-    return options;
-  }
-};
-
-} // namespace
+/// Under `name`, with the options that act in `stages`.
+static void registerPipeline(StringRef name, StringRef summary, unsigned stages, ArrayRef<Build> builds) {
+  registerPassPipeline(
+      name, summary,
+      [stages, builds = llvm::to_vector(builds)](OpPassManager &pm, StringRef text,
+                                                 function_ref<LogicalResult(const Twine &)> emitError) {
+        PipelineOptions options(stages);
+        if (failed(options.parseFromString(text)))
+          return failure();
+        std::string fault;
+        PlanOptions plan = options.get(fault);
+        if (!fault.empty())
+          return emitError(fault);
+        for (Build build : builds)
+          build(pm, plan);
+        return success();
+      },
+      [stages](function_ref<void(const mlir::detail::PassOptions &)> visit) {
+        visit(PipelineOptions(stages));
+      });
+}
 
 void registerPipelines() {
-  PassPipelineRegistration<PipelineOptions>(
-      "shoal-global", "model to annotated training step (L1)",
-      [](OpPassManager &pm, const PipelineOptions &o) {
-        buildModelPipeline(pm, o.get());
-        buildGlobalPipeline(pm, o.get());
-      });
-  PassPipelineRegistration<PipelineOptions>(
-      "shoal-local", "annotated step to one device's program (L1 to L2)",
-      [](OpPassManager &pm, const PipelineOptions &o) { buildLocalPipeline(pm, o.get()); });
-  PassPipelineRegistration<PipelineOptions>(
-      "shoal-exec", "one device's program to the rank program (L2 to L3)",
-      [](OpPassManager &pm, const PipelineOptions &o) { buildExecPipeline(pm, o.get()); });
+  registerPipeline("shoal-global", "model to annotated training step (L1)", kToGlobal,
+                   {buildModelPipeline, buildGlobalPipeline});
+  registerPipeline("shoal-local", "annotated step to one device's program (L1 to L2)", kToLocal,
+                   {buildLocalPipeline});
+  registerPipeline("shoal-exec", "one device's program to the rank program (L2 to L3)", kToExec,
+                   {buildExecPipeline});
 }
 
 } // namespace shoal

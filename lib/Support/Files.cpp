@@ -1,8 +1,6 @@
 // Reading models and replacing files.
 #include "shoal/Support/Files.h"
 
-#include "shoal/Support/ModelText.h"
-
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/Path.h"
@@ -13,33 +11,27 @@ namespace fs = llvm::sys::fs;
 
 namespace shoal {
 
-std::unique_ptr<llvm::MemoryBuffer> openModel(llvm::StringRef path, std::string &error) {
+std::unique_ptr<llvm::MemoryBuffer> openModel(llvm::StringRef path, ModelTextProblem &problem) {
   // MLIR's source locations are 32 bits wide.
   static constexpr uint64_t kMostBytes = uint64_t(1) << 31;
+  auto refuse = [&](const llvm::Twine &reason) {
+    problem = {0, 0, ("cannot open input file '" + path + "': " + reason).str()};
+    return nullptr;
+  };
   fs::file_status status;
   if (path != "-" && !fs::status(path, status) &&
       (fs::is_directory(status) || fs::is_other(status)) &&
-      status.type() != fs::file_type::fifo_file) {
-    error = ("error: cannot open input file '" + path + "': must be a file or a pipe, got: " +
-             (fs::is_directory(status) ? "a directory" : "a device"))
-                .str();
-    return nullptr;
-  }
-  if (fs::is_regular_file(status) && status.getSize() >= kMostBytes) {
-    error = ("error: cannot open input file '" + path + "': must have less than " +
-             llvm::Twine(kMostBytes) + " bytes, got: " + llvm::Twine(status.getSize()))
-                .str();
-    return nullptr;
-  }
+      status.type() != fs::file_type::fifo_file)
+    return refuse(fs::is_directory(status) ? "must be a file or a pipe, got: a directory"
+                                           : "must be a file or a pipe, got: a device");
+  if (fs::is_regular_file(status) && status.getSize() >= kMostBytes)
+    return refuse("must have less than " + llvm::Twine(kMostBytes) +
+                  " bytes, got: " + llvm::Twine(status.getSize()));
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
-  if (!buffer) {
-    error = ("error: cannot open input file '" + path + "': " + buffer.getError().message()).str();
-    return nullptr;
-  }
-  if (auto problem = checkModelText((*buffer)->getBuffer())) {
-    error = (path + ":" + llvm::Twine(problem->line) + ":" + llvm::Twine(problem->column) +
-             ": error: " + problem->message)
-                .str();
+  if (!buffer)
+    return refuse(buffer.getError().message());
+  if (auto found = checkModelText((*buffer)->getBuffer())) {
+    problem = *found;
     return nullptr;
   }
   return std::move(*buffer);

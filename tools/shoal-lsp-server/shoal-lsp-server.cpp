@@ -4,6 +4,9 @@
 
 #include "mlir/Support/LogicalResult.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <pthread.h>
 
@@ -24,6 +27,13 @@ void *serve(void *argument) {
   return nullptr;
 }
 
+bool asksForHelp(llvm::StringRef argument) {
+  return llvm::StringSwitch<bool>(argument)
+      .Cases("-h", "-help", "--help", "-help-hidden", "--help-hidden", true)
+      .Cases("-help-list", "--help-list", "-help-list-hidden", "--help-list-hidden", true)
+      .Default(false);
+}
+
 } // namespace
 
 // The parsers of MLIR and of JSON recurse once per bracket, and an editor sends what its user types.
@@ -32,6 +42,12 @@ void *serve(void *argument) {
 int main(int argc, char **argv) {
   constexpr size_t kStackBytes = size_t(16) << 30;
   Invocation invocation{argc, argv};
+  // MLIR's own help, which follows, speaks of MLIR alone.
+  if (std::any_of(argv + 1, argv + argc, asksForHelp)) {
+    llvm::outs() << "shoal-lsp-server: the language server for Shoal's .mlir files; an editor starts it and speaks to it "
+                    "on standard input and output (docs/editors.md says how to set one up).\n\n";
+    llvm::outs().flush();
+  }
   pthread_attr_t attributes;
   pthread_t thread;
   pthread_attr_init(&attributes);

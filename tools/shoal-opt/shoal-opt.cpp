@@ -26,17 +26,20 @@ int main(int argc, char **argv) {
     return 0;
   }
 
+  shoal::ModelTextProblem problem;
+  std::unique_ptr<llvm::MemoryBuffer> input = shoal::openModel(inputName, problem);
+  if (!input) {
+    if (problem.line)
+      llvm::errs() << inputName << ":" << problem.line << ":" << problem.column << ": ";
+    llvm::errs() << "error: " << problem.message << "\n";
+    return 1;
+  }
   std::string message;
-  auto fail = [&] {
+  std::unique_ptr<llvm::ToolOutputFile> output = mlir::openOutputFile(outputName, &message);
+  if (!output) {
     llvm::errs() << message << "\n";
     return 1;
-  };
-  std::unique_ptr<llvm::MemoryBuffer> input = shoal::openModel(inputName, message);
-  if (!input)
-    return fail();
-  std::unique_ptr<llvm::ToolOutputFile> output = mlir::openOutputFile(outputName, &message);
-  if (!output)
-    return fail();
+  }
   if (mlir::failed(mlir::MlirOptMain(output->os(), std::move(input), registry, config)))
     return 1;
   output->keep();

@@ -1,4 +1,5 @@
-// Parses the command line with CLI11; the only file of the compiler that is built with exceptions.
+// Parses the command line with CLI11; the only file of the compiler that is built with exceptions. What plans
+// the program comes from the table of plan options.
 #include "Options.h"
 
 #include <CLI/CLI.hpp>
@@ -13,7 +14,7 @@ namespace {
 
 /// `data=2,tensor=4` as axes in order.
 std::string parseMesh(const std::string &text,
-                      std::vector<std::pair<std::string, int64_t>> &mesh) {
+                      MeshAxes &mesh) {
   static const std::vector<std::string> known = {"replica", "data",    "tensor",
                                                  "pipe",    "context", "ulysses"};
   std::stringstream stream(text);
@@ -44,54 +45,118 @@ std::string parseMesh(const std::string &text,
   return "";
 }
 
-CLI::Validator nonNegative() {
+/// The rule of a row, as CLI11 asks for it.
+CLI::Validator toValidator(const NumberRule &rule) {
   return CLI::Validator(
-      [](std::string &text) -> std::string {
+      [&rule](std::string &text) -> std::string {
         char *end = nullptr;
         double value = std::strtod(text.c_str(), &end);
-        if (end == text.c_str() || *end || !std::isfinite(value) || value < 0)
-          return "must be a finite number of at least 0, got: '" + text + "'";
+        if (end == text.c_str() || *end || !rule.holds(value))
+          return "must be " + rule.says.str() + ", got: '" + text + "'";
         return "";
       },
-      "NUMBER >= 0");
+      rule.shows.str());
 }
 
-CLI::Validator stepCount() {
-  return CLI::Validator(
-      [](std::string &text) -> std::string {
-        bool isNumber = !text.empty() && text.size() <= 15 &&
-                        text.find_first_not_of("0123456789") == std::string::npos;
-        return isNumber ? "" : "must be a whole number below 10^15, got: '" + text + "'";
-      },
-      "STEPS");
-}
+std::string toText(const std::string &value) { return value; }
+std::string toText(double value) { return shortestDigits(value); }
+std::string toText(int64_t value) { return std::to_string(value); }
 
-/// Of decay rates: of momentum and of Adam's moments.
-CLI::Validator fraction() {
-  return CLI::Validator(
-      [](std::string &text) -> std::string {
-        char *end = nullptr;
-        double value = std::strtod(text.c_str(), &end);
-        if (end == text.c_str() || *end || !(value >= 0 && value < 1))
-          return "must be in [0, 1), got: '" + text + "'";
-        return "";
-      },
-      "NUMBER in [0, 1)");
+/// The rows of the table as options of the command line. Their values land in the plan itself.
+class PlanFlags {
+public:
+  PlanFlags(CLI::App &app, PlanOptions &plan) {
+    for (const PlanOption &row : getPlanOptions())
+      if (!row.group.empty())
+        std::visit([&](const auto &access) { add(app, row, access(plan)); }, row.member);
+  }
+
+  /// Gives flags of several values to their members. Returns the rows that were given.
+  std::vector<const PlanOption *> finish() const {
+    std::vector<const PlanOption *> given;
+    for (const auto &[row, option] : options)
+      if (option->count())
+        given.push_back(row);
+    for (const auto &[flag, tuple] : tuples)
+      for (size_t i = 0; i < tuple.values.size(); ++i)
+        *tuple.members[i] = tuple.values[i];
+    return given;
+  }
+
+private:
+  struct Tuple {
+    CLI::Option *option = nullptr;
+    std::vector<double> values;
+    std::vector<double *> members;
+    std::string names, defaults;
+  };
+
+  void add(CLI::App &app, const PlanOption &row, bool &value) {
+    // A flag changes what holds without it.
+    bool set = !value;
+    auto *option = app.add_flag_callback(
+        row.getFlag(), [&value, set] { value = set; }, (set ? "" : "do not ") + row.help.str());
+    options.emplace_back(&row, option->group(row.group.str()));
+  }
+
+  template <typename T> void add(CLI::App &app, const PlanOption &row, T &value) {
+    std::string help = row.help.str();
+    if (!row.isOffByDefault())
+      help += " (" + toText(value) + ")";
+    auto *option = app.add_option(row.getFlag(), value, help)->group(row.group.str());
+    if (row.rule)
+      option->check(toValidator(*row.rule));
+    if (!row.choices.empty())
+      option->check(CLI::IsMember(std::vector<std::string>(row.choices.begin(), row.choices.end())));
+    options.emplace_back(&row, option);
+  }
+
+  void add(CLI::App &app, const PlanOption &row, double &value) {
+    if (row.flag.empty())
+      return add<double>(app, row, value);
+    Tuple &tuple = tuples[row.flag.str()];
+    tuple.members.push_back(&value);
+    const char *separator = tuple.members.size() > 1 ? "," : "";
+    tuple.names += separator + row.name.upper();
+    tuple.defaults += separator + toText(value);
+    if (!tuple.option)
+      tuple.option = app.add_option(row.getFlag(), tuple.values)
+                         ->delimiter(',')
+                         ->check(toValidator(*row.rule))
+                         ->group(row.group.str());
+    tuple.option->expected(int(tuple.members.size()))
+        ->type_name(tuple.names)
+        ->description(row.help.str() + " (" + tuple.defaults + ")");
+    options.emplace_back(&row, tuple.option);
+  }
+
+  // A list has no flag: shoalc takes its axes from the mesh.
+  void add(CLI::App &, const PlanOption &, std::vector<std::string> &) {}
+
+  std::vector<std::pair<const PlanOption *, CLI::Option *>> options;
+  std::map<std::string, Tuple> tuples;
+};
+
+/// The pipelines that --emit runs.
+unsigned getStages(Emit emit) {
+  return emit == Emit::Global ? kToGlobal : emit == Emit::Local ? kToGlobal | kToLocal : kToGlobal | kToLocal | kToExec;
 }
 
 } // namespace
 
-std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &options) {
+std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   CLI::App app("shoalc compiles one training program, written for one device, into a program for "
-               "many.\n\nThe model is an MLIR file (see examples/digits/digits.mlir), the plan is "
-               "flags, the result is one executable:\n"
-               "  shoalc model.mlir -o model --mesh data=4 --optimizer adam --lr 1e-3\n"
-               "  shoal-run -n 4 ./model --data x=x.npy --data y=y.npy --epochs 3",
+               "many.\n\nThe model is an MLIR file, the plan is flags, the result is one executable:\n"
+               "  shoalc examples/digits/digits.mlir -o digits --mesh data=4 --optimizer adam --lr 1e-3\n"
+               "  shoal-run -n 4 ./digits --data x=examples/digits/train_x.npy --data y=examples/digits/train_y.npy "
+               "--epochs 3",
                "shoalc");
+  CompilerOptions &options = line.compiler;
   app.set_version_flag("--version", "shoalc 0.1.0");
-  app.add_option("FILE", options.input, "the model, L1 IR")->required()->type_name("FILE.mlir");
-  app.add_option("-o", options.output, "where to write the result ('-' for text on stdout)")
-      ->type_name("OUT");
+  app.add_option("FILE", line.input, "the model, L1 IR, or a local program, L2 IR")
+      ->required()
+      ->type_name("FILE.mlir");
+  app.add_option("-o", line.output, "where to write the result ('-' for text on stdout)")->type_name("OUT");
 
   std::string mesh;
   app.add_option("--mesh", mesh,
@@ -99,80 +164,11 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
                  "data=2,tensor=2; without it the file's own dist.mesh, or one device")
       ->type_name("AXIS=SIZE,...")
       ->group("Plan");
-  app.add_option("--bucket-mb", options.plan.bucketMb, "bytes of one gradient bucket, in MiB (25)")
-      ->group("Plan")
-      ->check(CLI::Validator(
-          [](std::string &text) -> std::string {
-            char *end = nullptr;
-            double value = std::strtod(text.c_str(), &end);
-            if (end == text.c_str() || *end || !(value > 0 && value <= 1e6))
-              return "must be above 0 and at most 1e6, got: '" + text + "'";
-            return "";
-          },
-          "MIB"));
-  bool noOverlap = false;
-  app.add_flag("--no-overlap", noOverlap, "communicate after the backward pass, not during it")
-      ->group("Plan");
+  PlanFlags planFlags(app, options.plan);
   app.add_flag("--verify-plan", options.verifyPlan,
                "run the plan and the one-device program in the reference interpreter and compare "
                "every value; slow, for small models")
       ->group("Plan");
-
-  PlanOptions &plan = options.plan;
-  app.add_option("--mode", plan.mode, "train; infer: only the outputs; eval, with --emit llvm or before: the evaluation step that "
-                 "an executable of train brings along (train)")
-      ->check(CLI::IsMember({"train", "infer", "eval"}))
-      ->group("Program");
-  app.add_option("--dtype", plan.dtype, "type of every float of the program: f32 or f64")
-      ->check(CLI::IsMember({"f32", "f64"}))
-      ->group("Program");
-  app.add_option("--optimizer", plan.optimizer, "sgd, adam or adamw (sgd)")
-      ->check(CLI::IsMember({"sgd", "adam", "adamw"}))
-      ->group("Optimizer");
-  app.add_option("--lr", plan.lr, "learning rate (0.01)")->check(nonNegative())->group("Optimizer");
-  auto *schedule =
-      app.add_option("--lr-schedule", plan.lrSchedule,
-                     "constant, linear or cosine: how the rate goes from step to step, reported as lr")
-          ->check(CLI::IsMember({"constant", "linear", "cosine"}))
-          ->group("Optimizer");
-  app.add_option("--warmup-steps", plan.warmupSteps, "steps in which the rate rises to --lr (0)")
-      ->check(stepCount())
-      ->group("Optimizer");
-  app.add_option("--decay-steps", plan.decaySteps,
-                 "steps, with the warm-up, until the rate of linear or cosine is --min-lr")
-      ->check(stepCount())
-      ->group("Optimizer");
-  app.add_option("--min-lr", plan.minLr, "rate after --decay-steps (0)")
-      ->check(nonNegative())
-      ->group("Optimizer");
-  auto *momentum = app.add_option("--momentum", plan.momentum, "momentum of SGD (0)")
-                       ->check(fraction())
-                       ->group("Optimizer");
-  app.add_flag("--nesterov", plan.nesterov, "Nesterov's form of SGD's momentum")->group("Optimizer");
-  std::vector<double> betas;
-  auto *betasOption = app.add_option("--betas", betas, "decay rates of Adam's moments (0.9,0.999)")
-                          ->delimiter(',')
-                          ->expected(2)
-                          ->type_name("B1,B2")
-                          ->check(fraction())
-                          ->group("Optimizer");
-  auto *eps = app.add_option("--eps", plan.eps, "Adam's epsilon (1e-8)")
-                  ->check(nonNegative())
-                  ->group("Optimizer");
-  app.add_option("--weight-decay", plan.weightDecay,
-                 "L2 for sgd and adam, decoupled for adamw (0)")
-      ->check(nonNegative())
-      ->group("Optimizer");
-  auto *decay = app.add_option("--decay", plan.decay,
-                               "which parameters decay: all, or matrices (rank 2 and more) (all)")
-                    ->check(CLI::IsMember({"all", "matrices"}))
-                    ->group("Optimizer");
-  app.add_option("--clip-grad-norm", plan.clipGradNorm,
-                 "scale gradients so that their global norm is at most this")
-      ->check(nonNegative())
-      ->group("Optimizer");
-  app.add_flag("--grad-norm", plan.gradNorm, "report the global norm of the gradients each step")
-      ->group("Optimizer");
 
   std::string target = "cpu";
   app.add_option("--target", target, "cpu (cpu)")->check(CLI::IsMember({"cpu"}))->group("Output");
@@ -192,11 +188,11 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
                  "kernels as LLVM IR; ptx: kernels for a GPU, as text; obj: the payload, a shared object of kernels and table; exe: the executable (exe)")
       ->check(CLI::IsMember({"global", "local", "exec", "llvm", "ptx", "obj", "exe"}))
       ->group("Output");
-  app.add_option("--report", options.report,
+  app.add_option("--report", line.report,
                  "write the promised bytes and collectives per rank as JSON")
       ->type_name("FILE.json")
       ->group("Output");
-  app.add_option("--runtime", options.runtime,
+  app.add_option("--runtime", line.runtime,
                  "the prelinked runtime executable (shoal-rt-main beside shoalc)")
       ->type_name("FILE")
       ->group("Output");
@@ -218,58 +214,25 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
       return fail(error);
   options.emit = kinds.at(emit);
   bool binary = options.emit == Emit::Object || options.emit == Emit::Executable;
-  if (options.output.empty()) {
+  if (line.output.empty()) {
     if (binary)
       return fail("-o OUT is needed with --emit " + emit);
-    options.output = "-";
+    line.output = "-";
   }
-  if (options.output == "-" && binary)
+  if (line.output == "-" && binary)
     return fail("--emit " + emit + " writes a binary: -o must name a file");
-  bool adam = plan.optimizer != "sgd";
-  if (adam && momentum->count())
-    return fail("--momentum belongs to --optimizer sgd, got: " + plan.optimizer);
-  if (plan.nesterov && plan.momentum == 0)
-    return fail("--nesterov needs --momentum above 0");
-  if (!adam && (betasOption->count() || eps->count()))
-    return fail("--betas and --eps belong to --optimizer adam or adamw, got: sgd");
-  if (decay->count() && plan.weightDecay == 0)
-    return fail("--decay needs --weight-decay above 0");
-  if (app.count("--clip-grad-norm") && plan.clipGradNorm == 0)
-    return fail("--clip-grad-norm must be above 0");
-  if (!schedule->count())
-    for (const char *flag : {"--warmup-steps", "--decay-steps", "--min-lr"})
-      if (app.count(flag))
-        return fail(std::string(flag) + " needs --lr-schedule");
-  if (plan.lrSchedule == "constant")
-    for (const char *flag : {"--decay-steps", "--min-lr"})
-      if (app.count(flag))
-        return fail(std::string(flag) + " belongs to --lr-schedule linear or cosine, got: constant");
-  if (plan.lrSchedule == "linear" || plan.lrSchedule == "cosine") {
-    if (!app.count("--decay-steps"))
-      return fail("--lr-schedule " + plan.lrSchedule + " needs --decay-steps");
-    if (plan.decaySteps <= plan.warmupSteps)
-      return fail("--decay-steps counts the warm-up and must be above --warmup-steps, " +
-                  std::to_string(plan.warmupSteps) + ", got: " + std::to_string(plan.decaySteps));
-    if (plan.minLr > plan.lr) {
-      std::ostringstream text;
-      text << "--min-lr must be at most --lr, " << plan.lr << ", got: " << plan.minLr;
-      return fail(text.str());
-    }
-  }
-  if (plan.mode == "eval" && binary)
+  options.given = planFlags.finish();
+  if (std::string fault = findPlanFault(options.plan, options.given,
+                                        [](const PlanOption &option) { return option.getFlag(); });
+      !fault.empty())
+    return fail(fault);
+  for (const PlanOption *option : options.given)
+    if (!(option->stages & getStages(options.emit)))
+      return fail(option->getFlag() + " needs --emit " + (option->stages & kToLocal ? "local" : "exec") +
+                  " or later, got: " + emit);
+  if (options.plan.mode == "eval" && binary)
     return fail("--mode eval needs --emit global, local, exec or llvm, got: " + emit +
                 "; the executable of --mode train evaluates with --eval-data");
-  if (plan.mode == "infer")
-    for (const char *flag : {"--optimizer", "--lr", "--lr-schedule", "--momentum", "--nesterov", "--betas", "--eps",
-                             "--weight-decay", "--decay", "--clip-grad-norm", "--grad-norm",
-                             "--bucket-mb", "--no-overlap"})
-      if (app.count(flag))
-        return fail(std::string(flag) + " belongs to --mode train");
-  for (const char *flag : {"--mode", "--dtype", "--optimizer", "--lr", "--lr-schedule", "--momentum", "--nesterov", "--betas", "--eps",
-                           "--weight-decay", "--decay", "--clip-grad-norm", "--grad-norm",
-                           "--bucket-mb", "--verify-plan"})
-    if (app.count(flag))
-      options.planFlags.push_back(flag);
   bool isText = options.emit == Emit::Global || options.emit == Emit::Local || options.emit == Emit::Exec;
   if (isText && app.count("--cpu"))
     return fail("--cpu needs --emit llvm or later, got: " + emit);
@@ -279,24 +242,15 @@ std::optional<int> parseCommandLine(int argc, char **argv, CompilerOptions &opti
     return fail("--gpu-arch belongs to --emit ptx, got: " + emit);
   if (options.emit != Emit::Executable && app.count("--runtime"))
     return fail("--runtime belongs to --emit exe, got: " + emit);
-  if (app.count("--bucket-mb") && !options.mesh.empty() &&
-      std::none_of(options.mesh.begin(), options.mesh.end(),
-                   [](const auto &axis) { return axis.first == "data"; }))
-    return fail("--bucket-mb sizes gradient buckets over mesh axis 'data', which --mesh lacks: " + mesh);
-  if (!options.report.empty() &&
+  if (!line.report.empty() &&
       (options.emit == Emit::Global || options.emit == Emit::Local))
     return fail("--report needs --emit exec or later, got: " + emit);
-  if (!options.report.empty() && options.report == options.output)
-    return fail("-o and --report name the same file: " + options.report);
+  if (!line.report.empty() && line.report == line.output)
+    return fail("-o and --report name the same file: " + line.report);
   if (options.verifyPlan && options.emit == Emit::Global)
     return fail("--verify-plan needs --emit local or later, got: global");
-  if (betas.size() == 2) {
-    plan.beta1 = betas[0];
-    plan.beta2 = betas[1];
-  }
-  plan.overlap = !noOverlap;
-  if (options.emit == Emit::PTX)
-    plan.target = "cuda";
+  options.name = line.input;
+  options.report = !line.report.empty();
   return std::nullopt;
 }
 

@@ -9,39 +9,15 @@
 #ifndef SHOAL_PIPELINES_PIPELINES_H
 #define SHOAL_PIPELINES_PIPELINES_H
 
+#include "shoal/Pipelines/PlanOptions.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
 
 #include <string>
-#include <vector>
 
 namespace shoal {
-
-/// What a user may choose about a program; the defaults are those of `shoalc`.
-struct PlanOptions {
-  std::vector<std::string> dataAxes = {"data"}; // of the mesh: axes that split the batch
-  std::vector<std::string> modelAxes;           // of the mesh: all others, partitioned first
-  std::string mode = "train"; // train | eval | infer
-  std::string dtype;          // f32 | f64; empty: as written
-  std::string optimizer = "sgd";
-  double lr = 0.01;
-  std::string lrSchedule = "none"; // none | constant | linear | cosine
-  int64_t warmupSteps = 0;
-  int64_t decaySteps = 0; // with the warm-up
-  double minLr = 0.0;
-  double momentum = 0.0;
-  bool nesterov = false;
-  double beta1 = 0.9, beta2 = 0.999;
-  double eps = 1e-8;
-  double weightDecay = 0.0;
-  std::string decay = "all"; // all | matrices
-  double clipGradNorm = 0.0; // 0: no clipping
-  bool gradNorm = false;     // report the norm even when nothing is clipped
-  double bucketMb = 25; // units of 2^20 bytes
-  std::string target = "cpu"; // cpu | cuda: whose kernels the arena has workspace for
-  bool overlap = true; // start collectives as early as their operands allow
-};
 
 /// Sorts the axes of a mesh into the two lists of the options. `data` splits the batch, if there is one;
 /// without, it is an axis like any other that only annotations in the file use.

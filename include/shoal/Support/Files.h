@@ -3,6 +3,8 @@
 #ifndef SHOAL_SUPPORT_FILES_H
 #define SHOAL_SUPPORT_FILES_H
 
+#include "shoal/Support/ModelText.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FileSystem.h"
@@ -14,9 +16,9 @@
 
 namespace shoal {
 
-/// Reads a model ("-": stdin) from a file or pipe and holds it against `checkModelText`. Null with
-/// one line in `error`, which starts with FILE:LINE:COLUMN where there is such a place.
-std::unique_ptr<llvm::MemoryBuffer> openModel(llvm::StringRef path, std::string &error);
+/// Reads a model ("-": stdin) from a file or pipe and holds it against `checkModelText`. Null with what
+/// is wrong in `problem`; line 0 is about the file as a whole, which the message then names.
+std::unique_ptr<llvm::MemoryBuffer> openModel(llvm::StringRef path, ModelTextProblem &problem);
 
 /// Whether `replaceFile` can start to write `path`, as far as that is known before: it is no
 /// directory, and lies in one that may be written to.

@@ -10,6 +10,8 @@
 // RUN: not shoal-opt %s --nn-optimize="lr-schedule=constant decay-steps=3" -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=CONSTANT
 // RUN: not shoal-opt %s --nn-optimize="lr-schedule=linear warmup-steps=3 decay-steps=3" -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=STEPS
 // RUN: not shoal-opt %s --nn-optimize="lr-schedule=linear decay-steps=3 lr=0.5 min-lr=1" -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=LEAST
+// RUN: not shoal-opt %s --nn-optimize=beta2=0.9 -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=BETA
+// RUN: not shoal-opt %s --nn-optimize=decay=matrices -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=ALLOWED
 // RUN: not shoal-opt %s --nn-optimize=lr=1e39 -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=LR32
 // RUN: not shoal-opt %s --nn-optimize="lr-schedule=linear decay-steps=3 min-lr=1e-50" -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=LEAST32
 // RUN: not shoal-opt %s --nn-optimize=weight-decay=4e38 -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=DECAY32
@@ -19,16 +21,18 @@
 // RUN: not shoal-opt %s --nn-optimize="optimizer=adam eps=1e39" -split-input-file -o /dev/null 2>&1 | FileCheck %s --check-prefix=EPS32
 
 // LION: error: optimizer must be sgd, adam or adamw, got: lion
-// MOMENTUM: error: momentum must be in [0, 1), got: 1.0
-// IGNORED: error: momentum belongs to sgd, adam has beta1, got: 9.0
-// NESTEROV: error: nesterov needs a momentum above 0, got: 0.0
-// LR: error: lr must be at least 0, got: nan
+// MOMENTUM: error: momentum must be in [0, 1), got: 1{{$}}
+// IGNORED: error: momentum belongs to optimizer sgd, got: adam
+// NESTEROV: error: nesterov needs momentum above 0
+// LR: error: lr must be a finite number of at least 0, got: nan
 // DECAY: error: decay must be all or matrices, got: none
 // SCHEDULE: error: lr-schedule must be none, constant{{.*}}, got: step
-// ALONE: error: warmup-steps needs an lr-schedule, got: 3
-// CONSTANT: error: decay-steps belongs to lr-schedule linear{{.*}}, got: 3
-// STEPS: error: decay-steps, which includes the warm-up, must be above warmup-steps (3) and at most 2^53, got: 3
-// LEAST: error: min-lr must be from 0 to lr, got: 1.0
+// ALONE: error: warmup-steps needs lr-schedule
+// CONSTANT: error: decay-steps belongs to lr-schedule linear{{.*}}, got: constant
+// STEPS: error: decay-steps counts the warm-up and must be above warmup-steps, 3, got: 3
+// LEAST: error: min-lr must be at most lr, 0.5, got: 1
+// BETA: error: beta2 belongs to optimizer adam or adamw, got: sgd
+// ALLOWED: error: decay needs weight-decay above 0
 
 // The constants that options become are of the parameters' type.
 // LR32: error: lr must be finite in f32, got: 1e+39

@@ -34,7 +34,7 @@ struct DataParallelPass : dist::impl::DataParallelPassBase<DataParallelPass> {
     }
     bool found = false;
     for (auto func : getOperation().getOps<FunctionOpInterface>()) {
-      if (!hasBatchedInput(func))
+      if (func.isExternal() || !nn::hasBatchedInput(func))
         continue;
       found = true;
       if (failed(annotate(func, mesh, name)))
@@ -48,15 +48,6 @@ struct DataParallelPass : dist::impl::DataParallelPassBase<DataParallelPass> {
   }
 
 private:
-  static bool hasBatchedInput(FunctionOpInterface func) {
-    if (func.isExternal())
-      return false;
-    for (unsigned i = 0; i < func.getNumArguments(); ++i)
-      if (nn::isBatchedInput(func, i))
-        return true;
-    return false;
-  }
-
   LogicalResult annotate(FunctionOpInterface func, MeshOp mesh, StringAttr axis) {
     auto symbol = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
     nn::ArgTable arguments(func);

@@ -258,8 +258,8 @@ struct PackPass : impl::PackPassBase<PackPass> {
     MeshOp mesh = lookupMesh(getOperation());
     if (!mesh)
       return;
-    if (!(bucketMb > 0)) {
-      getOperation().emitError("bucket-mb must be more than 0, got: ") << double(bucketMb);
+    if (!kBucketMbRule.holds(bucketMb)) {
+      getOperation().emitError("bucket-mb must be ") << kBucketMbRule.says << ", got: " << shortestDigits(bucketMb);
       return signalPassFailure();
     }
     // Whole bytes, at least one; more than any tensor has is one bucket.

@@ -60,6 +60,10 @@ bool isBatchedInput(FunctionOpInterface func, unsigned index) {
   return !input || input.getBatched();
 }
 
+bool hasBatchedInput(FunctionOpInterface func) {
+  return llvm::any_of(llvm::seq(func.getNumArguments()), [&](unsigned i) { return isBatchedInput(func, i); });
+}
+
 ArgTable::ArgTable(FunctionOpInterface func) {
   for (unsigned i = 0; i < func.getNumArguments(); ++i)
     if (StringRef name = getArgName(func, i); !name.empty())

@@ -1,6 +1,6 @@
 // nn-optimize: the global norm, clipping, the learning rate's schedule, and the optimizer's updates
 // and state.
-#include "shoal/Dialect/NN/Transforms/Passes.h"
+#include "shoal/Dialect/NN/Transforms/OptimizerOptions.h"
 
 #include "ModelRewriter.h"
 
@@ -8,8 +8,6 @@
 
 #include "mlir/Support/DebugStringHelper.h"
 
-#include <charconv>
-#include <cmath>
 #include <numbers>
 
 namespace shoal::nn {
@@ -22,9 +20,6 @@ using namespace shoal;
 using namespace shoal::nn;
 
 namespace {
-
-/// Steps up to here are exact as f64, in which the rate is computed.
-constexpr int64_t kMostSteps = int64_t(1) << 53;
 
 struct Gradient {
   StringAttr name;
@@ -45,8 +40,8 @@ struct OptimizePass : shoal::nn::impl::OptimizePassBase<OptimizePass> {
   }
 
 private:
+  OptimizePassOptions getOptions() const;
   LogicalResult checkOptions();
-  template <typename Require> LogicalResult checkSchedule(Require require);
   LogicalResult checkRange(func::FuncOp model, Type element);
   LogicalResult optimize(func::FuncOp model);
   FailureOr<SmallVector<Gradient>> findGradients(func::FuncOp model);
@@ -59,58 +54,29 @@ private:
 
 // Options.
 
-LogicalResult OptimizePass::checkOptions() {
-  auto require = [&](bool holds, StringRef rule, const auto &value) -> LogicalResult {
-    if (holds)
-      return success();
-    return getOperation().emitError() << rule << ", got: " << value;
-  };
-  auto atLeastZero = [](double value) { return std::isfinite(value) && value >= 0; };
-  auto fraction = [](double value) { return value >= 0 && value < 1; };
-  bool isSgd = optimizer == "sgd";
-  if (failed(require(isSgd || optimizer == "adam" || optimizer == "adamw",
-                     "optimizer must be sgd, adam or adamw", optimizer.getValue())) ||
-      failed(require(decay == "all" || decay == "matrices", "decay must be all or matrices",
-                     decay.getValue())) ||
-      failed(require(atLeastZero(lr), "lr must be at least 0", lr.getValue())) ||
-      failed(require(fraction(momentum), "momentum must be in [0, 1)", momentum.getValue())) ||
-      failed(require(isSgd || momentum == 0, "momentum belongs to sgd, adam has beta1",
-                     momentum.getValue())) ||
-      failed(require(!nesterov || momentum > 0, "nesterov needs a momentum above 0",
-                     momentum.getValue())) ||
-      failed(require(fraction(beta1), "beta1 must be in [0, 1)", beta1.getValue())) ||
-      failed(require(fraction(beta2), "beta2 must be in [0, 1)", beta2.getValue())) ||
-      failed(require(atLeastZero(eps), "eps must be at least 0", eps.getValue())) ||
-      failed(require(atLeastZero(weightDecay), "weight-decay must be at least 0",
-                     weightDecay.getValue())) ||
-      failed(require(atLeastZero(clipGradNorm), "clip-grad-norm must be at least 0",
-                     clipGradNorm.getValue())))
-    return failure();
-  return checkSchedule(require);
+OptimizePassOptions OptimizePass::getOptions() const {
+  OptimizePassOptions options;
+  options.optimizer = optimizer;
+  options.lr = lr;
+  options.lrSchedule = lrSchedule;
+  options.warmupSteps = warmupSteps;
+  options.decaySteps = decaySteps;
+  options.minLr = minLr;
+  options.momentum = momentum;
+  options.nesterov = nesterov;
+  options.beta1 = beta1;
+  options.beta2 = beta2;
+  options.eps = eps;
+  options.weightDecay = weightDecay;
+  options.decay = decay;
+  options.clipGradNorm = clipGradNorm;
+  options.gradNorm = gradNorm;
+  return options;
 }
 
-template <typename Require> LogicalResult OptimizePass::checkSchedule(Require require) {
-  bool decays = lrSchedule == "linear" || lrSchedule == "cosine";
-  if (failed(require(decays || lrSchedule == "none" || lrSchedule == "constant",
-                     "lr-schedule must be none, constant, linear or cosine",
-                     lrSchedule.getValue())) ||
-      failed(require(warmupSteps >= 0 && warmupSteps <= kMostSteps,
-                     "warmup-steps must be from 0 to 2^53", warmupSteps.getValue())) ||
-      failed(require(warmupSteps == 0 || lrSchedule != "none", "warmup-steps needs an lr-schedule",
-                     warmupSteps.getValue())))
-    return failure();
-  if (!decays)
-    return success(
-        succeeded(require(decaySteps == 0, "decay-steps belongs to lr-schedule linear or cosine",
-                          decaySteps.getValue())) &&
-        succeeded(require(minLr == 0, "min-lr belongs to lr-schedule linear or cosine",
-                          minLr.getValue())));
-  return success(
-      succeeded(require(decaySteps > warmupSteps && decaySteps <= kMostSteps,
-                        "decay-steps, which includes the warm-up, must be above warmup-steps (" +
-                            std::to_string(warmupSteps) + ") and at most 2^53",
-                        decaySteps.getValue())) &&
-      succeeded(require(minLr >= 0 && minLr <= lr, "min-lr must be from 0 to lr", minLr.getValue())));
+LogicalResult OptimizePass::checkOptions() {
+  std::string fault = findOptimizerFault(getOptions());
+  return fault.empty() ? success() : getOperation().emitError() << fault;
 }
 
 /// Options become constants of the parameters' type, which must not make infinity or 0 of them.
@@ -121,10 +87,8 @@ LogicalResult OptimizePass::checkRange(func::FuncOp model, Type element) {
     held.convert(cast<FloatType>(element).getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &isInexact);
     if (held.isFinite() && held.isZero() == (value == 0))
       return success();
-    char digits[32]; // the shortest that read back as the value
-    StringRef text(digits, std::to_chars(std::begin(digits), std::end(digits), value).ptr - digits);
     return model.emitError() << option << (held.isFinite() ? " must not round to 0 in " : " must be finite in ")
-                             << debugString(element) << ", got: " << text;
+                             << debugString(element) << ", got: " << shortestDigits(value);
   };
   if (failed(require("lr", lr)) || failed(require("min-lr", minLr)) || failed(require("momentum", momentum)) ||
       failed(require("weight-decay", weightDecay)) || failed(require("clip-grad-norm", clipGradNorm)))

@@ -2,6 +2,8 @@
 #ifndef SHOAL_DIALECT_DIST_TRANSFORMS_PASSES_H
 #define SHOAL_DIALECT_DIST_TRANSFORMS_PASSES_H
 
+#include "shoal/Support/OptionTable.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
@@ -12,6 +14,10 @@ namespace shoal::dist {
 
 #define GEN_PASS_REGISTRATION
 #include "shoal/passes/ShoalDist.h.inc"
+
+/// Of dist-pack's bucket-mb.
+inline constexpr NumberRule kBucketMbRule = {"above 0 and at most 1e6", "MIB",
+                                             [](double value) { return value > 0 && value <= 1e6; }};
 
 } // namespace shoal::dist
 

@@ -219,6 +219,20 @@ def VerifyGlobalPass : Pass<"dist-verify-global", "::mlir::ModuleOp"> {
   let dependentDialects = ["::shoal::dist::DistDialect"];
 }
 
+def VerifyAxesPass : Pass<"dist-verify-axes", "::mlir::ModuleOp"> {
+  let summary = "every mesh axis shards something";
+  let description = [{
+    An axis of more than one device that no sharding names would make its devices repeat each other's work, in silence. Such an axis is
+    refused, in a training or inference step behind `dist-propagate`; evaluation keeps the mesh of training, of which it may need less. Changes nothing.
+
+    Refused, when nothing below names "tensor":
+    ```mlir
+    dist.mesh @mesh <["data"=2, "tensor"=2]>
+    ```
+  }];
+  let dependentDialects = ["::shoal::dist::DistDialect"];
+}
+
 def VerifyLocalPass : Pass<"dist-verify-local", "::mlir::ModuleOp"> {
   let summary = "the contract of a fully partitioned L2 program";
   let description = [{

@@ -37,6 +37,9 @@ llvm::StringRef getArgName(mlir::FunctionOpInterface func, unsigned index);
 /// Whether the argument is an input whose first dimension is the sample dimension.
 bool isBatchedInput(mlir::FunctionOpInterface func, unsigned index);
 
+/// Whether some input has a sample dimension, which data parallelism splits.
+bool hasBatchedInput(mlir::FunctionOpInterface func);
+
 /// The arguments of a function by name, read once for passes that ask for many.
 class ArgTable {
 public:

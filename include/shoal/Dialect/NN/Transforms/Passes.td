@@ -3,6 +3,19 @@
 
 include "mlir/Pass/PassBase.td"
 
+def VerifySizesPass : Pass<"nn-verify-sizes", "::mlir::ModuleOp"> {
+  let summary = "every tensor has elements, and no more than sums of bytes can count";
+  let description = [{
+    What a user wrote is held against the sizes that later passes rely on: a tensor of static shape has from 1 to 2^40 elements, so that bytes of a
+    whole program fit 64 bits, and no shard is empty before the plan makes it so. Changes nothing.
+
+    Refused:
+    ```mlir
+    %0 = nn.relu %x : tensor<32x0xf32>
+    ```
+  }];
+}
+
 def SelectResultsPass : Pass<"nn-select-results", "::mlir::ModuleOp"> {
   let summary = "keep the results that training, evaluation or inference needs";
   let description = [{

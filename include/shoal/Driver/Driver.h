@@ -1,0 +1,63 @@
+// The compiler as a function: from a parsed model and a plan to what was asked for, in memory. shoalc is
+// a command line around it; other tools, fuzzers and unit tests call it as well.
+//
+// Every error is an MLIR diagnostic. What no place in the model is to blame for has an unknown location,
+// and `printDiagnostic` then names the tool.
+#ifndef SHOAL_DRIVER_DRIVER_H
+#define SHOAL_DRIVER_DRIVER_H
+
+#include "shoal/Pipelines/PlanOptions.h"
+
+#include "shoal-rt/exit_codes.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace shoal {
+
+/// How a compilation ended; the values are the tools' exit codes.
+enum class Outcome { Success = 0, WorkFailed = rt::kExitWorkFailed, InputWrong = rt::kExitBadInput };
+
+/// How far to go. Of Object and Executable the output is the same payload; `codegen::writeExecutable` makes a
+/// program of it.
+enum class Emit { Global, Local, Exec, LLVM, PTX, Object, Executable };
+
+/// Names and sizes in order, the last fastest.
+using MeshAxes = std::vector<std::pair<std::string, int64_t>>;
+
+struct CompilerOptions {
+  std::string name; // how messages call the model: its file
+  MeshAxes mesh;    // empty: the model's own mesh, or one device
+  PlanOptions plan;
+  std::vector<const PlanOption *> given; // what the user chose of the plan, also where it is the default
+  Emit emit = Emit::Executable;
+  std::string cpu; // empty: this machine's
+  std::string gpuArch = "sm_80";
+  bool report = false;     // with Emit::Exec and later
+  bool verifyPlan = false; // with Emit::Local and later
+};
+
+struct CompilerOutput {
+  std::string text;   // IR or assembly as text, or the payload's bytes
+  std::string report; // JSON, when asked for
+};
+
+/// Reads a model ("-": stdin), which is verified by `compile`, when it has its mesh. Null after a diagnostic.
+mlir::OwningOpRef<mlir::ModuleOp> readModel(llvm::StringRef path, mlir::MLIRContext &context);
+
+/// Compiles the module, which becomes what the last level was.
+Outcome compile(mlir::ModuleOp module, const CompilerOptions &options, CompilerOutput &output);
+
+/// Prints a diagnostic as one line, "FILE:LINE:COLUMN: error: ..." or "TOOL: error: ...", and each of its notes as
+/// another.
+void printDiagnostic(llvm::StringRef tool, mlir::Diagnostic &diagnostic);
+
+} // namespace shoal
+
+#endif // SHOAL_DRIVER_DRIVER_H

@@ -1,0 +1,67 @@
+// What a user may choose about a program, and the table of it. shoalc's command line, the options of the
+// textual pipelines, their checks and their help are made from the rows: a new choice is a member, a row
+// (lib/Pipelines/PlanOptions.cpp), and its use where it acts.
+#ifndef SHOAL_PIPELINES_PLANOPTIONS_H
+#define SHOAL_PIPELINES_PLANOPTIONS_H
+
+#include "shoal/Dialect/NN/Transforms/OptimizerOptions.h"
+#include "shoal/Support/OptionTable.h"
+
+#include "mlir/Pass/PassOptions.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shoal {
+
+/// The defaults are those of `shoalc`.
+struct PlanOptions {
+  std::vector<std::string> dataAxes = {"data"}; // of the mesh: axes that split the batch
+  std::vector<std::string> modelAxes;           // of the mesh: all others, partitioned first
+  std::string mode = "train";                   // train | eval | infer
+  std::string dtype;                            // f32 | f64; empty: as written
+  nn::OptimizePassOptions optimize;
+  double bucketMb = 25;       // units of 2^20 bytes
+  std::string target = "cpu"; // cpu | cuda: whose kernels the arena has workspace for
+  bool overlap = true;        // start collectives as early as their operands allow
+};
+
+/// The pipelines between levels, as sets of bits.
+enum PlanStage : unsigned { kToGlobal = 1, kToLocal = 2, kToExec = 4 };
+
+struct PlanOption : OptionRow<PlanOptions> {
+  llvm::StringRef group;     // of shoalc's --help; empty: shoalc finds the value itself
+  unsigned stages = 0;       // the pipelines in which it acts; what acts before kToExec plans a model
+  bool isOfTraining = false; // and of evaluation, which follows the training step's plan
+  llvm::StringRef axis = {}; // a mesh without this axis makes it meaningless
+
+  /// As shoalc spells it: "--lr", "--no-overlap".
+  std::string getFlag() const;
+  bool plansModel() const { return !(stages & kToExec); }
+};
+
+llvm::ArrayRef<PlanOption> getPlanOptions();
+
+/// Which rule the options break, alone or together, of those that `given` names; empty when none. `spell` says
+/// how the caller writes an option.
+std::string findPlanFault(const PlanOptions &plan, llvm::ArrayRef<const PlanOption *> given,
+                          llvm::function_ref<std::string(const PlanOption &)> spell);
+
+/// The options of a textual pipeline that runs `stages`: those rows that act there.
+class PipelineOptions : public mlir::PassPipelineOptions<PipelineOptions> {
+public:
+  explicit PipelineOptions(unsigned stages);
+  /// The plan, after `parseFromString`. When it breaks a rule, says so in `fault`.
+  PlanOptions get(std::string &fault) const;
+
+private:
+  using Value = std::variant<std::unique_ptr<Option<bool>>, std::unique_ptr<Option<int64_t>>,
+                             std::unique_ptr<Option<double>>, std::unique_ptr<Option<std::string>>,
+                             std::unique_ptr<ListOption<std::string>>>;
+  std::vector<std::pair<const PlanOption *, Value>> values;
+};
+
+} // namespace shoal
+
+#endif // SHOAL_PIPELINES_PLANOPTIONS_H

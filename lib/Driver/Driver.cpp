@@ -1,0 +1,201 @@
+// The way of one model through the pipelines, as far as it is wanted, and what is made of its end.
+#include "shoal/Driver/Driver.h"
+
+#include "Mesh.h"
+
+#include "shoal/Codegen/CUDA.h"
+#include "shoal/Codegen/Emit.h"
+#include "shoal/Codegen/Host.h"
+#include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Interpreter/VerifyPlan.h"
+#include "shoal/Pipelines/Pipelines.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace shoal {
+namespace {
+
+LogicalResult run(ModuleOp module, const PlanOptions &plan,
+                  void (*build)(OpPassManager &, const PlanOptions &)) {
+  PassManager pm(module.getContext());
+  build(pm, plan);
+  return pm.run(module);
+}
+
+std::string print(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream(text) << module << "\n";
+  return text;
+}
+
+class Compilation {
+public:
+  Compilation(const CompilerOptions &options, MLIRContext *context)
+      : options(options), context(context), plan(options.plan) {
+    if (options.emit == Emit::PTX)
+      plan.target = "cuda";
+  }
+
+  /// From what a user wrote to the level that --emit asks for, at most to L2.
+  Outcome makeLocal(ModuleOp module);
+  Outcome emit(ModuleOp module, CompilerOutput &output);
+
+private:
+  /// About no place in the model.
+  InFlightDiagnostic complain() const { return emitError(UnknownLoc::get(context)); }
+
+  Outcome makeHandWritten(ModuleOp module);
+  Outcome makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp training = {});
+  Outcome makeEvaluation(ModuleOp module, PlanOptions plan, ModuleOp training);
+  Outcome partition(ModuleOp module, const PlanOptions &plan);
+  Outcome emitBinary(ModuleOp module, CompilerOutput &output);
+
+  const CompilerOptions &options;
+  MLIRContext *context;
+  PlanOptions plan;
+};
+
+} // namespace
+
+/// A local program is its own plan.
+Outcome Compilation::makeHandWritten(ModuleOp module) {
+  auto refuse = [&](const std::string &flag) {
+    complain() << flag << " plans a model (L1), but '" << options.name
+               << "' is a local program (L2): it has collectives";
+    return Outcome::InputWrong;
+  };
+  for (const PlanOption *option : options.given)
+    if (option->plansModel())
+      return refuse(option->getFlag());
+  if (options.verifyPlan)
+    return refuse("--verify-plan");
+  return failed(run(module, plan, buildHandWrittenPipeline)) ? Outcome::InputWrong : Outcome::Success;
+}
+
+/// From the model to the annotated step: L1. Evaluation follows the plan of its `training` step.
+Outcome Compilation::makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp training) {
+  // The axes' use depends on the inputs that are left for this mode.
+  if (failed(run(module, plan, buildModelPipeline)))
+    return Outcome::InputWrong;
+  if (training)
+    adoptShardings(module, training);
+  std::vector<std::string> axes;
+  for (dist::MeshAxisAttr axis : dist::lookupMesh(module).getMesh().getAxes())
+    axes.push_back(axis.getName().getValue().str());
+  setAxes(plan, axes, llvm::any_of(module.getOps<FunctionOpInterface>(), nn::hasBatchedInput));
+  return failed(run(module, plan, buildGlobalPipeline)) ? Outcome::InputWrong : Outcome::Success;
+}
+
+/// From L1 to L2, checked against L1 where that is asked for.
+Outcome Compilation::partition(ModuleOp module, const PlanOptions &plan) {
+  OwningOpRef<ModuleOp> global = options.verifyPlan ? module.clone() : nullptr;
+  if (failed(run(module, plan, buildLocalPipeline)))
+    return Outcome::InputWrong;
+  return global && failed(interp::checkPlan(*global, module, {})) ? Outcome::WorkFailed : Outcome::Success;
+}
+
+/// The model as the user wrote it to its evaluation step, as far as --emit asks.
+Outcome Compilation::makeEvaluation(ModuleOp module, PlanOptions plan, ModuleOp training) {
+  plan.mode = "eval";
+  if (Outcome outcome = makeGlobal(module, plan, training); outcome != Outcome::Success)
+    return outcome;
+  return options.emit == Emit::Global ? Outcome::Success : partition(module, plan);
+}
+
+Outcome Compilation::makeLocal(ModuleOp module) {
+  if (dist::isLocalProgram(module))
+    return makeHandWritten(module);
+  if (failed(checkAxes(module, options)))
+    return Outcome::InputWrong;
+  // A training program brings the evaluation of its model along, and evaluation follows its training.
+  bool isEvaluation = plan.mode == "eval", isTraining = plan.mode == "train";
+  bool isBoth = isTraining && options.emit != Emit::Global && options.emit != Emit::Local;
+  OwningOpRef<ModuleOp> other = isEvaluation || isBoth ? module.clone() : nullptr;
+  if (isEvaluation) {
+    PlanOptions training = plan;
+    training.mode = "train";
+    if (Outcome outcome = makeGlobal(*other, training); outcome != Outcome::Success)
+      return outcome;
+    return makeEvaluation(module, training, *other);
+  }
+  if (Outcome outcome = makeGlobal(module, plan); outcome != Outcome::Success)
+    return outcome;
+  if (options.emit == Emit::Global)
+    return Outcome::Success;
+  if (other)
+    if (Outcome outcome = makeEvaluation(*other, plan, module); outcome != Outcome::Success)
+      return outcome;
+  if (Outcome outcome = partition(module, plan); outcome != Outcome::Success)
+    return outcome;
+  if (other)
+    addEvaluation(module, *other);
+  return Outcome::Success;
+}
+
+/// From L2 to the kernels' code and the table.
+Outcome Compilation::emit(ModuleOp module, CompilerOutput &output) {
+  if (options.emit == Emit::Global || options.emit == Emit::Local) {
+    output.text = print(module);
+    return Outcome::Success;
+  }
+  if (failed(run(module, plan, buildExecPipeline)))
+    return Outcome::InputWrong;
+  if (options.report) {
+    FailureOr<std::string> report = codegen::emitReport(module);
+    if (failed(report))
+      return Outcome::WorkFailed;
+    output.report = std::move(*report);
+  }
+  if (options.emit == Emit::Exec) {
+    output.text = print(module);
+    return Outcome::Success;
+  }
+  return emitBinary(module, output);
+}
+
+Outcome Compilation::emitBinary(ModuleOp module, CompilerOutput &output) {
+  auto take = [&](FailureOr<std::string> text, Outcome otherwise) {
+    if (failed(text))
+      return otherwise;
+    output.text = std::move(*text);
+    return Outcome::Success;
+  };
+  if (options.emit == Emit::PTX)
+    return take(codegen::emitKernelsPTX(module, options.gpuArch), Outcome::InputWrong);
+  // What can fail of kernels is the processor that --cpu names.
+  codegen::HostTarget target{options.cpu, ""};
+  Outcome unknownCpu = options.cpu.empty() ? Outcome::WorkFailed : Outcome::InputWrong;
+  if (options.emit == Emit::LLVM)
+    return take(codegen::emitKernelsLLVM(module, target), unknownCpu);
+  FailureOr<codegen::KernelObjects> code = codegen::compileKernels(module, target);
+  if (failed(code))
+    return unknownCpu;
+  FailureOr<codegen::Program> program = codegen::emitProgram(module);
+  if (failed(program))
+    return Outcome::WorkFailed;
+  return take(codegen::linkPayload(*code, program->kernels, program->blob, [this] { return complain(); },
+                                   program->evaluation),
+              Outcome::WorkFailed);
+}
+
+Outcome compile(ModuleOp module, const CompilerOptions &options, CompilerOutput &output) {
+  // Annotations of the file may name the mesh that --mesh brings, so it is verified with it.
+  if (failed(setMesh(module, options)) || failed(verify(module)))
+    return Outcome::InputWrong;
+  if (options.emit == Emit::PTX && !codegen::isKnownGPU(options.gpuArch)) {
+    emitError(UnknownLoc::get(module.getContext()))
+        << "--gpu-arch must name a GPU architecture that LLVM knows, as sm_80, got: '" << options.gpuArch << "'";
+    return Outcome::InputWrong;
+  }
+  Compilation compilation(options, module.getContext());
+  if (Outcome outcome = compilation.makeLocal(module); outcome != Outcome::Success)
+    return outcome;
+  return compilation.emit(module, output);
+}
+
+} // namespace shoal

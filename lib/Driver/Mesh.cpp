@@ -1,0 +1,71 @@
+// The mesh of a model: its own, with the sizes of --mesh, or --mesh alone.
+#include "Mesh.h"
+
+#include "shoal/Dialect/Dist/IR/Dist.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/Verifier.h"
+
+using namespace mlir;
+
+namespace shoal {
+
+static dist::MeshAttr toAttr(MLIRContext *context, const MeshAxes &axes) {
+  SmallVector<dist::MeshAxisAttr> attrs;
+  for (const auto &[name, size] : axes)
+    attrs.push_back(dist::MeshAxisAttr::get(context, StringAttr::get(context, name), size));
+  return dist::MeshAttr::get(context, attrs, {});
+}
+
+/// Gives the file's own mesh other sizes.
+static LogicalResult resizeMesh(ModuleOp module, dist::MeshOp existing, dist::MeshAttr mesh, Location origin,
+                                llvm::StringRef name) {
+  dist::MeshAttr own = existing.getMesh();
+  if (own.getAxes() == mesh.getAxes())
+    return success(); // with the file's device ids
+  if (!own.getDeviceIds().empty())
+    return existing.emitError("the file's mesh places its devices by device_ids, which --mesh of other axes or "
+                              "sizes cannot keep: change the file, got: ")
+           << mesh;
+  // What is written in the file names its axes; --mesh may change their sizes, not take one away.
+  for (dist::MeshAxisAttr axis : own.getAxes()) {
+    if (mesh.getAxisSize(axis.getName()))
+      continue;
+    if (dist::isLocalProgram(module))
+      return existing.emitError("'")
+             << name << "' is a local program (L2), written for its own mesh " << own
+             << ": leave --mesh out, got: " << mesh;
+    return existing.emitError("--mesh lacks axis '") << axis.getName().getValue() << "' of the file's own mesh";
+  }
+  existing.setMeshAttr(mesh);
+  existing->setLoc(origin);
+  return success();
+}
+
+LogicalResult setMesh(ModuleOp module, const CompilerOptions &options) {
+  dist::MeshOp existing = dist::lookupMesh(module);
+  if (existing && failed(verify(existing)))
+    return failure();
+  if (existing && options.mesh.empty())
+    return success();
+  MLIRContext *context = module.getContext();
+  auto origin = options.mesh.empty() ? Location(module.getLoc())
+                                     : Location(NameLoc::get(StringAttr::get(context, "--mesh")));
+  auto mesh = toAttr(context, options.mesh.empty() ? MeshAxes{{"data", 1}} : options.mesh);
+  if (existing)
+    return resizeMesh(module, existing, mesh, origin, options.name);
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  builder.create<dist::MeshOp>(origin, "mesh", mesh);
+  return success();
+}
+
+LogicalResult checkAxes(ModuleOp module, const CompilerOptions &options) {
+  dist::MeshAttr mesh = dist::lookupMesh(module).getMesh();
+  for (const PlanOption *option : options.given)
+    if (!option->axis.empty() && !mesh.getAxisSize(StringAttr::get(module.getContext(), option->axis)))
+      return emitError(UnknownLoc::get(module.getContext()))
+             << option->getFlag() << " acts over mesh axis '" << option->axis << "', which the mesh lacks: " << mesh;
+  return success();
+}
+
+} // namespace shoal

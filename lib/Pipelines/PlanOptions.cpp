@@ -1,0 +1,132 @@
+// The table of plan options, what holds between them, and the textual pipelines' options made from it.
+#include "shoal/Pipelines/PlanOptions.h"
+
+#include "shoal/Dialect/Dist/Transforms/Passes.h"
+
+namespace shoal {
+namespace {
+
+constexpr llvm::StringRef kModes[] = {"train", "infer", "eval"};
+constexpr llvm::StringRef kDtypes[] = {"f32", "f64"};
+constexpr llvm::StringRef kTargets[] = {"cpu", "cuda"};
+
+template <auto Member> auto &get(PlanOptions &plan) { return plan.*Member; }
+
+/// A row of the optimizer as a row of the plan that holds the optimizer's options.
+PlanOption toPlanOption(const OptionRow<nn::OptimizePassOptions> &row) {
+  PlanOption option;
+  option.name = row.name;
+  option.help = row.help;
+  option.rule = row.rule;
+  option.choices = row.choices;
+  option.flag = row.flag;
+  option.member = std::visit(
+      [](const auto &access) -> PlanOption::Member {
+        using T = std::decay_t<decltype(access(std::declval<nn::OptimizePassOptions &>()))>;
+        return PlanOption::Access<T>([access](PlanOptions &plan) -> T & { return access(plan.optimize); });
+      },
+      row.member);
+  option.group = "Optimizer";
+  option.stages = kToGlobal;
+  option.isOfTraining = true;
+  return option;
+}
+
+std::vector<PlanOption> makeTable() {
+  std::vector<PlanOption> rows = {
+      {{.name = "data-axes", .member = get<&PlanOptions::dataAxes>, .help = "mesh axes that split the batch"},
+       "", kToGlobal | kToLocal},
+      {{.name = "model-axes", .member = get<&PlanOptions::modelAxes>, .help = "all other mesh axes"},
+       "", kToGlobal | kToLocal},
+      {{.name = "bucket-mb", .member = get<&PlanOptions::bucketMb>,
+        .help = "bytes of one gradient bucket, in MiB", .rule = &dist::kBucketMbRule},
+       "Plan", kToLocal, /*isOfTraining=*/true, /*axis=*/"data"},
+      {{.name = "overlap", .member = get<&PlanOptions::overlap>,
+        .help = "communicate during the backward pass", .flag = "no-overlap"},
+       "Plan", kToLocal | kToExec, /*isOfTraining=*/true},
+      {{.name = "mode", .member = get<&PlanOptions::mode>,
+        .help = "train; infer: only the outputs; eval: the evaluation step that an executable of train brings "
+                "along, under the plan that the same flags give to training",
+        .choices = kModes},
+       "Program", kToGlobal | kToLocal},
+      {{.name = "dtype", .member = get<&PlanOptions::dtype>,
+        .help = "type of every float of the program: f32 or f64", .choices = kDtypes},
+       "Program", kToGlobal},
+      {{.name = "target", .member = get<&PlanOptions::target>,
+        .help = "cpu or cuda: whose kernels run", .choices = kTargets},
+       "", kToExec},
+  };
+  for (const auto &row : nn::getOptimizerOptions())
+    rows.push_back(toPlanOption(row));
+  return rows;
+}
+
+} // namespace
+
+std::string PlanOption::getFlag() const { return "--" + (flag.empty() ? name : flag).str(); }
+
+llvm::ArrayRef<PlanOption> getPlanOptions() {
+  static const std::vector<PlanOption> rows = makeTable();
+  return rows;
+}
+
+std::string findPlanFault(const PlanOptions &plan, llvm::ArrayRef<const PlanOption *> given,
+                          llvm::function_ref<std::string(const PlanOption &)> spell) {
+  auto find = [](llvm::StringRef name) -> const PlanOption & {
+    return *llvm::find_if(getPlanOptions(), [&](const PlanOption &option) { return option.name == name; });
+  };
+  for (const PlanOption *option : given)
+    if (std::string fault = option->findFault(plan); !fault.empty())
+      return spell(*option) + " " + fault;
+  if (plan.mode == "infer")
+    for (const PlanOption *option : given)
+      if (option->isOfTraining)
+        return spell(*option) + " belongs to " + spell(find("mode")) + " train, got: infer";
+  return nn::findOptimizerFault(
+      plan.optimize,
+      [&](llvm::StringRef name) {
+        return llvm::any_of(given, [&](const PlanOption *option) { return option->name == name; });
+      },
+      [&](llvm::StringRef name) { return spell(find(name)); });
+}
+
+PipelineOptions::PipelineOptions(unsigned stages) {
+  PlanOptions defaults;
+  for (const PlanOption &row : getPlanOptions())
+    if (row.stages & stages)
+      std::visit(
+          [&](const auto &access) {
+            using T = std::decay_t<decltype(access(defaults))>;
+            if constexpr (std::is_same_v<T, std::vector<std::string>>)
+              values.emplace_back(
+                  &row, std::make_unique<ListOption<std::string>>(*this, row.name, llvm::cl::desc(row.help)));
+            else
+              values.emplace_back(&row,
+                                  std::make_unique<Option<T>>(*this, row.name, llvm::cl::desc(row.help),
+                                                              llvm::cl::init(access(defaults))));
+          },
+          row.member);
+}
+
+PlanOptions PipelineOptions::get(std::string &fault) const {
+  PlanOptions plan;
+  std::vector<const PlanOption *> given;
+  for (const auto &[row, value] : values)
+    std::visit(
+        [&](const auto &access, const auto &option) {
+          using T = std::decay_t<decltype(access(plan))>;
+          using Held = std::decay_t<decltype(*option)>;
+          if constexpr (std::is_same_v<T, std::vector<std::string>> &&
+                        std::is_same_v<Held, ListOption<std::string>>)
+            access(plan).assign(option->begin(), option->end());
+          else if constexpr (std::is_same_v<Held, Option<T>>)
+            access(plan) = option->getValue();
+          if (option->hasValue())
+            given.push_back(row);
+        },
+        row->member, value);
+  fault = findPlanFault(plan, given, [](const PlanOption &option) { return option.name.str(); });
+  return plan;
+}
+
+} // namespace shoal

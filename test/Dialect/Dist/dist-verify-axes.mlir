@@ -1,0 +1,33 @@
+// RUN: shoal-opt %s --dist-verify-axes --split-input-file --verify-diagnostics -o /dev/null
+// Evaluation keeps the mesh of training.
+// RUN: shoal-opt %s --shoal-global=mode=eval --split-input-file -o /dev/null
+
+// An axis that no sharding names.
+// expected-error @+1 {{mesh axis 'tensor' of size 3 shards nothing; annotate a value with it or take it out of the mesh}}
+dist.mesh @mesh <["data"=2, "tensor"=3]>
+
+func.func @idle(%x: tensor<6x4xf32> {nn.input = "x", dist.sharding = #dist.sharding<@mesh, [{"data"}, {}]>})
+    -> (tensor<f32> {nn.loss}) {
+  %0 = nn.reduce sum %x dims = [0, 1] : tensor<6x4xf32> -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// One device has nothing to share, and an op's annotation counts as an argument's does.
+dist.mesh @mesh <["data"=2, "pipe"=1, "tensor"=3]>
+
+func.func @used(%x: tensor<6x4xf32> {nn.input = "x", dist.sharding = #dist.sharding<@mesh, [{"data"}, {}]>})
+    -> (tensor<f32> {nn.loss}) {
+  %0 = nn.relu %x {dist.shardings = [#dist.sharding<@mesh, [{"data"}, {"tensor"}]>]} : tensor<6x4xf32>
+  %1 = nn.reduce sum %0 dims = [0, 1] : tensor<6x4xf32> -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
+// -----
+
+// Without a mesh there is no axis.
+func.func @none(%x: tensor<6x4xf32> {nn.input = "x"}) -> (tensor<f32> {nn.loss}) {
+  %0 = nn.reduce sum %x dims = [0, 1] : tensor<6x4xf32> -> tensor<f32>
+  return %0 : tensor<f32>
+}
