@@ -66,6 +66,50 @@ SAFETENSORS = {
 }
 
 
+def index(weights):
+    return json.dumps({"metadata": {"total_size": 6}, "weight_map": weights})
+
+
+INDEX = {
+    "two-files": index({"a": "1.safetensors", "b": "1.safetensors", "c": "2.safetensors"}),
+    "one-file": index({"c": "2.safetensors"}),
+    "missing-tensor": index({"c": "2.safetensors", "d": "2.safetensors"}),
+    "other-file": index({"a": "2.safetensors"}),
+    "no-file": index({"a": "3.safetensors"}),
+    "parent": index({"a": "../1.safetensors"}),
+    "itself": index({"a": "index.json"}),
+    "twice": '{"weight_map": {"c": "2.safetensors", "c": "2.safetensors"}}',
+    "deep": "[" * 200,
+    "no-map": '{"weight_map": []}',
+}
+GPT2 = {"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_head": 12, "n_layer": 12,
+        "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, "attn_pdrop": 0.0, "resid_pdrop": 0.1,
+        "embd_pdrop": 0.1, "architectures": ["GPT2LMHeadModel"], "n_inner": None, "use_cache": True}
+LLAMA = {"model_type": "llama", "vocab_size": 128256, "max_position_embeddings": 8192, "hidden_size": 8192,
+         "num_attention_heads": 64, "num_key_value_heads": 8, "num_hidden_layers": 80, "intermediate_size": 28672,
+         "rms_norm_eps": 1e-5, "rope_theta": 500000.0, "rope_scaling": None, "attention_bias": False,
+         "hidden_act": "silu", "tie_word_embeddings": False, "torch_dtype": "bfloat16"}
+CONFIG = {
+    "gpt2": json.dumps(GPT2),
+    "gpt2-dropout": json.dumps({**GPT2, "attn_pdrop": 0.1}),
+    "gpt2-untied": json.dumps({**GPT2, "tie_word_embeddings": False, "scale_attn_by_inverse_layer_idx": True}),
+    "gpt2-heads": json.dumps({**GPT2, "n_head": 7}),
+    "llama": json.dumps(LLAMA),
+    "llama-bias": json.dumps({**LLAMA, "attention_bias": True, "mlp_bias": True, "head_dim": 64}),
+    "llama-rope": json.dumps({**LLAMA, "rope_scaling": {"rope_type": "llama3", "factor": 8.0}}),
+    "llama-rope-parameters": json.dumps({**LLAMA, "rope_parameters": {"rope_type": "default", "rope_theta": 1e4}}),
+    "mistral": json.dumps({**LLAMA, "model_type": "mistral", "sliding_window": 4096}),
+    "unknown-type": json.dumps({**LLAMA, "model_type": "a\nb\u007f"}),
+    "unknown-field": json.dumps({**LLAMA, "quantization_config\n": {"bits": 4}}),
+    "huge": json.dumps({**LLAMA, "hidden_size": 2**64 - 1, "rope_theta": 1e300}),
+    "negative": json.dumps({**LLAMA, "num_hidden_layers": -1}),
+    "fraction": json.dumps({**GPT2, "n_layer": 1.5}),
+    "twice": '{"model_type": "gpt2", "model_type": "llama"}',
+    "deep": "[" * 200,
+    "number": "1e999",
+}
+
+
 def checksum(data):
     state = 0xCBF29CE484222325
     for byte in data:
@@ -205,6 +249,8 @@ def main():
     if len(sys.argv) == 2:
         write(folder, "npy", NPY)
         write(folder, "safetensors", SAFETENSORS)
+        write(folder, "index", INDEX)
+        write(folder, "config", CONFIG)
         write(folder, "payload", PAYLOAD)
         write(folder, "board", BOARD)
         write(folder, "run-options", RUN_OPTIONS)

@@ -91,9 +91,9 @@ public:
     dumpTensors(world_, program, position, tensors, file.get());
     world_.agree(std::nullopt); // the file is there for everyone
 
-    SafetensorsFile read(path_);
+    ParameterFiles read(path_);
     for (const Arg &arg : program.args())
-      checkWhole(program, arg, *read.find(std::string(program.str(arg.name))));
+      checkWhole(program, arg, *read.find(std::string(program.str(arg.name)))->tensor);
     std::memset(loaded.base(), 0x5a, loaded.size());
     initializeArguments(program, position, 1, &read, loaded.base());
     for (const DumpTensor &tensor : tensors) {

@@ -2,6 +2,7 @@
 // anything here is an error, not ignored.
 #include "core/options.h"
 #include "core/error.h"
+#include "core/parameter_files.h"
 
 #include <algorithm>
 #include <charconv>
@@ -202,16 +203,18 @@ std::string identityOf(const std::string &path) {
   return std::filesystem::weakly_canonical(path, error).string();
 }
 
-// No output takes the place of an input or of another output. Parameters may go back to the file
+// No output takes the place of an input or of another output. Parameters may go back to the one file
 // they came from: it is replaced when the new one is complete.
 void checkFiles(const Options &options) {
   std::map<std::string, std::string> taken; // identity, flag
+  std::vector<std::string> loaded = options.load.empty() ? std::vector<std::string>{}
+                                                         : ParameterFiles::list(options.load);
   auto take = [&](const std::string &flag, const std::string &path, bool isInput) {
     std::string identity = path.empty() ? "" : identityOf(path);
     if (identity.empty())
       return;
     auto [entry, isNew] = taken.try_emplace(identity, flag);
-    bool isReload = entry->second == "--load" && flag == "--dump-params";
+    bool isReload = entry->second == "--load" && flag == "--dump-params" && loaded.size() == 1;
     if (!isNew && !isInput && !isReload)
       badInput(flag, " and ", entry->second, " name the same file: ", path);
   };
@@ -219,7 +222,8 @@ void checkFiles(const Options &options) {
     take(cat("--data ", name), path, true);
   for (const auto &[name, path] : options.evalData)
     take(cat("--eval-data ", name), path, true);
-  take("--load", options.load, true);
+  for (const std::string &path : loaded)
+    take("--load", path, true);
   for (const auto &[name, path] : options.outputs)
     take(cat("--output ", name), path, false);
   take("--dump-params", options.dumpParams, false);
@@ -268,7 +272,8 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
                  "Steps between evaluations (default: one at the end of each epoch); the last step is always followed by one")
       ->type_name("K");
   app.add_option("--load", options.load,
-                 "Parameters to start from, and the optimizer's state if all of it is there")
+                 "Parameters to start from, and the optimizer's state if all of it is there; a model of several "
+                 "files by its FILE.safetensors.index.json")
       ->type_name("FILE.safetensors");
   app.add_option("--dump-params", options.dumpParams, "Write the final parameters")
       ->type_name("FILE.safetensors");

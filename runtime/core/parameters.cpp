@@ -35,10 +35,10 @@ void read(const TensorEntry &tensor, const Box &box, DType type, const std::stri
 } // namespace
 
 std::vector<std::string> initializeArguments(const Program &program, uint32_t position,
-                                             uint64_t seed, const SafetensorsFile *file,
+                                             uint64_t seed, const ParameterFiles *files,
                                              char *arena) {
   std::string wrong;
-  std::set<std::string> used;
+  std::set<const FoundTensor *> used;
   std::string stateThere, stateMissing; // the first of each: state is loaded whole or not at all
   for (const Arg &arg : program.args()) {
     const View &view = program.views()[arg.view];
@@ -48,16 +48,17 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
     std::memset(to, 0, view.elements * elementBytes(view.dtype));
     std::string name(program.str(arg.name));
     std::span<const Dim> dims = program.dims(arg);
-    const TensorEntry *tensor = file ? file->find(name) : nullptr;
+    const FoundTensor *found = files ? files->find(name) : nullptr;
+    const TensorEntry *tensor = found ? found->tensor : nullptr;
     Box box = boxOf(program, dims, position);
     auto complain = [&](const std::string &what) { wrong += (wrong.empty() ? "" : "; ") + what; };
-    if (file && (arg.kind == ArgKind::State || arg.kind == ArgKind::Step)) {
+    if (files && (arg.kind == ArgKind::State || arg.kind == ArgKind::Step)) {
       std::string &first = tensor ? stateThere : stateMissing;
       if (first.empty())
         first = name;
     }
     if (tensor) {
-      used.insert(name);
+      used.insert(found);
       if (tensor->shape != globalShape(dims))
         complain(cat("'", name, "' has shape ", shapeText(tensor->shape), ", expected ",
                      shapeText(dims)));
@@ -66,8 +67,8 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
         complain(cat("'", name, "' holds ", fileTypeName(tensor->type), ", expected ",
                      dtypeName(view.dtype)));
       else
-        read(*tensor, box, view.dtype, file->path(), to);
-    } else if (isModelState(arg.kind) && file) {
+        read(*tensor, box, view.dtype, found->path, to);
+    } else if (isModelState(arg.kind) && files) {
       complain(cat("'", name, "' is missing, expected shape ", shapeText(dims)));
     } else if (arg.kind == ArgKind::Param && arg.init == InitKind::None) {
       badInput("parameter '", name, "' ", shapeText(dims), " has no init and needs --load");
@@ -79,14 +80,14 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
     wrong += cat(wrong.empty() ? "" : "; ", "holds '", stateThere, "' but not '", stateMissing,
                  "', expected all of the optimizer's state or none");
   if (!wrong.empty())
-    badInput(file->path(), ": ", wrong);
-  if (file)
-    file->checkWhole();
+    badInput(files->path(), ": ", wrong);
   std::vector<std::string> unused;
-  if (file)
-    for (const auto &[name, tensor] : file->tensors())
-      if (!used.count(name))
-        unused.push_back(name);
+  if (!files)
+    return unused;
+  files->checkWhole();
+  for (const auto &[name, found] : files->tensors())
+    if (!used.count(&found))
+      unused.push_back(name);
   return unused;
 }
 

@@ -4,8 +4,8 @@
 #define SHOAL_RT_CORE_PARAMETERS_H
 
 #include "core/file.h"
+#include "core/parameter_files.h"
 #include "core/program.h"
-#include "core/safetensors.h"
 #include "mpi/world.h"
 
 #include <vector>
@@ -13,11 +13,11 @@
 namespace shoal::rt {
 
 // Writes this position's boxes of all parameters, state and the step counter into the
-// arena. With a file, each parameter comes from it and state that it holds too; without,
+// arena. With files, each parameter comes from them and state that they hold too; without,
 // from (seed, name, global index). Padding is zero. Throws exit 2 naming every tensor
-// that is missing or has another shape. Returns the file's tensors that found no use.
+// that is missing or has another shape. Returns the files' tensors that found no use.
 std::vector<std::string> initializeArguments(const Program &program, uint32_t position,
-                                             uint64_t seed, const SafetensorsFile *file,
+                                             uint64_t seed, const ParameterFiles *files,
                                              char *arena);
 
 // A tensor to be written: `local` is this position's buffer.

@@ -189,9 +189,9 @@ void Run::prepare() {
     badInput("--dump-grads needs at least 1 step, got: 0");
   if (!options_.report.empty() && totalSteps_ == 0)
     badInput("--report counts per step and needs at least 1, got: 0");
-  std::unique_ptr<SafetensorsFile> file;
+  std::unique_ptr<ParameterFiles> files;
   if (!options_.load.empty())
-    file = std::make_unique<SafetensorsFile>(options_.load);
+    files = std::make_unique<ParameterFiles>(options_.load);
   else if (world_.rank() == 0 && program_.header().mode == Mode::Infer &&
            std::any_of(program_.args().begin(), program_.args().end(),
                        [](const Arg &arg) { return arg.kind == ArgKind::Param; }))
@@ -199,12 +199,11 @@ void Run::prepare() {
                  static_cast<unsigned long long>(options_.seed));
   arena_ = std::make_unique<Arena>(program_.header().arenaBytes);
   std::vector<std::string> unused =
-      initializeArguments(program_, position_, options_.seed, file.get(), arena_->base());
+      initializeArguments(program_, position_, options_.seed, files.get(), arena_->base());
   openOutputs();
   if (!unused.empty() && world_.rank() == 0)
-    std::fprintf(stderr, "note: %s holds %zu tensors that this program has no use for: %s%s\n",
-                 options_.load.c_str(), unused.size(), unused[0].c_str(),
-                 unused.size() > 1 ? ", ..." : "");
+    std::fprintf(stderr, "note: %s holds %zu tensors that this program has no use for: %s\n",
+                 options_.load.c_str(), unused.size(), oneLine(namePatterns(unused)).c_str());
   setHostThreads(options_.threads);
 }
 

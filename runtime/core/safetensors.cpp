@@ -3,20 +3,15 @@
 #include "core/safetensors.h"
 #include "core/error.h"
 #include "core/program.h"
+#include "shoal-rt/json_input.h"
 
 #include <algorithm>
 #include <cstring>
-#include <set>
-
-#include <nlohmann/json.hpp>
 
 namespace shoal::rt {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr uint64_t kMaxHeaderBytes = 100'000'000; // as the reference reader
-constexpr int kMaxDepth = 8;
 
 struct TypeName {
   const char *name;
@@ -29,27 +24,6 @@ constexpr TypeName kTypeNames[] = {
     {"F16", FileType::F16},   {"BF16", FileType::BF16}, {"F32", FileType::F32},
     {"F64", FileType::F64}};
 
-Json parseHeader(const std::string &path, const char *text, uint64_t length) {
-  std::set<std::string> names;
-  bool deep = false;
-  std::string twice; // the first name that is there again
-  auto watch = [&](int depth, Json::parse_event_t event, Json &value) {
-    deep |= depth > kMaxDepth;
-    if (event == Json::parse_event_t::key && depth == 1) {
-      auto name = value.get<std::string>();
-      if (!names.insert(name).second && twice.empty())
-        twice = "'" + name + "'";
-    }
-    return !deep && twice.empty();
-  };
-  Json header = Json::parse(text, text + length, watch, /*allow_exceptions=*/false);
-  if (!twice.empty())
-    badInput(path, ": tensor ", twice, " stands in the safetensors header twice");
-  if (deep || !header.is_object())
-    badInput(path, ": the safetensors header is not a JSON object of tensors");
-  return header;
-}
-
 } // namespace
 
 SafetensorsFile::SafetensorsFile(const std::string &path) : file_(path) {
@@ -60,12 +34,14 @@ SafetensorsFile::SafetensorsFile(const std::string &path) : file_(path) {
   if (length > kMaxHeaderBytes || length > size - 8)
     badInput(path, ": is not a safetensors file: a header of ", length, " bytes in a file of ",
              size);
-  Json header = parseHeader(path, reinterpret_cast<const char *>(file_.data()) + 8, length);
+  ParsedObject header = parseJsonObject({reinterpret_cast<const char *>(file_.data()) + 8, length});
+  if (!header.problem.empty())
+    badInput(path, ": the safetensors header ", header.problem);
   const unsigned char *data = file_.data() + 8 + length;
   uint64_t dataBytes = size - 8 - length;
 
   std::vector<std::pair<uint64_t, uint64_t>> ranges;
-  for (const auto &[name, entry] : header.items()) {
+  for (const auto &[name, entry] : header.value.items()) {
     if (name == "__metadata__")
       continue;
     auto wrong = [&, &name = name](const std::string &why) {
@@ -84,14 +60,14 @@ SafetensorsFile::SafetensorsFile(const std::string &path) : file_(path) {
       wrong("unknown dtype '" + dtype + "'");
     tensor.type = known->type;
     uint64_t bytes = fileElementBytes(tensor.type);
-    for (const Json &dim : entry["shape"]) {
+    for (const InputJson &dim : entry["shape"]) {
       if (!dim.is_number_unsigned())
         wrong("dimensions must be integers of at least 0");
       tensor.shape.push_back(dim.get<uint64_t>());
       if (__builtin_mul_overflow(bytes, tensor.shape.back(), &bytes))
         wrong("the shape does not fit 64 bits");
     }
-    const Json &first = entry["data_offsets"][0], &last = entry["data_offsets"][1];
+    const InputJson &first = entry["data_offsets"][0], &last = entry["data_offsets"][1];
     if (!first.is_number_unsigned() || !last.is_number_unsigned())
       wrong("data_offsets must be integers of at least 0");
     uint64_t begin = first.get<uint64_t>(), end = last.get<uint64_t>();
@@ -123,7 +99,8 @@ const TensorEntry *SafetensorsFile::find(const std::string &name) const {
 }
 
 SafetensorsLayout::SafetensorsLayout(const std::vector<TensorSpec> &tensors) {
-  Json header = Json::object();
+  nlohmann::ordered_json header;
+  header["__metadata__"]["format"] = "pt";
   uint64_t at = 0;
   for (const TensorSpec &tensor : tensors) {
     uint64_t bytes = fileElementBytes(tensor.type);

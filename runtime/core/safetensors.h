@@ -34,7 +34,8 @@ private:
 };
 
 // Lays out a file: header first, then one tensor after the other. The data of tensor i
-// goes to offsets()[i].
+// goes to offsets()[i]. The header's metadata say format = pt, without which Hugging Face's
+// transformers take no file.
 struct TensorSpec {
   std::string name;
   FileType type;

@@ -157,12 +157,12 @@ def parameter_files(t):
         ("empty file", b"", "is not a safetensors file: 0 bytes"),
         ("lying length", safetensors({}, length=2**63), "a header of 9223372036854775808 bytes"),
         ("longer than the file", safetensors({}, length=3), "a header of 3 bytes in a file of 10"),
-        ("no JSON", safetensors(b"{]"), "is not a JSON object of tensors"),
+        ("no JSON", safetensors(b"{]"), "is not a JSON object"),
         ("NaN", safetensors(b'{"a": {"dtype": "F32", "shape": [NaN], "data_offsets": [0, 0]}}'), "is not a JSON object"),
-        ("nested deeply", safetensors(b"[" * 100000), "is not a JSON object of tensors"),
-        ("invalid UTF-8", safetensors(b'{"\xff": 1}'), "is not a JSON object of tensors"),
+        ("nested deeply", safetensors(b"[" * 100000), "is nested more than 8 deep"),
+        ("invalid UTF-8", safetensors(b'{"\xff": 1}'), "is not a JSON object"),
         ("name twice", safetensors(b'{"a": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}, "a": 1}', b"\0"),
-         "tensor 'a' stands in the safetensors header twice"),
+         'the safetensors header holds "a" twice'),
         ("negative offset", safetensors({"a": tensor("F32", [1], -4, 0)}), "data_offsets must be integers of at least 0"),
         ("offsets backwards", safetensors({"a": tensor("F32", [1], 4, 0)}, bytes(4)), "tensor 'a': F32[1] takes 4"),
         ("outside of the file", safetensors({"a": tensor("F32", [1], 4, 8)}, bytes(4)), "tensor 'a': F32[1] takes 4"),
@@ -187,6 +187,27 @@ def parameter_files(t):
     t.row("a part of the state", ["adam", "--load", "bad.safetensors"], 2, "expected all of the optimizer's state or none")
     tensor_files.write_safetensors("bad.safetensors", turned)
     t.row("another shape", ["digits", "--load", "bad.safetensors"], 2, f"'{weight}' has shape")
+    t.file("data.safetensors", safetensors({"a": tensor("F32", [1], 0, 4)}, bytes(4)))
+    t.file("text.safetensors", b"no tensors")
+    rows = [
+        ("no JSON", b"{]", "the index of safetensors files is not a JSON object"),
+        ("nested deeply", b"[" * 100000, "is nested more than 8 deep"),
+        ("no map", b"{}", 'must hold an object "weight_map"'),
+        ("name twice", b'{"weight_map": {"a": "data.safetensors", "a": "data.safetensors"}}', 'holds "a" twice'),
+        ("no name", b'{"weight_map": {"a": 1}}', "tensor 'a': expected the name of a file"),
+        ("another folder", b'{"weight_map": {"a": "../x/data.safetensors"}}', "beside the index, got: '../x/data"),
+        ("a name with a zero", b'{"weight_map": {"a": "data\\u0000"}}', "expected the name of a file beside the index"),
+        ("no file", b'{"weight_map": {"a": "none.safetensors"}}', "none.safetensors: cannot be opened"),
+        ("no tensors", b'{"weight_map": {"a": "text.safetensors"}}', "text.safetensors: is not a safetensors file"),
+        ("a tensor that is not there", b'{"weight_map": {"a": "data.safetensors", "b": "data.safetensors"}}',
+         "data.safetensors: lacks tensor 'b', which bad.json says is there"),
+        ("a tensor that is not named", b'{"weight_map": {"b": "data.safetensors"}}',
+         "data.safetensors: holds tensor 'a', which bad.json says is in no file"),
+    ]
+    for name, data, line in rows:
+        t.row(f"index: {name}", ["digits", "--load", t.file("bad.json", data)], 2, line)
+    for name in ("data.safetensors", "text.safetensors", "bad.json"):
+        os.unlink(name)
     t.row("a directory", ["digits", "--load", "."], 2, "must be a regular file, got: a directory")
 
 

@@ -22,6 +22,7 @@ TEST(Safetensors, ReadsWhatItLaysOut) {
                             {"scalar", FileType::I64, {}},
                             {"empty", FileType::F64, {0, 4}}});
   EXPECT_EQ(layout.header().size() % 8, 0u);
+  EXPECT_NE(layout.header().find(R"("__metadata__":{"format":"pt"})"), std::string::npos);
   EXPECT_EQ(layout.offsets()[0], layout.header().size());
   std::string data(24 + 2 + 8, '\0');
   data[24] = 'b';
@@ -54,7 +55,7 @@ TEST(Safetensors, RefusesHostileFiles) {
       {safetensors("", ""), "not a JSON object"},
       {safetensors("[]", ""), "not a JSON object"},
       {safetensors("{", ""), "not a JSON object"},
-      {safetensors(R"({"w":)" + deep, ""), "not a JSON object"},
+      {safetensors(R"({"w":)" + deep, ""), "nested more than 8 deep"},
       {safetensors(R"({"w":1})", ""), "'w': expected dtype"},
       {safetensors(tensor(R"("dtype":"F32","shape":[2])"), ""), "expected dtype"},
       {safetensors(tensor(R"("dtype":"F8","shape":[2],"data_offsets":[0,2])"), "12"),
@@ -83,7 +84,7 @@ TEST(Safetensors, RefusesHostileFiles) {
       {safetensors(R"({"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
                    R"("w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})",
                    "1"),
-       "twice"},
+       "holds \"w\" twice"},
   };
   for (const auto &test : cases) {
     ScratchFile file(test.bytes);
