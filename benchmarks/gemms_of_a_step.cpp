@@ -71,7 +71,7 @@ public:
   }
 
   void run() {
-    for (const std::unique_ptr<GemmCall> &call : calls_)
+    for (const std::unique_ptr<LibraryCall> &call : calls_)
       call->run();
   }
 
@@ -97,7 +97,7 @@ private:
 
   GemmCache cache_;
   std::vector<Buffer> buffers_;
-  std::vector<std::unique_ptr<GemmCall>> calls_;
+  std::vector<std::unique_ptr<LibraryCall>> calls_;
 };
 
 } // namespace

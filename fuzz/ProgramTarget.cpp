@@ -50,7 +50,7 @@ void walkRows(const Program &program, uint32_t position, std::vector<char> &aren
       uint32_t other = program.peerOf(peer, position);
       fuzz::require(other == kNone || other < program.numPositions(), "a peer must exist");
     }
-    if (instr.op == Opcode::Gemm) {
+    if (instr.op == Opcode::Library && LibraryFunction(instr.a) == LibraryFunction::Gemm) {
       bool ta = params[kGemmTransA], tb = params[kGemmTransB];
       int64_t m = params[kGemmM], n = params[kGemmN], k = params[kGemmK], b = params[kGemmBatch];
       touchMatrix(arena, program.views()[operands[0]], ta ? k : m, ta ? m : k, params[kGemmLdA], b,

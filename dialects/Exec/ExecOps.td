@@ -11,8 +11,14 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def RowOpInterface : OpInterface<"RowOpInterface"> {
   let cppNamespace = "::shoal::exec";
-  let description = "A row of the rank program: where it runs, what it signals, which buffers it touches.";
+  let description = [{
+    A row of the rank program: what it is to the runtime, where it runs, what it signals, which buffers it touches, whom it
+    meets. Passes and emission ask for these and never for the op.
+  }];
   let methods = [
+    InterfaceMethod<"What it is in the runtime's table.", "::shoal::rt::Opcode", "getOpcode", (ins), "", [{
+      return ConcreteOp::kOpcode;
+    }]>,
     InterfaceMethod<"The stream it runs on; 0 computes.", "int64_t", "getStreamIndex", (ins), "", [{
       return $_op.getStream();
     }]>,
@@ -21,6 +27,53 @@ def RowOpInterface : OpInterface<"RowOpInterface"> {
     }]>,
     InterfaceMethod<"Buffers it reads.", "void", "getReads", (ins "::llvm::SmallVectorImpl<::mlir::Value> &":$buffers)>,
     InterfaceMethod<"Buffers it writes.", "void", "getWrites", (ins "::llvm::SmallVectorImpl<::mlir::Value> &":$buffers)>,
+    InterfaceMethod<"Whether only stream 0 may run it.", "bool", "computes", (ins), "", [{
+      return ConcreteOp::kComputes;
+    }]>,
+    InterfaceMethod<"Whether it may read `read`, too, which lies on the very bytes of `written` that it writes.",
+      "bool", "mayWorkInPlace", (ins "::mlir::Value":$written, "::mlir::Value":$read), "", [{ return false; }]>,
+    InterfaceMethod<"Its numbers in the runtime's table.", "void", "getParams",
+      (ins "::llvm::SmallVectorImpl<int64_t> &":$params), "", [{
+        if (std::optional<int64_t> root = $_op.getRootPosition())
+          params.push_back(*root);
+      }]>,
+    InterfaceMethod<"Whom it waits for.", "::shoal::exec::Meeting", "getMeeting", (ins), "", [{
+      return ConcreteOp::kMeeting;
+    }]>,
+    InterfaceMethod<"The mesh axes along which it has a position or a group; null when it names none.",
+      "::shoal::dist::AxesAttr", "getGroup", (ins), "", [{
+        if constexpr (requires { $_op.getAxes(); })
+          return $_op.getAxes();
+        else
+          return {};
+      }]>,
+    InterfaceMethod<"The position of its group that sends or receives for all.", "::std::optional<int64_t>", "getRootPosition",
+      (ins), "", [{
+        if constexpr (requires { $_op.getRoot(); })
+          return $_op.getRoot();
+        else
+          return ::std::nullopt;
+      }]>,
+    InterfaceMethod<"How it combines values of several ranks.", "::std::optional<::shoal::dist::ReduceKindAttrEnum>", "getReduction",
+      (ins), "", [{
+        if constexpr (requires { { $_op.getKind() } -> ::std::same_as<::shoal::dist::ReduceKindAttrEnum>; })
+          return $_op.getKind();
+        else
+          return ::std::nullopt;
+      }]>,
+    InterfaceMethod<"The messages that a row of `Meeting::Pairs` is made of.", "void", "getMessages",
+      (ins "::shoal::dist::MeshAttr":$mesh, "::llvm::SmallVectorImpl<::shoal::exec::Message> &":$messages), "", [{ return; }]>,
+  ];
+}
+
+def LibraryRowOpInterface : OpInterface<"LibraryRowOpInterface"> {
+  let cppNamespace = "::shoal::exec";
+  let description = [{
+    A row that is one call of a library. Its operands are the call's buffers, inputs, outputs and workspace in this order, and
+    its RowOpInterface params are the call's.
+  }];
+  let methods = [
+    InterfaceMethod<"The function of the runtime.", "::shoal::rt::LibraryFunction", "getFunction">,
   ];
 }
 
@@ -96,15 +149,18 @@ def Exec_ViewOp : Exec_Op<"view", [HasParent<"ProgramOp">]> {
 
 // Rows.
 
-class Exec_Row<string mnemonic, list<Trait> traits = []>
-    : Exec_Op<mnemonic, !listconcat(traits, [HasParent<"ProgramOp">, DeclareOpInterfaceMethods<RowOpInterface>])> {
+class Exec_Row<string mnemonic, string opcode, list<Trait> traits = [], list<string> more = [], bit computes = 0, string meeting = "None">
+    : Exec_Op<mnemonic, !listconcat(traits, [HasParent<"ProgramOp">, DeclareOpInterfaceMethods<RowOpInterface, more>])> {
   let results = (outs Optional<Exec_TokenType>:$token);
+  let extraClassDeclaration = "static constexpr ::shoal::rt::Opcode kOpcode = ::shoal::rt::Opcode::" # opcode # ";\n"
+                              "static constexpr ::shoal::exec::Meeting kMeeting = ::shoal::exec::Meeting::" # meeting # ";\n"
+                              "static constexpr bool kComputes = " # !if(computes, "true", "false") # ";";
   dag rowArguments = (ins DefaultValuedAttr<I64Attr, "0">:$stream, OptionalAttr<StrAttr>:$name);
 }
 defvar Exec_RowTail = " (`stream` $stream^)? attr-dict `:` ";
 defvar Exec_TokenTail = " (`->` type($token)^)?";
 
-def Exec_LaunchOp : Exec_Row<"launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Exec_LaunchOp : Exec_Row<"launch", "Launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>], ["mayWorkInPlace"], 1> {
   let summary = "run a kernel";
   let description = [{
     `exec.launch @k_sgd_update_0 ins(%w, %g, %lr : ...) inplace [0]`. The kernel's buffers are `ins`, `outs` and the workspace, in this order;
@@ -118,7 +174,10 @@ def Exec_LaunchOp : Exec_Row<"launch", [AttrSizedOperandSegments, DeclareOpInter
   }];
 }
 
-def Exec_GemmOp : Exec_Row<"gemm"> {
+class Exec_LibraryRow<string mnemonic, list<Trait> traits = []>
+    : Exec_Row<mnemonic, "Library", !listconcat(traits, [DeclareOpInterfaceMethods<LibraryRowOpInterface>]), ["getParams", "mayWorkInPlace"], 1>;
+
+def Exec_GemmOp : Exec_LibraryRow<"gemm"> {
   let summary = "matrix product by a library";
   let description = [{
     `C[i] (m x n) = op(A[i]) (m x k) * op(B[i]) (k x n)`, plus the old `C[i]` when `accumulate`; row-major, `lda`, `ldb`, `ldc` elements between rows,
@@ -135,14 +194,14 @@ def Exec_GemmOp : Exec_Row<"gemm"> {
   let hasVerifier = 1;
 }
 
-def Exec_CopyOp : Exec_Row<"copy"> {
+def Exec_CopyOp : Exec_Row<"copy", "Copy"> {
   let summary = "copy a buffer; equal bytes, no overlap";
   let arguments = !con((ins Exec_BufferType:$input, Exec_BufferType:$output), rowArguments);
   let assemblyFormat = !strconcat("$input `to` $output", Exec_RowTail, "type($input) `,` type($output)", Exec_TokenTail);
   let hasVerifier = 1;
 }
 
-def Exec_AxisIndexOp : Exec_Row<"axis_index", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Exec_AxisIndexOp : Exec_Row<"axis_index", "AxisIndex", [DeclareOpInterfaceMethods<SymbolUserOpInterface>], ["getParams"], 1> {
   let summary = "writes this rank's linear position along axes, times a constant, as i64";
   let arguments = !con((ins Dist_AxesAttr:$axes, I64Attr:$scale, Exec_BufferType:$output), rowArguments);
   let assemblyFormat = !strconcat("$axes `*` $scale `to` $output", Exec_RowTail, "type($output)", Exec_TokenTail);
@@ -150,37 +209,37 @@ def Exec_AxisIndexOp : Exec_Row<"axis_index", [DeclareOpInterfaceMethods<SymbolU
 }
 
 // Collectives act on contiguous equal chunks: chunk i belongs to position i of the group.
-class Exec_Collective<string mnemonic, dag extra, string head>
-    : Exec_Row<mnemonic, [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+class Exec_Collective<string mnemonic, string opcode, dag extra, string head, list<string> more = [], string meeting = "Group">
+    : Exec_Row<mnemonic, opcode, [DeclareOpInterfaceMethods<SymbolUserOpInterface>], more, 0, meeting> {
   let arguments = !con((ins Dist_AxesAttr:$axes), extra, (ins Exec_BufferType:$input, Exec_BufferType:$output, OptionalAttr<StrAttr>:$reason), rowArguments);
   let assemblyFormat = !strconcat("$axes ", head, " $input `to` $output", Exec_RowTail, "type($input) `,` type($output)", Exec_TokenTail);
 }
-def Exec_AllReduceOp : Exec_Collective<"all_reduce", (ins Dist_ReduceKindAttr:$kind), "custom<Keyword>($kind)"> {
+def Exec_AllReduceOp : Exec_Collective<"all_reduce", "AllReduce", (ins Dist_ReduceKindAttr:$kind), "custom<Keyword>($kind)", ["mayWorkInPlace"]> {
   let summary = "combine over axes, the result on every rank; input and output may be the same buffer";
 }
-def Exec_AllGatherOp : Exec_Collective<"all_gather", (ins), ""> {
+def Exec_AllGatherOp : Exec_Collective<"all_gather", "AllGather", (ins), ""> {
   let summary = "the chunks of all ranks, in group order";
 }
-def Exec_ReduceScatterOp : Exec_Collective<"reduce_scatter", (ins Dist_ReduceKindAttr:$kind), "custom<Keyword>($kind)"> {
+def Exec_ReduceScatterOp : Exec_Collective<"reduce_scatter", "ReduceScatter", (ins Dist_ReduceKindAttr:$kind), "custom<Keyword>($kind)"> {
   let summary = "combine over axes, each rank keeps its chunk";
 }
-def Exec_AllToAllOp : Exec_Collective<"all_to_all", (ins), ""> {
+def Exec_AllToAllOp : Exec_Collective<"all_to_all", "AllToAll", (ins), ""> {
   let summary = "chunk i goes to position i";
 }
-def Exec_BroadcastOp : Exec_Collective<"broadcast", (ins I64Attr:$root), "`root` `=` $root"> {
+def Exec_BroadcastOp : Exec_Collective<"broadcast", "Broadcast", (ins I64Attr:$root), "`root` `=` $root", ["mayWorkInPlace"]> {
   let summary = "the root's buffer on every rank";
 }
-def Exec_ScatterOp : Exec_Collective<"scatter", (ins I64Attr:$root), "`root` `=` $root"> {
+def Exec_ScatterOp : Exec_Collective<"scatter", "Scatter", (ins I64Attr:$root), "`root` `=` $root"> {
   let summary = "one chunk of the root's buffer per rank";
 }
-def Exec_GatherOp : Exec_Collective<"gather", (ins I64Attr:$root), "`root` `=` $root"> {
+def Exec_GatherOp : Exec_Collective<"gather", "Gather", (ins I64Attr:$root), "`root` `=` $root"> {
   let summary = "the chunks of all ranks on the root, zeros elsewhere";
 }
-def Exec_PermuteOp : Exec_Collective<"permute", (ins DenseI64ArrayAttr:$sources, DenseI64ArrayAttr:$targets), "`from` $sources `to` $targets"> {
+def Exec_PermuteOp : Exec_Collective<"permute", "Permute", (ins DenseI64ArrayAttr:$sources, DenseI64ArrayAttr:$targets), "`from` $sources `to` $targets", ["getMessages"], "Pairs"> {
   let summary = "each pair's target receives its source's buffer; zeros where nothing arrives";
 }
 
-def Exec_PointToPointOp : Exec_Row<"point_to_point", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Exec_PointToPointOp : Exec_Row<"point_to_point", "PointToPoint", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>], ["getMessages"], 0, "Pairs"> {
   let summary = "sends and receives that progress together";
   let description = [{
     `exec.point_to_point sends(%a : ...) to [array<i64: 1, -1>] recvs(%b : ...) from [array<i64: -1, 0>]`: per transfer and per mesh position the mesh position
@@ -194,7 +253,7 @@ def Exec_PointToPointOp : Exec_Row<"point_to_point", [AttrSizedOperandSegments, 
   }];
 }
 
-def Exec_BarrierOp : Exec_Row<"barrier", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Exec_BarrierOp : Exec_Row<"barrier", "Barrier", [DeclareOpInterfaceMethods<SymbolUserOpInterface>], [], 0, "Group"> {
   let summary = "wait for every rank of the group";
   let arguments = !con((ins Dist_AxesAttr:$axes, OptionalAttr<StrAttr>:$reason), rowArguments);
   let assemblyFormat = "$axes (`stream` $stream^)? attr-dict (`->` type($token)^)?";
@@ -207,7 +266,7 @@ def Exec_WaitOp : Exec_Op<"wait", [HasParent<"ProgramOp">]> {
   let assemblyFormat = "$token (`stream` $stream^)? attr-dict";
 }
 
-def Exec_ProbeOp : Exec_Row<"probe"> {
+def Exec_ProbeOp : Exec_Row<"probe", "Probe", [], [], 1> {
   let summary = "the host may read the buffer here";
   let description = [{
     `exec.probe loss "loss" %l : !exec.buffer<f32>`. The value is complete; it does not stay so any longer than its other readers need.

@@ -107,8 +107,8 @@ Executor::Row Executor::resolve(uint32_t index, uint32_t position, const shoal_r
     if (!row.kernel)
       badInput("program: row ", index, " launches kernel ", instr.a, ", which has no code");
     break;
-  case Opcode::Gemm:
-    row.gemm = gemms_.get(params).bind(row.buffers[0], row.buffers[1], row.buffers[2]);
+  case Opcode::Library:
+    row.library = libraries_.bind(LibraryFunction(instr.a), params, row.buffers);
     break;
   case Opcode::Copy: {
     const View &view = program_.views()[program_.operands(instr)[0]];
@@ -244,8 +244,8 @@ void Executor::runOperation(Row &row, const std::function<void(uint32_t)> &probe
   case Opcode::Launch:
     row.kernel(row.buffers.data());
     break;
-  case Opcode::Gemm:
-    row.gemm->run();
+  case Opcode::Library:
+    row.library->run();
     break;
   case Opcode::AxisIndex:
     std::memcpy(row.buffers[0], &row.value, sizeof row.value);

@@ -8,7 +8,7 @@
 #include "core/program.h"
 #include "core/step_observer.h"
 #include "core/transport.h"
-#include "host/gemm.h"
+#include "host/library.h"
 
 #include <atomic>
 #include <exception>
@@ -47,7 +47,7 @@ private:
     uint32_t result = kNone;
     shoal_rt_kernel kernel = nullptr;
     std::vector<void *> buffers;
-    std::unique_ptr<GemmCall> gemm;
+    std::unique_ptr<LibraryCall> library;
     uint64_t bytes = 0;
     int64_t value = 0;
   };
@@ -79,7 +79,7 @@ private:
   Transport &transport_;
   bool crowded_;
   StepObserver observer_;
-  GemmCache gemms_;
+  Libraries libraries_;
   std::vector<Row> compute_;
   std::vector<Lane> lanes_;
   std::vector<bool> awaitedByLane_; // per event

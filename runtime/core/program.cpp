@@ -28,10 +28,19 @@ const char *dtypeName(DType type) {
 
 const char *opcodeName(Opcode op) {
   static constexpr const char *names[] = {
-      "launch",     "gemm",      "copy",    "axis_index", "all_reduce",         "all_gather",
+      "launch",     "library",   "copy",    "axis_index", "all_reduce",         "all_gather",
       "reduce_scatter", "all_to_all", "broadcast", "scatter", "gather", "collective_permute",
       "point_to_point", "barrier", "wait", "probe"};
   return uint32_t(op) < std::size(names) ? names[uint32_t(op)] : "unknown";
+}
+
+const char *rowKind(const Instr &instr) {
+  if (instr.op == Opcode::Library)
+    switch (LibraryFunction(instr.a)) {
+    case LibraryFunction::Gemm:
+      return "gemm";
+    }
+  return opcodeName(instr.op);
 }
 
 std::vector<uint64_t> globalShape(std::span<const Dim> dims) {

@@ -89,6 +89,8 @@ private:
 
 const char *dtypeName(DType type);
 const char *opcodeName(Opcode op);
+// The same, and for a library call the function: "gemm".
+const char *rowKind(const Instr &instr);
 
 // The logical shape of an argument or result.
 std::vector<uint64_t> globalShape(std::span<const Dim> dims);

@@ -18,10 +18,6 @@ namespace {
 constexpr uint64_t kMaxArenaBytes = uint64_t(1) << 46;
 constexpr uint64_t kMaxMeshPositions = 1 << 20;
 
-bool multiplyFits(uint64_t a, uint64_t b, uint64_t limit, uint64_t &product) {
-  return !__builtin_mul_overflow(a, b, &product) && product <= limit;
-}
-
 bool isFloat(DType type) {
   return type == DType::F32 || type == DType::F64 || type == DType::BF16;
 }
@@ -283,7 +279,7 @@ void ProgramChecker::checkInstrs() const {
     const Instr &instr = p.instrs_[row];
     checkStr("row", row, instr.name);
     checkStr("row", row, instr.reason);
-    std::string who = cat("row ", row, " (", opcodeName(instr.op), " '", p.str(instr.name), "')");
+    std::string who = cat("row ", row, " (", rowKind(instr), " '", p.str(instr.name), "')");
     auto inside = [&](const char *what, uint32_t first, uint32_t count, size_t size) {
       if (first > size || count > size - first)
         badInput("program: the ", what, " of ", who, " must lie inside ", size, ", got: ", count,
@@ -316,9 +312,9 @@ void ProgramChecker::checkInstrs() const {
       if (instr.a >= h.numKernels)
         badInput("program: ", who, " launches kernel ", instr.a, " of ", h.numKernels);
       break;
-    case Opcode::Gemm:
+    case Opcode::Library:
       onComputeStream();
-      checkGemm(who, instr);
+      checkLibrary(who, instr);
       break;
     case Opcode::Copy: {
       expect("operands", 2, operands.size());
@@ -529,54 +525,6 @@ void ProgramChecker::checkPeers(const std::string &who, const Instr &instr) cons
       badInput("program: ", who, " must be run by both ends of a message, got one of mesh positions ",
                position, " and ", to);
   }
-}
-
-void ProgramChecker::checkGemm(const std::string &who, const Instr &instr) const {
-  auto operands = p.operands(instr);
-  auto params = p.params(instr);
-  if (operands.size() != 3 || params.size() != kGemmNumParams)
-    badInput("program: ", who, " takes 3 operands and ", uint32_t(kGemmNumParams),
-             " parameters, got: ", operands.size(), " and ", params.size());
-  for (uint32_t i : {kGemmM, kGemmN, kGemmK, kGemmBatch, kGemmLdA, kGemmLdB, kGemmLdC})
-    if (params[i] < 1 || params[i] > INT_MAX)
-      badInput("program: parameter ", i, " of ", who, " must be 1 to ", INT_MAX, ", got: ",
-               params[i]);
-  for (uint32_t i : {kGemmTransA, kGemmTransB, kGemmAccumulate})
-    if (params[i] < 0 || params[i] > 1)
-      badInput("program: parameter ", i, " of ", who, " must be 0 or 1, got: ", params[i]);
-
-  int64_t m = params[kGemmM], n = params[kGemmN], k = params[kGemmK];
-  auto matrix = [&](const char *what, uint32_t view, int64_t rows, int64_t columns, int64_t ld,
-                    int64_t stride) {
-    if (ld < columns)
-      badInput("program: ld of ", what, " of ", who, " must be at least ", columns, ", got: ", ld);
-    uint64_t elements = p.views_[view].elements, batches = 0;
-    if (stride < 0 ||
-        !multiplyFits(uint64_t(stride), uint64_t(params[kGemmBatch] - 1), elements, batches) ||
-        batches + uint64_t(rows - 1) * uint64_t(ld) + uint64_t(columns) > elements)
-      badInput("program: ", what, " of ", who, " must lie inside its view of ", elements,
-               " elements, got: ", params[kGemmBatch], " x ", rows, " x ", columns, ", ld ", ld,
-               ", stride ", stride);
-  };
-  bool ta = params[kGemmTransA], tb = params[kGemmTransB];
-  matrix("A", operands[0], ta ? k : m, ta ? m : k, params[kGemmLdA], params[kGemmStrideA]);
-  matrix("B", operands[1], tb ? n : k, tb ? k : n, params[kGemmLdB], params[kGemmStrideB]);
-  matrix("C", operands[2], m, n, params[kGemmLdC], params[kGemmStrideC]);
-  if (params[kGemmBatch] > 1 &&
-      params[kGemmStrideC] < (m - 1) * params[kGemmLdC] + n)
-    badInput("program: the batches of C of ", who, " must be apart, got: stride ",
-             params[kGemmStrideC]);
-  if (overlap(operands[0], operands[2]) || overlap(operands[1], operands[2]))
-    badInput("program: C of ", who, " must not share storage with A or B");
-
-  DType in = p.views_[operands[0]].dtype, out = p.views_[operands[2]].dtype;
-  bool known = (in == DType::F32 && out == DType::F32) || (in == DType::F64 && out == DType::F64) ||
-               (in == DType::BF16 && (out == DType::F32 || out == DType::BF16));
-  if (!known || p.views_[operands[1]].dtype != in || params[kGemmDTypeIn] != int64_t(in) ||
-      params[kGemmDTypeOut] != int64_t(out))
-    badInput("program: ", who, " must be f32, f64, or bf16 to f32 or bf16, as its views say, got: ",
-             dtypeName(in), " x ", dtypeName(p.views_[operands[1]].dtype), " to ", dtypeName(out),
-             ", parameters ", params[kGemmDTypeIn], " and ", params[kGemmDTypeOut]);
 }
 
 } // namespace shoal::rt

@@ -7,6 +7,11 @@
 
 namespace shoal::rt {
 
+// Whether a * b is at most `limit`; else `product` says nothing.
+inline bool multiplyFits(uint64_t a, uint64_t b, uint64_t limit, uint64_t &product) {
+  return !__builtin_mul_overflow(a, b, &product) && product <= limit;
+}
+
 class ProgramChecker {
 public:
   explicit ProgramChecker(const Program &program) : p(program) {}
@@ -28,6 +33,7 @@ private:
   void checkCollective(const std::string &who, const Instr &instr) const;
   void checkOnlyAt(const std::string &who, const Instr &instr) const;
   void checkPeers(const std::string &who, const Instr &instr) const;
+  void checkLibrary(const std::string &who, const Instr &instr) const;
   void checkGemm(const std::string &who, const Instr &instr) const;
 
   bool overlap(uint32_t viewA, uint32_t viewB) const;

@@ -25,7 +25,7 @@ void StepObserver::nameOperations(uint32_t position) {
     const Instr &instr = program_.instrs()[row];
     Operation &operation = operations_[row];
     operation.row = row;
-    std::string_view kind = instr.op == Opcode::Launch ? "kernel" : opcodeName(instr.op);
+    std::string_view kind = instr.op == Opcode::Launch ? "kernel" : rowKind(instr);
     std::string_view name = program_.str(instr.name);
     operation.text = boardText(name.starts_with(kind) ? std::string(name)
                                : name.empty()         ? std::string(kind)

@@ -62,10 +62,10 @@ std::string Trace::text(uint32_t rank, int64_t zero) const {
         category = "delay";
       } else if (event.row != kTraceEnd) {
         const Instr &instr = program_.instrs()[event.row];
-        label = instr.name.size != 0 ? program_.str(instr.name) : opcodeName(instr.op);
+        label = instr.name.size != 0 ? program_.str(instr.name) : rowKind(instr);
         category = categoryOf(instr.op);
         args["row"] = event.row;
-        args["operation"] = opcodeName(instr.op);
+        args["operation"] = rowKind(instr);
         if (instr.reason.size != 0)
           args["reason"] = program_.str(instr.reason);
         if (isCommunication(instr.op))

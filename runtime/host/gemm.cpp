@@ -17,8 +17,8 @@ public:
     std::copy(params.begin(), params.end(), p_.begin());
   }
 
-  std::unique_ptr<GemmCall> bind(const void *a, const void *b, void *c) override {
-    struct Call : GemmCall {
+  std::unique_ptr<LibraryCall> bind(const void *a, const void *b, void *c) override {
+    struct Call : LibraryCall {
       Call(const BlasGemm &gemm, const void *a, const void *b, void *c)
           : gemm(gemm), a(static_cast<const double *>(a)), b(static_cast<const double *>(b)),
             c(static_cast<double *>(c)) {}

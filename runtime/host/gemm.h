@@ -3,6 +3,7 @@
 #ifndef SHOAL_RT_HOST_GEMM_H
 #define SHOAL_RT_HOST_GEMM_H
 
+#include "host/library_call.h"
 #include "shoal-rt/program.h"
 
 #include <array>
@@ -12,18 +13,11 @@
 
 namespace shoal::rt {
 
-// A product with its three buffers.
-class GemmCall {
-public:
-  virtual ~GemmCall() = default;
-  virtual void run() = 0;
-};
-
 // A product of one shape, see GemmParam.
 class Gemm {
 public:
   virtual ~Gemm() = default;
-  virtual std::unique_ptr<GemmCall> bind(const void *a, const void *b, void *c) = 0;
+  virtual std::unique_ptr<LibraryCall> bind(const void *a, const void *b, void *c) = 0;
 };
 
 class GemmCache {

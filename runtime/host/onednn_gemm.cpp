@@ -53,8 +53,8 @@ public:
     primitive_ = dnnl::matmul({dnnl::matmul::desc(a_, b_, c_), attributes, cpu()});
   }
 
-  std::unique_ptr<GemmCall> bind(const void *a, const void *b, void *c) override {
-    struct Call : GemmCall {
+  std::unique_ptr<LibraryCall> bind(const void *a, const void *b, void *c) override {
+    struct Call : LibraryCall {
       void run() override {
         try {
           primitive.execute(cpuStream(), arguments);

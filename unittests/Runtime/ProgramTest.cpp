@@ -42,7 +42,7 @@ struct Everything {
     uint32_t lossResult = blob.addResult({"loss", ResultKind::Loss, loss});
     uint32_t output = blob.addResult({"y", ResultKind::Output, scratch, {{5, {1}}, {3, {}}}, 0});
     blob.addInstr({.op = Opcode::Launch, .event = 0, .a = 1, .operands = {x, w, scratch}, .name = "k"});
-    blob.addInstr({.op = Opcode::Gemm, .operands = {x, w, out},
+    blob.addInstr({.op = Opcode::Library, .operands = {x, w, out},
                    .params = {2, 6, 2, 1, 0, 0, 3, 6, 6, 0, 0, 0, 0, 0, 0}});
     blob.addInstr({.op = Opcode::Copy, .operands = {w, out}});
     blob.addInstr({.op = Opcode::AxisIndex, .a = b, .operands = {step}, .params = {2}});
@@ -113,7 +113,7 @@ void expectBrokenHeader(std::function<void(Header &)> change, const std::string 
 
 TEST(Program, HeaderRules) {
   expectBrokenHeader([](Header &h) { h.magic[0] = 'X'; }, "magic");
-  expectBrokenHeader([](Header &h) { h.version = 1; }, "version must be 3, got: 1");
+  expectBrokenHeader([](Header &h) { h.version = 1; }, "version must be 4, got: 1");
   expectBrokenHeader([](Header &h) { h.size += 1; }, "size must be between");
   expectBrokenHeader([](Header &h) { h.size = 8; }, "size must be between");
   expectBrokenHeader([](Header &h) { h.mode = Mode(7); }, "mode");
@@ -248,7 +248,7 @@ TEST(Program, OperandRules) {
                   std::vector<uint32_t> operands = {}) {
     if (operands.empty())
       operands = {e.x, e.w, e.out};
-    expectRowRefused({.op = Opcode::Gemm, .operands = operands, .params = params}, part);
+    expectRowRefused({.op = Opcode::Library, .operands = operands, .params = params}, part);
   };
   gemm({3, 6, 2, 1, 0, 0, 3, 6, 6, 0, 0, 0, 0, 0, 0}, "A of");
   gemm({2, 6, 3, 1, 0, 0, 3, 6, 6, 0, 0, 0, 0, 0, 0}, "B of");
@@ -261,6 +261,7 @@ TEST(Program, OperandRules) {
   gemm({1, 2, 2, 3, 0, 0, 2, 2, 2, 2, 4, 1, 0, 0, 0}, "must be apart");
   gemm({2, 6, 2, 1, 0, 0, 3, 6, 6, 0, 0, 0, 0, 1, 0}, "as its views say");
   gemm({2, 2, 2, 1, 0, 0, 3, 6, 3, 0, 0, 0, 0, 0, 0}, "must not share storage", {e.x, e.w, e.x});
+  expectRowRefused({.op = Opcode::Library, .a = 77}, "calls unknown library function 77");
 }
 
 // Random changes: most are found, the rest must still be safe to load.

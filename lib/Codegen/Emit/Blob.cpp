@@ -4,8 +4,6 @@
 #include "Rows.h"
 #include "shoal-rt/blob_builder.h"
 
-#include "llvm/ADT/TypeSwitch.h"
-
 using namespace mlir;
 
 namespace shoal::codegen {
@@ -34,14 +32,14 @@ public:
 private:
   void addMesh();
   void addArgument(exec::ArgOp op);
-  void addRow(Operation &op);
+  void addWait(exec::WaitOp op);
+  void addRow(exec::RowOpInterface row);
   uint32_t addResult(exec::ProbeOp op);
   uint32_t viewOf(Value buffer);
   uint32_t groupOf(dist::AxesAttr axes);
   std::vector<rt::BlobBuilder::DimSpec> dimsOf(exec::BufferType local, std::optional<Type> global,
                                                std::optional<dist::ShardingAttr> sharding);
   uint32_t eventOf(Value token) { return events.try_emplace(token, events.size()).first->second; }
-  rt::BlobBuilder::PeerSpec peerOf(bool isSend, Value buffer, Attribute positions);
 
   exec::ProgramOp program;
   rt::BlobBuilder blob;
@@ -87,7 +85,7 @@ uint32_t Emitter::viewOf(Value buffer) {
   exec::ByteRange range = exec::getByteRange(buffer);
   Value whole = range.storage->getResult(0);
   uint32_t storage = buffer == whole ? rt::kNone : viewOf(whole);
-  uint32_t view = blob.addView(range.begin, type.getNumElements(), dtypeOf(type.getElementType()),
+  uint32_t view = blob.addView(range.begin, type.getNumElements(), exec::getDType(type.getElementType()),
                                classOf(range.storage), storage);
   views[buffer] = view;
   return view;
@@ -140,98 +138,61 @@ uint32_t Emitter::addResult(exec::ProbeOp op) {
   return blob.addResult(spec);
 }
 
-rt::BlobBuilder::PeerSpec Emitter::peerOf(bool isSend, Value buffer, Attribute positions) {
-  rt::BlobBuilder::PeerSpec peer;
-  peer.isSend = isSend;
-  peer.view = viewOf(buffer);
-  for (int64_t position : cast<DenseI64ArrayAttr>(positions).asArrayRef())
-    peer.positions.push_back(position < 0 ? rt::kNone : uint32_t(position));
-  return peer;
+void Emitter::addWait(exec::WaitOp op) {
+  rt::BlobBuilder::InstrSpec spec;
+  spec.op = rt::Opcode::Wait;
+  spec.stream = op.getStream();
+  spec.params = {eventOf(op.getToken())};
+  blob.addInstr(spec);
 }
 
-void Emitter::addRow(Operation &op) {
+void Emitter::addRow(exec::RowOpInterface row) {
   rt::BlobBuilder::InstrSpec spec;
-  spec.op = opcodeOf(&op);
-  if (auto wait = dyn_cast<exec::WaitOp>(op)) {
-    spec.stream = wait.getStream();
-    spec.params = {eventOf(wait.getToken())};
-    blob.addInstr(spec);
-    return;
-  }
-  auto row = cast<exec::RowOpInterface>(op);
+  spec.op = row.getOpcode();
   spec.stream = row.getStreamIndex();
   if (Value token = row.getSignal())
     spec.event = eventOf(token);
-  if (auto name = op.getAttrOfType<StringAttr>("name"))
+  if (auto name = row->getAttrOfType<StringAttr>("name"))
     spec.name = name.str();
-  if (auto reason = op.getAttrOfType<StringAttr>("reason"))
+  if (auto reason = row->getAttrOfType<StringAttr>("reason"))
     spec.reason = reason.str();
-  if (op.hasAttr(exec::ExecDialect::kAtAttr))
+  if (row->hasAttr(exec::ExecDialect::kAtAttr))
     for (int64_t position = 0; position < mesh.getNumDevices(); ++position)
-      spec.onlyAt.push_back(exec::runsAt(&op, position));
-  auto use = [&](ValueRange buffers) {
-    for (Value buffer : buffers)
+      spec.onlyAt.push_back(exec::runsAt(row, position));
+  SmallVector<int64_t> params;
+  row.getParams(params);
+  spec.params.assign(params.begin(), params.end());
+  if (std::optional<dist::ReduceKindAttrEnum> kind = row.getReduction())
+    spec.b = uint32_t(*kind);
+  SmallVector<exec::Message> messages;
+  row.getMessages(mesh, messages);
+  for (const exec::Message &message : messages) {
+    auto &peer = spec.peers.emplace_back();
+    peer.isSend = message.isSend;
+    peer.view = viewOf(message.buffer);
+    for (int64_t position : message.peers)
+      peer.positions.push_back(position < 0 ? rt::kNone : uint32_t(position));
+  }
+  // Messages between any two positions have no buffers but theirs.
+  bool isGroupless = row.getMeeting() == exec::Meeting::Pairs && !row.getGroup();
+  if (!isGroupless && spec.op != rt::Opcode::Probe)
+    for (Value buffer : row->getOperands())
       spec.operands.push_back(viewOf(buffer));
-  };
 
-  if (auto attr = op.getAttrOfType<dist::AxesAttr>("axes"))
-    spec.a = groupOf(attr);
-  if (auto kind = op.getAttrOfType<dist::ReduceKindAttrEnumAttr>("kind"))
-    spec.b = uint32_t(kind.getValue());
-  if (auto root = op.getAttrOfType<IntegerAttr>("root"))
-    spec.params = {root.getInt()};
-
-  llvm::TypeSwitch<Operation *>(&op)
-      .Case([&](exec::LaunchOp launch) {
-        spec.a = kernels.lookup(launch.getKernel());
-        spec.name = launch.getKernel().str();
-        use(launch.getOperands());
-      })
-      .Case([&](exec::GemmOp gemm) {
-        use(gemm.getOperands());
-        auto strides = gemm.getStrides().value_or(ArrayRef<int64_t>());
-        auto stride = [&](unsigned i) { return strides.empty() ? int64_t(0) : strides[i]; };
-        spec.params.assign(rt::kGemmNumParams, 0);
-        spec.params[rt::kGemmM] = gemm.getM();
-        spec.params[rt::kGemmN] = gemm.getN();
-        spec.params[rt::kGemmK] = gemm.getK();
-        spec.params[rt::kGemmBatch] = gemm.getBatch();
-        spec.params[rt::kGemmTransA] = gemm.getTransposeA();
-        spec.params[rt::kGemmTransB] = gemm.getTransposeB();
-        spec.params[rt::kGemmLdA] = gemm.getLda();
-        spec.params[rt::kGemmLdB] = gemm.getLdb();
-        spec.params[rt::kGemmLdC] = gemm.getLdc();
-        spec.params[rt::kGemmStrideA] = stride(0);
-        spec.params[rt::kGemmStrideB] = stride(1);
-        spec.params[rt::kGemmStrideC] = stride(2);
-        spec.params[rt::kGemmAccumulate] = gemm.getAccumulate();
-        spec.params[rt::kGemmDTypeIn] =
-            int64_t(dtypeOf(gemm.getA().getType().getElementType()));
-        spec.params[rt::kGemmDTypeOut] =
-            int64_t(dtypeOf(gemm.getC().getType().getElementType()));
-      })
-      .Case([&](exec::AxisIndexOp index) {
-        use(index.getOutput());
-        spec.params = {int64_t(index.getScale())};
-      })
-      .Case([&](exec::PermuteOp permute) {
-        use(permute.getOperands());
-        for (bool sends : {true, false})
-          spec.peers.push_back({sends, viewOf(sends ? permute.getInput() : permute.getOutput()),
-                                permutePeers(permute, mesh, sends)});
-      })
-      .Case([&](exec::PointToPointOp messages) {
-        spec.a = rt::kNone;
-        for (auto [buffer, peers] : llvm::zip_equal(messages.getSends(), messages.getTargets()))
-          spec.peers.push_back(peerOf(true, buffer, peers));
-        for (auto [buffer, peers] : llvm::zip_equal(messages.getRecvs(), messages.getSources()))
-          spec.peers.push_back(peerOf(false, buffer, peers));
-      })
-      .Case([&](exec::ProbeOp probe) {
-        spec.a = addResult(probe);
-        spec.name = probe.getResultName().str();
-      })
-      .Default([&](Operation *other) { use(other->getOperands()); });
+  // What the row names besides: a group, a kernel, a function, a result.
+  if (dist::AxesAttr group = row.getGroup())
+    spec.a = groupOf(group);
+  else if (isGroupless)
+    spec.a = rt::kNone;
+  if (auto launch = dyn_cast<exec::LaunchOp>(*row)) {
+    spec.a = kernels.lookup(launch.getKernel());
+    spec.name = launch.getKernel().str();
+  } else if (auto call = dyn_cast<exec::LibraryRowOpInterface>(*row)) {
+    spec.a = uint32_t(call.getFunction());
+  } else if (auto probe = dyn_cast<exec::ProbeOp>(*row)) {
+    spec.a = addResult(probe);
+    spec.name = probe.getResultName().str();
+  }
   blob.addInstr(spec);
 }
 
@@ -245,8 +206,10 @@ Program Emitter::run() {
   for (Operation &op : program.getBody().front()) {
     if (auto argument = dyn_cast<exec::ArgOp>(op))
       addArgument(argument);
-    else if (isa<exec::WaitOp, exec::RowOpInterface>(op))
-      addRow(op);
+    else if (auto wait = dyn_cast<exec::WaitOp>(op))
+      addWait(wait);
+    else if (auto row = dyn_cast<exec::RowOpInterface>(op))
+      addRow(row);
   }
   rt::Header &header = blob.header();
   header.arenaBytes = program.getArena();

@@ -25,40 +25,49 @@ static uint64_t elementsOf(Value buffer) {
 }
 
 /// What the rank at a mesh position sends in one row.
-static void addTraffic(Operation &op, dist::MeshAttr mesh, int64_t position, rt::RankReport &rank) {
-  rt::Opcode opcode = opcodeOf(&op);
+static void addTraffic(exec::RowOpInterface row, dist::MeshAttr mesh, int64_t position,
+                       rt::RankReport &rank) {
+  rt::Opcode opcode = row.getOpcode();
   if (!rt::isCommunication(opcode))
     return;
   std::string kind = rt::collectiveKind(opcode);
-  if (auto messages = dyn_cast<exec::PointToPointOp>(op)) {
+  SmallVector<exec::Message> messages;
+  row.getMessages(mesh, messages);
+  auto isSent = [&](const exec::Message &message) {
+    return message.isSend && message.peers[position] >= 0;
+  };
+  auto endsOf = [&](const exec::Message &message) {
+    return message.peers[position] == position ? 1 : 2;
+  };
+  dist::AxesAttr axes = row.getGroup();
+  if (!axes) {
     uint64_t count = 0, bytes = 0;
-    for (auto [buffer, peers] : llvm::zip_equal(messages.getSends(), messages.getTargets())) {
-      int64_t peer = cast<DenseI64ArrayAttr>(peers)[position];
-      if (peer < 0)
-        continue;
+    for (const exec::Message &message : llvm::make_filter_range(messages, isSent)) {
       ++count;
-      bytes += rt::sentBytes(opcode, peer == position ? 1 : 2, 0, 0, elementsOf(buffer),
-                             bytesOf(buffer));
+      bytes += rt::sentBytes(opcode, endsOf(message), 0, 0, elementsOf(message.buffer),
+                             bytesOf(message.buffer));
     }
     if (count)
       rank.addCollective(kind, {}, count, bytes);
     return;
   }
-  auto axes = op.getAttrOfType<dist::AxesAttr>("axes");
   uint64_t ranks = mesh.getSize(axes.getAxes());
-  uint64_t along = mesh.getIndexAlong(position, axes.getAxes());
-  auto rootAttr = op.getAttrOfType<IntegerAttr>("root");
-  uint64_t root = rootAttr ? rootAttr.getInt() : 0, elements = 0, bytes = 1;
-  if (op.getNumOperands() == 2) {
-    elements = std::max(elementsOf(op.getOperand(0)), elementsOf(op.getOperand(1)));
-    bytes = bytesOf(op.getOperand(0));
+  if (row.getMeeting() == exec::Meeting::Pairs) {
+    ranks = 1;
+    for (const exec::Message &message : llvm::make_filter_range(messages, isSent))
+      ranks = endsOf(message);
   }
-  if (auto permute = dyn_cast<exec::PermuteOp>(op)) {
-    uint32_t peer = permutePeers(permute, mesh, /*sends=*/true)[position];
-    ranks = peer == rt::kNone || peer == position ? 1 : 2;
+  uint64_t along = mesh.getIndexAlong(position, axes.getAxes()), elements = 0, bytes = 1;
+  SmallVector<Value> buffers;
+  row.getReads(buffers);
+  row.getWrites(buffers);
+  for (Value buffer : buffers) {
+    elements = std::max(elements, elementsOf(buffer));
+    bytes = bytesOf(buffer);
   }
-  rank.addCollective(kind, namesOf(axes), 1,
-                     rt::sentBytes(opcode, ranks, along, root, elements, bytes));
+  rank.addCollective(
+      kind, namesOf(axes), 1,
+      rt::sentBytes(opcode, ranks, along, row.getRootPosition().value_or(0), elements, bytes));
 }
 
 FailureOr<std::string> emitReport(ModuleOp module) {
@@ -87,9 +96,9 @@ FailureOr<std::string> emitReport(ModuleOp module) {
     rank.bytes = {uint64_t(bytes.getParams()),    uint64_t(bytes.getGrads()),
                   uint64_t(bytes.getOptimizer()), uint64_t(bytes.getActivations()),
                   uint64_t(bytes.getWorkspace()), uint64_t(program.getArena())};
-    for (Operation &op : program.getBody().front())
-      if (isa<exec::RowOpInterface>(op) && exec::runsAt(&op, position))
-        addTraffic(op, mesh, position, rank);
+    for (auto row : program.getBody().getOps<exec::RowOpInterface>())
+      if (exec::runsAt(row, position))
+        addTraffic(row, mesh, position, rank);
   }
   return rt::toText(report);
 }

@@ -22,7 +22,7 @@ extern "C" typedef void (*shoal_rt_kernel)(void *const *buffers);
 namespace shoal::rt {
 
 inline constexpr char kProgramMagic[8] = {'S', 'H', 'O', 'A', 'L', 'P', 'R', 'G'};
-inline constexpr uint32_t kProgramVersion = 3;
+inline constexpr uint32_t kProgramVersion = 4;
 inline constexpr uint32_t kNone = 0xffffffffu;
 inline constexpr uint64_t kAlignment = 64;
 inline constexpr const char *kProgramSymbol = "shoal_program";
@@ -152,7 +152,7 @@ inline constexpr const char *kLossCountMetric = "loss_count";
 
 enum class Opcode : uint32_t {
   Launch,     // kernel a; operands = its buffers
-  Gemm,       // params = GemmParam; operands = A, B, C
+  Library,    // library function a; params and operands = its own, see LibraryFunction
   Copy,       // operands = source, destination (equal bytes)
   AxisIndex,  // writes (linear position on group a) * params[0] as i64; operand = destination
   AllReduce,  // group a, reduction b; operand 0 in, operand 1 out (may be the same view)
@@ -173,7 +173,7 @@ enum class Opcode : uint32_t {
 
 // Row of the step. A row on a stream starts when the rows before it on that
 // stream have ended. `event` is set when it has ended; `Wait` makes another stream wait.
-// Launch, Gemm, AxisIndex and Probe run on stream 0. An event is signalled by one row and
+// Launch, Library, AxisIndex and Probe run on stream 0. An event is signalled by one row and
 // waited for by later rows only. Where a position does not run a row, the row ends in its turn
 // without doing anything; a collective is run by whole groups, Wait and Probe by all positions.
 // Operands of a collective are apart in memory, except that AllReduce and Broadcast may work
@@ -192,6 +192,12 @@ struct Instr {
   Str name;   // for traces and errors: "matmul w1", "all_reduce {data} bucket 0"
   Str reason; // collectives: why it exists; else empty
   uint32_t onlyAt; // into `indices`, per mesh position whether it runs the row (0 or 1); kNone: all
+};
+
+// What a Library row calls. Its operands are inputs, outputs, workspace in this order, its params
+// whole numbers, or the bits of a double. A view may start at any multiple of its element size.
+enum class LibraryFunction : uint32_t {
+  Gemm, // params = GemmParam; operands = A, B, C
 };
 
 // Gemm: C[b] (m x n) = op(A[b]) (m x k) * op(B[b]) (k x n) (+ C[b] when Accumulate), row-major.

@@ -93,7 +93,7 @@ TEST_F(EmitTest, TheRuntimeAcceptsEveryKindOfRow) {
   using rt::Opcode;
   EXPECT_EQ(opcodes,
             (std::vector<Opcode>{Opcode::Launch, Opcode::Wait, Opcode::AllReduce, Opcode::Wait,
-                                 Opcode::Launch, Opcode::Gemm, Opcode::AxisIndex, Opcode::AllGather,
+                                 Opcode::Launch, Opcode::Library, Opcode::AxisIndex, Opcode::AllGather,
                                  Opcode::ReduceScatter, Opcode::AllToAll, Opcode::Broadcast,
                                  Opcode::Gather, Opcode::Scatter, Opcode::Permute,
                                  Opcode::PointToPoint, Opcode::Barrier, Opcode::Copy, Opcode::Probe,

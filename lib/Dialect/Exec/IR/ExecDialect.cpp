@@ -214,4 +214,20 @@ LogicalResult ExecDialect::verifyRegionResultAttribute(Operation *op, unsigned, 
   return verifyKernelValueAttr(op, attribute);
 }
 
+rt::DType getDType(Type elementType) {
+  if (elementType.isF32())
+    return rt::DType::F32;
+  if (elementType.isF64())
+    return rt::DType::F64;
+  if (elementType.isBF16())
+    return rt::DType::BF16;
+  if (elementType.isInteger(32))
+    return rt::DType::I32;
+  if (elementType.isInteger(64))
+    return rt::DType::I64;
+  if (elementType.isInteger(1))
+    return rt::DType::I1;
+  llvm_unreachable("the verifier of exec buffers admits no other element type");
+}
+
 } // namespace shoal::exec

@@ -181,6 +181,14 @@ void LaunchOp::getWrites(SmallVectorImpl<Value> &buffers) {
     buffers.push_back(getWorkspace());
 }
 
+bool LaunchOp::mayWorkInPlace(Value written, Value read) {
+  if (written != read || !getInplace() || llvm::is_contained(getOutputs(), written))
+    return false;
+  return llvm::any_of(*getInplace(), [&](int64_t operand) {
+    return operand >= 0 && getInputs()[operand] == written;
+  });
+}
+
 // Library calls and copies
 
 LogicalResult GemmOp::verify() {
@@ -228,6 +236,28 @@ void GemmOp::getReads(SmallVectorImpl<Value> &buffers) {
     buffers.push_back(getC());
 }
 void GemmOp::getWrites(SmallVectorImpl<Value> &buffers) { buffers.push_back(getC()); }
+bool GemmOp::mayWorkInPlace(Value written, Value read) {
+  return written == read && getAccumulate() && getA() != written && getB() != written;
+}
+
+rt::LibraryFunction GemmOp::getFunction() { return rt::LibraryFunction::Gemm; }
+void GemmOp::getParams(SmallVectorImpl<int64_t> &params) {
+  params.assign(rt::kGemmNumParams, 0);
+  params[rt::kGemmM] = getM();
+  params[rt::kGemmN] = getN();
+  params[rt::kGemmK] = getK();
+  params[rt::kGemmBatch] = getBatch();
+  params[rt::kGemmTransA] = getTransposeA();
+  params[rt::kGemmTransB] = getTransposeB();
+  params[rt::kGemmLdA] = getLda();
+  params[rt::kGemmLdB] = getLdb();
+  params[rt::kGemmLdC] = getLdc();
+  if (std::optional<ArrayRef<int64_t>> strides = getStrides())
+    llvm::copy(*strides, params.begin() + rt::kGemmStrideA);
+  params[rt::kGemmAccumulate] = getAccumulate();
+  params[rt::kGemmDTypeIn] = int64_t(getDType(getA().getType().getElementType()));
+  params[rt::kGemmDTypeOut] = int64_t(getDType(getC().getType().getElementType()));
+}
 
 LogicalResult CopyOp::verify() {
   if (getInput().getType().getNumBytes() != getOutput().getType().getNumBytes())
@@ -246,6 +276,7 @@ LogicalResult AxisIndexOp::verify() {
 }
 void AxisIndexOp::getReads(SmallVectorImpl<Value> &) {}
 void AxisIndexOp::getWrites(SmallVectorImpl<Value> &buffers) { buffers.push_back(getOutput()); }
+void AxisIndexOp::getParams(SmallVectorImpl<int64_t> &params) { params.push_back(getScale()); }
 
 // Collectives
 
@@ -348,6 +379,23 @@ SHOAL_COLLECTIVE_ACCESSES(GatherOp)
 SHOAL_COLLECTIVE_ACCESSES(PermuteOp)
 #undef SHOAL_COLLECTIVE_ACCESSES
 
+bool AllReduceOp::mayWorkInPlace(Value, Value) { return true; }
+bool BroadcastOp::mayWorkInPlace(Value, Value) { return true; }
+
+void PermuteOp::getMessages(dist::MeshAttr mesh, SmallVectorImpl<Message> &messages) {
+  // Positions of one group differ only along the axes; the peer is among them.
+  ArrayRef<StringAttr> axes = getAxes().getAxes();
+  auto add = [&](bool isSend, Value buffer, ArrayRef<int64_t> own, ArrayRef<int64_t> others) {
+    Message message{isSend, buffer, SmallVector<int64_t>(mesh.getNumDevices(), -1)};
+    for (auto [position, peer] : llvm::enumerate(message.peers))
+      if (auto at = llvm::find(own, mesh.getIndexAlong(position, axes)); at != own.end())
+        peer = mesh.getPositionAlong(position, axes, others[at - own.begin()]);
+    messages.push_back(std::move(message));
+  };
+  add(true, getInput(), getSources(), getTargets());
+  add(false, getOutput(), getTargets(), getSources());
+}
+
 LogicalResult AxisIndexOp::verifySymbolUses(SymbolTableCollection &) {
   return failure(failed(getGroupSize(*this, getAxes())));
 }
@@ -386,6 +434,15 @@ void PointToPointOp::getReads(SmallVectorImpl<Value> &buffers) {
 }
 void PointToPointOp::getWrites(SmallVectorImpl<Value> &buffers) {
   llvm::append_range(buffers, getRecvs());
+}
+void PointToPointOp::getMessages(dist::MeshAttr, SmallVectorImpl<Message> &messages) {
+  auto add = [&](bool isSend, ValueRange buffers, ArrayAttr peers) {
+    for (auto [buffer, list] : llvm::zip_equal(buffers, peers))
+      messages.push_back(
+          {isSend, buffer, SmallVector<int64_t>(cast<DenseI64ArrayAttr>(list).asArrayRef())});
+  };
+  add(true, getSends(), getTargets());
+  add(false, getRecvs(), getSources());
 }
 
 // Results

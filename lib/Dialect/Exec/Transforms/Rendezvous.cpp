@@ -7,7 +7,6 @@
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Path.h"
 
 #include <map>
@@ -73,7 +72,7 @@ public:
 
 private:
   using OnTransfer = llvm::function_ref<void(bool isSend, int64_t other, BufferType type)>;
-  void forEachTransfer(Operation *op, int64_t position, OnTransfer onTransfer);
+  void forEachTransfer(unsigned row, int64_t position, OnTransfer onTransfer);
   void collect();
   LogicalResult matchEnds();
   void advance(Place place);
@@ -91,6 +90,7 @@ private:
   int64_t positions;
   SmallVector<SmallVector<Step>> streams;
   SmallVector<Operation *> rows;
+  SmallVector<SmallVector<Message, 0>> messages; // per row
   std::map<std::tuple<int64_t, int64_t, int64_t>, Channel> channels; // stream, from, to
   SmallVector<Lane> lanes;
   SmallVector<std::vector<bool>> ended;                    // per row and position
@@ -99,13 +99,6 @@ private:
 };
 
 } // namespace
-
-static dist::AxesAttr groupOf(Operation *op) {
-  return llvm::TypeSwitch<Operation *, dist::AxesAttr>(op)
-      .Case<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, BroadcastOp, ScatterOp, GatherOp,
-            BarrierOp>([](auto collective) { return collective.getAxes(); })
-      .Default([](Operation *) { return dist::AxesAttr(); });
-}
 
 /// "'send' (ring.mlir:7:5)": what a row is, and the op of the program that it comes from.
 static std::string nameOf(Operation *op) {
@@ -122,31 +115,11 @@ static std::string nameOf(Operation *op, int64_t position) {
   return nameOf(op) + " at mesh position " + std::to_string(position);
 }
 
-/// The messages of a row at a position; a permute is made of them, too.
-void Rendezvous::forEachTransfer(Operation *op, int64_t position, OnTransfer onTransfer) {
-  if (auto permute = dyn_cast<PermuteOp>(op)) {
-    ArrayRef<StringAttr> axes = permute.getAxes().getAxes();
-    int64_t index = mesh.getIndexAlong(position, axes);
-    for (auto [source, target] : llvm::zip_equal(permute.getSources(), permute.getTargets())) {
-      if (index == source)
-        onTransfer(true, mesh.getPositionAlong(position, axes, target),
-                   permute.getInput().getType());
-      if (index == target)
-        onTransfer(false, mesh.getPositionAlong(position, axes, source),
-                   permute.getOutput().getType());
-    }
-    return;
-  }
-  auto messages = dyn_cast<PointToPointOp>(op);
-  if (!messages)
-    return;
-  auto side = [&](bool isSend, OperandRange buffers, ArrayAttr peers) {
-    for (auto [buffer, list] : llvm::zip_equal(buffers, peers))
-      if (int64_t other = cast<DenseI64ArrayAttr>(list)[position]; other >= 0)
-        onTransfer(isSend, other, cast<BufferType>(buffer.getType()));
-  };
-  side(true, messages.getSends(), messages.getTargets());
-  side(false, messages.getRecvs(), messages.getSources());
+/// The messages of a row at a position.
+void Rendezvous::forEachTransfer(unsigned row, int64_t position, OnTransfer onTransfer) {
+  for (const Message &message : messages[row])
+    if (int64_t other = message.peers[position]; other >= 0)
+      onTransfer(message.isSend, other, cast<BufferType>(message.buffer.getType()));
 }
 
 void Rendezvous::collect() {
@@ -164,10 +137,13 @@ void Rendezvous::collect() {
       rows.push_back(&op);
       if (Value token = row.getSignal())
         signalled[token] = number;
-      stepsOf(row.getStreamIndex()).push_back({&op, number, groupOf(&op)});
+      bool meets = row.getMeeting() == Meeting::Group;
+      stepsOf(row.getStreamIndex())
+          .push_back({&op, number, meets ? row.getGroup() : dist::AxesAttr()});
+      row.getMessages(mesh, messages.emplace_back());
       for (int64_t position = 0; position < positions; ++position)
         if (runsAt(&op, position))
-          forEachTransfer(&op, position, [&](bool isSend, int64_t other, BufferType type) {
+          forEachTransfer(number, position, [&](bool isSend, int64_t other, BufferType type) {
             int64_t from = isSend ? position : other, to = isSend ? other : position;
             Channel &channel = channels[{row.getStreamIndex(), from, to}];
             (isSend ? channel.sends : channel.recvs).push_back({&op, type});
@@ -218,7 +194,7 @@ void Rendezvous::finish(Place place) {
 /// Starts the messages of a row; whether there are any.
 bool Rendezvous::startMessages(Place place, Step &step) {
   Lane &lane = laneAt(place);
-  forEachTransfer(step.op, place.position, [&](bool isSend, int64_t other, BufferType) {
+  forEachTransfer(step.row, place.position, [&](bool isSend, int64_t other, BufferType) {
     int64_t from = isSend ? place.position : other, to = isSend ? other : place.position;
     Channel &channel = channels[{place.stream, from, to}];
     size_t number = isSend ? channel.sent++ : channel.received++;
@@ -341,15 +317,15 @@ LogicalResult Rendezvous::run() {
 
 /// Every collective has its whole group.
 static LogicalResult checkGroups(ProgramOp program, dist::MeshAttr mesh) {
-  for (Operation &op : program.getBody().front()) {
-    auto axes = op.getAttrOfType<dist::AxesAttr>("axes");
-    if (!axes || !op.hasAttr(ExecDialect::kAtAttr) || isa<AxisIndexOp>(op))
+  for (auto row : program.getBody().getOps<RowOpInterface>()) {
+    dist::AxesAttr axes = row.getGroup();
+    if (!axes || !row->hasAttr(ExecDialect::kAtAttr) || row.getMeeting() == Meeting::None)
       continue;
     llvm::BitVector at(mesh.getNumDevices());
     for (int64_t position = 0; position < mesh.getNumDevices(); ++position)
-      at[position] = runsAt(&op, position);
+      at[position] = runsAt(row, position);
     if (std::optional<dist::GroupGap> gap = dist::findGap(mesh, axes.getAxes(), at))
-      return op.emitOpError() << nameOf(&op) << " needs every position of its group: position "
+      return row.emitOpError() << nameOf(row) << " needs every position of its group: position "
                               << gap->missing << " does not enter it, position " << gap->inside
                               << " does";
   }
@@ -362,7 +338,10 @@ LogicalResult checkRendezvous(ProgramOp program) {
     return failure();
   // All positions run the same rows in the same order, so without messages whose ends are in
   // different rows the first row that has not ended can always go on.
-  if (program.getBody().front().getOps<PointToPointOp>().empty())
+  bool straight = llvm::none_of(program.getBody().getOps<RowOpInterface>(), [](RowOpInterface row) {
+    return row.getMeeting() == Meeting::Pairs && !row.getGroup();
+  });
+  if (straight)
     return success();
   return Rendezvous(program, mesh.getMesh()).run();
 }

@@ -154,7 +154,7 @@ LogicalResult ProgramVerifier::collect() {
       if (row.stream < 0 || row.stream >= kMaxStreams)
         return op.emitOpError() << "stream must be in [0, " << kMaxStreams
                                 << "), got: " << row.stream;
-      if (row.stream != 0 && isa<LaunchOp, GemmOp, AxisIndexOp, ProbeOp>(op))
+      if (row.stream != 0 && rowOp.computes())
         return op.emitOpError() << "must run on stream 0, got: " << row.stream;
       if (Value token = rowOp.getSignal(); token && token.use_empty())
         return op.emitOpError() << "signals a token that nobody waits for: needs an exec.wait on it, "
@@ -182,18 +182,6 @@ LogicalResult ProgramVerifier::collect() {
   return success();
 }
 
-/// Whether the row may read the buffer that it writes: an update in place, a sum into C.
-static bool worksInPlace(Operation *op, Value buffer) {
-  if (auto gemm = dyn_cast<GemmOp>(op))
-    return gemm.getAccumulate() && gemm.getA() != buffer && gemm.getB() != buffer;
-  auto launch = dyn_cast<LaunchOp>(op);
-  if (!launch || !launch.getInplace() || llvm::is_contained(launch.getOutputs(), buffer))
-    return false;
-  return llvm::any_of(*launch.getInplace(), [&](int64_t operand) {
-    return operand >= 0 && launch.getInputs()[operand] == buffer;
-  });
-}
-
 /// What a row writes is apart from everything else it touches, except where it may work in place.
 LogicalResult ProgramVerifier::checkOperands(const Row &row) {
   Operation *op = row.op;
@@ -204,10 +192,7 @@ LogicalResult ProgramVerifier::checkOperands(const Row &row) {
       if (&written == &other || !overlap(written.range, other.range))
         continue;
       bool same = written.range.begin == other.range.begin && written.range.end == other.range.end;
-      bool inPlace = same && !other.writes &&
-                     (isa<AllReduceOp, BroadcastOp>(op) ||
-                      (written.buffer == other.buffer && worksInPlace(op, written.buffer)));
-      if (!inPlace)
+      if (!same || other.writes || !RowOpInterface(row.op).mayWorkInPlace(written.buffer, other.buffer))
         return op->emitOpError() << "writes bytes [" << written.range.begin << ", "
                                  << written.range.end << "), which overlap another operand at ["
                                  << other.range.begin << ", " << other.range.end << ")";

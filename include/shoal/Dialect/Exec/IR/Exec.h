@@ -2,6 +2,7 @@
 #ifndef SHOAL_DIALECT_EXEC_IR_EXEC_H
 #define SHOAL_DIALECT_EXEC_IR_EXEC_H
 
+#include "shoal-rt/program.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -22,14 +23,39 @@
 #define GET_TYPEDEF_CLASSES
 #include "shoal/Dialect/Exec/ExecTypes.h.inc"
 
+namespace shoal::exec {
+
+/// Whom a row waits for.
+enum class Meeting {
+  /// Nobody: it works alone.
+  None,
+  /// The other ends of its messages, each by itself.
+  Pairs,
+  /// All of its group: it ends when every rank has come.
+  Group,
+};
+
+/// One buffer that is sent or received, and by mesh position the position of the other end, -1 where
+/// that position takes no part.
+struct Message {
+  bool isSend;
+  mlir::Value buffer;
+  llvm::SmallVector<int64_t> peers;
+};
+
+} // namespace shoal::exec
+
 #include "shoal/Dialect/Exec/ExecInterfaces.h.inc"
 #define GET_OP_CLASSES
 #include "shoal/Dialect/Exec/ExecOps.h.inc"
 
 namespace shoal::exec {
 
-/// Offsets of buffers and of workspace are multiples of this (kAlignment of shoal-rt/program.h).
-inline constexpr int64_t kBufferAlignment = 64;
+/// Offsets of buffers and of workspace are multiples of this.
+inline constexpr int64_t kBufferAlignment = rt::kAlignment;
+
+/// An element type in the runtime's terms; one that buffers admit.
+rt::DType getDType(mlir::Type elementType);
 
 /// The kernels of a module, in the order of the payload's table: a launch's kernel number is
 /// the position in this list.
