@@ -44,8 +44,8 @@ int main(int argc, char **argv) {
   Invocation invocation{argc, argv};
   // MLIR's own help, which follows, speaks of MLIR alone.
   if (std::any_of(argv + 1, argv + argc, asksForHelp)) {
-    llvm::outs() << "shoal-lsp-server: the language server for Shoal's .mlir files; an editor starts it and speaks to it "
-                    "on standard input and output (docs/editors.md says how to set one up).\n\n";
+    llvm::outs() << "shoal-lsp-server: the language server for Shoal's .mlir files; an editor starts it and speaks "
+                    "to it on standard input and output (docs/editors.md says how to set one up).\n\n";
     llvm::outs().flush();
   }
   pthread_attr_t attributes;

@@ -37,7 +37,8 @@ protected:
     context.appendDialectRegistry(registry);
     context.loadDialect<dist::DistDialect>();
     context.printOpOnDiagnostic(false);
-    context.getDiagEngine().registerHandler([this](mlir::Diagnostic &diagnostic) { messages += diagnostic.str() + "\n"; });
+    context.getDiagEngine().registerHandler(
+        [this](mlir::Diagnostic &diagnostic) { messages += diagnostic.str() + "\n"; });
     options.name = "model.mlir";
   }
 
@@ -109,12 +110,15 @@ TEST_F(DriverTest, ALocalProgramIsItsOwnPlan) {
     options.given = {&row};
     messages.clear();
     EXPECT_EQ(compileText(kLocal), Outcome::InputWrong) << row.name.str();
-    EXPECT_TRUE(contains(messages, row.getFlag() + " plans a model (L1), but 'model.mlir' is a local program (L2)")) << messages;
+    EXPECT_TRUE(contains(messages, row.getFlag() + " plans a model (L1), but 'model.mlir' is a local program (L2)"))
+        << messages;
   }
   options.given.clear();
   options.mesh = {{"data", 4}};
   EXPECT_EQ(compileText(kLocal), Outcome::InputWrong);
-  EXPECT_TRUE(contains(messages, "'model.mlir' is a local program (L2), written for its own mesh #dist.mesh<[\"x\"=2]>")) << messages;
+  EXPECT_TRUE(contains(messages, "'model.mlir' is a local program (L2), written for its own mesh "
+                                 "#dist.mesh<[\"x\"=2]>"))
+      << messages;
 }
 
 } // namespace
