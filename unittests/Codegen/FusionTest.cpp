@@ -30,6 +30,15 @@ TEST(Reduce, EveryKindAndPlace) {
     }
 }
 
+TEST(Reduce, BlocksOfFullSize) {
+  KernelTester tester;
+  tester.withFullBlocks();
+  tester.check(reduceOf("sum", "1000xf32", "0", "f32"));
+  tester.check(reduceOf("max", "3x300xf32", "1", "3xf32"));
+  tester.check(reduceOf("sum", "300x5xf64", "0", "5xf64"));
+  tester.check(reduceOf("max", "2x100xf32", "0, 1", "f32")); // fewer elements than threads
+}
+
 TEST(Reduce, LongSumsStayExact) {
   KernelTester tester;
   tester.check(reduceOf("sum", "100003xf32", "0", "f32"), {.low = 0, .high = 1}, 2e-6);

@@ -158,7 +158,10 @@ void KernelTester::check(const std::string &text, const Inputs &inputs, double t
   ASSERT_TRUE(succeeded(plan("cuda")));
   auto code = compileForEmulatedGPU(*module);
   // One thread, one block of a number that is no power of two, and more blocks than one.
-  for (auto [blocks, threads] : {std::pair(1u, 1u), {1u, 7u}, {3u, 4u}}) {
+  std::vector<std::pair<unsigned, unsigned>> sizes = {{1, 1}, {1, 7}, {3, 4}};
+  if (hasFullBlocks)
+    sizes.insert(sizes.end(), {{1, 256}, {2, 255}});
+  for (auto [blocks, threads] : sizes) {
     SCOPED_TRACE(std::to_string(blocks) + " blocks of " + std::to_string(threads) + " threads");
     checkCode(*module, code, inputs, tolerance,
               [&](shoal_rt_kernel kernel, void *const *buffers) {

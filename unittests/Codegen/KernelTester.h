@@ -32,6 +32,10 @@ public:
   /// For kernels that are too large for emulated threads.
   void onlyOnCPU() { emulatesGPU = false; }
 
+  /// Emulates blocks of the size that a GPU is given as well: every thread of one is a thread of the
+  /// system, so this is for a few kernels.
+  void withFullBlocks() { hasFullBlocks = true; }
+
   mlir::OwningOpRef<mlir::ModuleOp> parse(const std::string &text);
   mlir::MLIRContext &getContext() { return context; }
 
@@ -41,7 +45,7 @@ private:
                  const Inputs &inputs, double tolerance, Launch launch);
 
   mlir::MLIRContext context;
-  bool emulatesGPU = true;
+  bool emulatesGPU = true, hasFullBlocks = false;
 };
 
 } // namespace shoal::test
