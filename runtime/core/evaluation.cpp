@@ -2,7 +2,6 @@
 #include "core/evaluation.h"
 #include "core/element.h"
 #include "core/error.h"
-#include "mpi/fabric.h"
 #include "shoal-rt/traffic.h"
 
 #include <algorithm>
@@ -63,46 +62,46 @@ void checkEvaluation(const Program &training, const Program &evaluation) {
 
 Evaluation::Evaluation(const Program &program, const shoal_rt_kernel *kernels, uint32_t position,
                        const std::map<std::string, std::string> &files)
-    : program_(program), kernels_(kernels), position_(position),
-      data_(program, position, files, "--eval-data") {
-  if (data_.batched() && data_.rows() == 0)
+    : session_(program, kernels, position, files, "--eval-data") {
+  if (session_.data().batched() && session_.data().rows() == 0)
     badInput("--eval-data must have at least 1 row, got: 0");
 }
 
 void Evaluation::connect(const Arena &arena) {
-  arena_ = arena.base();
-  transport_ = std::make_unique<Fabric>(program_, position_, arena, LocalComm::Mpi);
+  session_.setArena(arena);
+  session_.connect(LocalComm::Mpi);
 }
 
 void Evaluation::resolve(bool crowded, Beacon &beacon) {
   beacon_ = &beacon;
-  executor_ = std::make_unique<Executor>(program_, position_, kernels_, arena_, *transport_, crowded,
-                                         beacon);
+  session_.resolve(crowded, beacon);
 }
 
 EvaluationRecord Evaluation::run(uint64_t step) {
   auto begin = std::chrono::steady_clock::now();
+  const Program &program = session_.program();
+  const Dataset &data = session_.data();
   EvaluationRecord record;
   double terms = 0, rows = 0;
-  uint64_t batches = data_.batched() ? data_.batchesPerEpoch() : 1;
+  uint64_t batches = data.batched() ? data.batchesPerEpoch() : 1;
   for (uint64_t batch = 0; batch < batches; ++batch) {
     beacon_->beginStep(step, true);
-    uint64_t real = data_.fill(0, batch, arena_);
+    uint64_t real = session_.fill(0, batch);
     record.rows += real;
-    double weight = data_.batched() ? double(real) : 1;
+    double weight = data.batched() ? double(real) : 1;
     double loss = 0, lossWeight = weight;
     size_t metric = 0;
-    executor_->step([&](uint32_t index) {
-      const Result &result = program_.results()[index];
-      const View &view = program_.views()[result.view];
-      double value = loadElement(arena_ + view.offset, view.dtype, 0);
+    session_.executor().step([&](uint32_t index) {
+      const Result &result = program.results()[index];
+      const View &view = program.views()[result.view];
+      double value = loadElement(session_.address(result.view), view.dtype, 0);
       if (result.kind == ResultKind::Loss) {
         loss = value;
-      } else if (program_.str(result.name) == kLossCountMetric) {
+      } else if (program.str(result.name) == kLossCountMetric) {
         lossWeight = value;
       } else {
         if (batch == 0)
-          record.metrics.emplace_back(program_.str(result.name), 0.0);
+          record.metrics.emplace_back(program.str(result.name), 0.0);
         record.metrics[metric++].second += weight * value;
       }
     });

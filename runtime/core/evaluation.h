@@ -3,9 +3,7 @@
 #ifndef SHOAL_RT_CORE_EVALUATION_H
 #define SHOAL_RT_CORE_EVALUATION_H
 
-#include "core/arena.h"
-#include "core/dataset.h"
-#include "core/executor.h"
+#include "core/session.h"
 
 namespace shoal::rt {
 
@@ -33,17 +31,11 @@ public:
   EvaluationRecord run(uint64_t step);
 
   // No run() after this; what is left are communicators.
-  void endSteps() { executor_.reset(); }
+  void endSteps() { session_.endSteps(); }
 
 private:
-  const Program &program_;
-  const shoal_rt_kernel *kernels_;
-  uint32_t position_;
-  char *arena_ = nullptr;
-  Dataset data_;
+  Session session_;
   Beacon *beacon_ = nullptr;
-  std::unique_ptr<Transport> transport_;
-  std::unique_ptr<Executor> executor_;
 };
 
 // Throws exit 2 unless `evaluation` may run between the steps of `training` on one arena.
