@@ -10,18 +10,16 @@ namespace shoal::rt {
 namespace {
 
 void appendElement(std::string &text, DType type, const char *data, uint64_t index) {
-  char number[64];
   double value = loadElement(data, type, index);
   if (type == DType::I64) { // more digits than a double has
+    char number[32];
     int64_t integer;
     std::memcpy(&integer, data + index * sizeof integer, sizeof integer);
     std::snprintf(number, sizeof number, "%lld", static_cast<long long>(integer));
-  } else if (std::isnan(value)) {
-    std::snprintf(number, sizeof number, "nan"); // platforms differ in its sign
+    text += number;
   } else {
-    std::snprintf(number, sizeof number, "%.9g", value);
+    text += numberText(value, 9);
   }
-  text += number;
 }
 
 void appendDims(std::string &text, const Box &box, DType type, const char *data, size_t dim,
@@ -41,6 +39,14 @@ void appendDims(std::string &text, const Box &box, DType type, const char *data,
 }
 
 } // namespace
+
+std::string numberText(double value, int digits) {
+  if (std::isnan(value))
+    return "nan";
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*g", digits, value);
+  return text;
+}
 
 std::string boxText(const Box &box, DType type, const char *data) {
   std::string text;

@@ -2,6 +2,7 @@
 #include "core/progress.h"
 #include "core/error.h"
 #include "core/evaluation.h"
+#include "core/print.h"
 
 #include <cerrno>
 #include <cmath>
@@ -29,11 +30,7 @@ std::string duration(double seconds) {
   return text;
 }
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return text;
-}
+std::string number(double value) { return numberText(value, 6); }
 
 } // namespace
 

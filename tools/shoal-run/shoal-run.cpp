@@ -127,6 +127,8 @@ int main(int argc, char **argv) {
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
   }
+  // Open MPI would print a stack of its own before our line tells which rank died by which signal.
+  setenv("OMPI_MCA_opal_signal", "", 0);
   // The board has as many places as ranks; `:` starts further programs on ranks of their own.
   bool severalPrograms = false;
   for (int i = 1; i < argc; ++i)
