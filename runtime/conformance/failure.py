@@ -84,10 +84,12 @@ ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_R
 
 
 def run(launcher, *options, env=None, **inputs):
-    """Exit code, lines that are errors or warnings, the moment of the end."""
+    """Exit code, lines that are errors or warnings, the moment of the end. After a crash: all lines but notes."""
     done = subprocess.run(command(launcher, *options, **inputs), capture_output=True, text=True, timeout=120,
                           env={**ENVIRONMENT, **(env or {})})
     lines = [line for line in done.stderr.splitlines() if line.startswith(("error: ", "warning: "))]
+    if launcher == "shoal-run" and env and env.get("SHOAL_SIGNAL") == str(int(signal.SIGSEGV)):
+        lines = [line for line in done.stderr.splitlines() if line and not line.startswith("note: ")]
     return done.returncode, lines, time.monotonic()
 
 
@@ -139,6 +141,15 @@ def signals(launcher, number, says, *options):
     starting = {"MPI_Init_thread"} if launcher != "mpirun" else set()
     transfers = {"MPI_Win_allocate_shared"} if "windows" in options else {"MPI_Iallreduce"}
     check(starting | transfers | {"MPI_Allreduce", "MPI_Comm_split"} <= seen, f"calls reached: {seen}")
+
+
+def crash():
+    """A rank that ends by its own fault: one line tells it, without a stack of Open MPI's before it."""
+    code, lines, seconds, name = with_signal("shoal-run", 1, signal.SIGSEGV, "--steps", str(STEPS),
+                                             env={"SHOAL_SIGNAL_CALL": "8"})
+    check(name != "", "a run has 8 calls")
+    check_end(f"crash: {code} {lines} {seconds:.1f} s", code, lines, seconds,
+              r"error: rank 1 ended by signal 11 \(Segmentation fault\) ", signal.SIGSEGV)
 
 
 def in_windows(number, says):
@@ -264,6 +275,7 @@ def main():
     boards()
     delays_and_trace()
     no_number()
+    crash()
     whole_job()
     killed = r"error: rank {rank} ended by signal 9 \(Killed\) "
     stopped = r"error: rank \d waited \d\.\d s in .*; rank {rank} .*, stopped by a signal"
