@@ -29,6 +29,7 @@ shares=(20 18 10 16 10 8 8 8 2)
 BUILD_DIR=$SHOAL_ROOT/build-sanitize
 bootstrap
 configure -DSHOAL_SANITIZE=ON
+sanitizer_options
 targets=()
 for name in "${names[@]}"; do
   if [[ -z $only || $only == "$name" ]]; then targets+=("fuzz-$name"); fi

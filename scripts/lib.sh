@@ -9,6 +9,8 @@ JOBS=${SHOAL_JOBS:-$(nproc)}
 
 # Paths in the objects are relative to the checkout, so that a second clone hits the same cache.
 export CCACHE_BASEDIR=$SHOAL_ROOT CCACHE_NOHASHDIR=1
+# What ccache asks for before it caches a file with a precompiled header.
+export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=true
 
 say() { printf '\n== %s\n' "$*"; }
 die() {
@@ -39,4 +41,12 @@ build() {
   local targets=()
   if (($# > 0)); then targets=(--target "$@"); fi
   cmake --build "$BUILD_DIR" -j "$JOBS" "${targets[@]}"
+}
+
+# How programs under the sanitizers run.
+sanitizer_options() {
+  # Open MPI and oneDNN keep what they allocate. LLVM's allocators poison what they have not handed out, but the shared
+  # libMLIR, which has no sanitizer, hands it out without a word.
+  export ASAN_OPTIONS=detect_leaks=0:allow_user_poisoning=0:${ASAN_OPTIONS:-}
+  export UBSAN_OPTIONS=print_stacktrace=1:${UBSAN_OPTIONS:-}
 }

@@ -39,9 +39,7 @@ if [[ -n $sanitize ]]; then
   configure -DSHOAL_SANITIZE=ON
   # Real ranks are three: they share two cores, and each is several times slower. Signals need no sanitizer.
   others='^runtime[.]failure|^runtime[.](collectives|tensors).*[.][1246]$'
-  # Open MPI and oneDNN keep what they allocate.
-  export ASAN_OPTIONS=detect_leaks=0:${ASAN_OPTIONS:-}
-  export UBSAN_OPTIONS=print_stacktrace=1:${UBSAN_OPTIONS:-}
+  sanitizer_options
 fi
 if [[ $sanitize == runtime ]]; then
   build sanitized-runtime

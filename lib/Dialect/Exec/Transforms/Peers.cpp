@@ -11,7 +11,8 @@ FailureOr<SmallVector<int64_t>> evaluatePeers(Operation *op, Value peer, ArrayRe
                                               dist::MeshAttr mesh) {
   SmallVector<int64_t> peers(mesh.getNumDevices(), -1);
   int64_t size = mesh.getSize(axes);
-  for (unsigned position : dist::getPositions(op, mesh).set_bits()) {
+  llvm::BitVector positions = dist::getPositions(op, mesh);
+  for (unsigned position : positions.set_bits()) {
     FailureOr<int64_t> index = dist::evaluateAt(peer, mesh, position);
     if (failed(index))
       return failure();
