@@ -1,9 +1,15 @@
 # Libraries and tools of the compiler, and the header that they have precompiled.
 
+# EXCEPTIONS: its files may catch what another library throws.
 function(shoal_add_library name)
-  add_mlir_library(${name} STATIC ${ARGN} EXCLUDE_FROM_LIBMLIR DISABLE_INSTALL)
+  cmake_parse_arguments(arg "EXCEPTIONS" "" "" ${ARGN})
+  add_mlir_library(${name} STATIC ${arg_UNPARSED_ARGUMENTS} EXCLUDE_FROM_LIBMLIR DISABLE_INSTALL)
   target_link_libraries(${name} PUBLIC MLIR)
-  shoal_precompile(${name})
+  if(arg_EXCEPTIONS)
+    target_compile_options(${name} PRIVATE -fexceptions)
+  else()
+    shoal_precompile(${name})
+  endif()
 endfunction()
 
 function(shoal_add_tool name)
@@ -13,7 +19,7 @@ function(shoal_add_tool name)
 endfunction()
 
 # Reading MLIR's headers is most of a compilation. Clang keeps what it read of include/shoal/Support/Precompiled.h;
-# one copy serves the libraries, which have equal options. Its path is given relative to the build folder, where
+# one copy serves the libraries with equal options. Its path is given relative to the build folder, where
 # Ninja compiles, and ccache takes the file beside it (.sum) for its contents: so a second checkout hits the same cache.
 set(SHOAL_PRECOMPILED_HEADER ${PROJECT_SOURCE_DIR}/include/shoal/Support/Precompiled.h)
 function(shoal_precompile name)
