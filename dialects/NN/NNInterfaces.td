@@ -62,4 +62,17 @@ def TrainingModeOpInterface : OpInterface<"TrainingModeOpInterface"> {
   ];
 }
 
+def IndexOperandOpInterface : OpInterface<"IndexOperandOpInterface"> {
+  let cppNamespace = "::shoal::nn";
+  let description = [{
+    An op that takes elements of an operand as indices: of rows, of classes. Whoever makes or reads such numbers asks for
+    their range (`findIndexRange`), so that a vocabulary is tested over its whole length, and data outside it are refused.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        What the elements of an operand index; none where they are no indices. Of floats: what they are a distribution over.
+      }], "::std::optional<::shoal::nn::IndexRange>", "getIndexRange", (ins "unsigned":$operand)>,
+  ];
+}
+
 #endif

@@ -241,6 +241,23 @@ def NN_MatmulOp : NN_Op<"matmul"> {
   let hasVerifier = 1;
 }
 
+def NN_TensordotOp : NN_Op<"tensordot", [DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "matrix product whose rows, columns and inner dimension are several dimensions each";
+  let description = [{
+    `nn.tensordot %a, %b axes = 1 : (tensor<4x12x24xf32>, tensor<24x3x4x6xf32>) -> tensor<4x12x3x4x6xf32>`: sums over the last `axes`
+    dimensions of a and the first of b, in order (`transpose_a`: the first of a, `transpose_b`: the last of b). The result has the other
+    dimensions of a, then those of b; numpy.tensordot with a number. So heads stay dimensions of their own, which shard apart from their
+    elements. Sums in f32 for bf16. A library call (GEMM), never a generated kernel.
+  }];
+  let arguments = (ins NN_FloatTensor:$a, NN_FloatTensor:$b, I64Attr:$axes, UnitAttr:$transpose_a, UnitAttr:$transpose_b);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$a `,` $b `axes` `=` $axes attr-dict `:` `(` type($a) `,` type($b) `)` `->` type($result)";
+  let extraClassDeclaration = [{
+    /// The dimensions of a and b that are summed over, and those that stay, as sizes.
+    ::llvm::ArrayRef<int64_t> getInnerOfA(), getOuterOfA(), getInnerOfB(), getOuterOfB();
+  }];
+}
+
 def NN_ReduceOp : NN_Op<"reduce", [DeclareOpInterfaceMethods<InferTypeOpInterface>,
     DeclareOpInterfaceMethods<MeanOpInterface>]> {
   let summary = "sum, mean or max over dimensions";
@@ -295,7 +312,8 @@ def NN_MseLossOp : NN_Op<"mse_loss", [DeclareOpInterfaceMethods<MeanOpInterface>
   let hasVerifier = 1;
 }
 
-def NN_CrossEntropyOp : NN_Op<"cross_entropy", [DeclareOpInterfaceMethods<MeanOpInterface>]> {
+def NN_CrossEntropyOp : NN_Op<"cross_entropy", [DeclareOpInterfaceMethods<MeanOpInterface>,
+    DeclareOpInterfaceMethods<IndexOperandOpInterface>]> {
   let summary = "-log softmax at the target class, or against probabilities";
   let description = [{
     `nn.cross_entropy mean %logits, %labels ignore_index = -100 : (tensor<32x10xf32>, tensor<32xi64>) -> tensor<f32>`. Classes are the last dimension of
@@ -310,7 +328,7 @@ def NN_CrossEntropyOp : NN_Op<"cross_entropy", [DeclareOpInterfaceMethods<MeanOp
   let hasVerifier = 1;
 }
 
-def NN_CrossEntropyGradOp : NN_Op<"cross_entropy_grad"> {
+def NN_CrossEntropyGradOp : NN_Op<"cross_entropy_grad", [DeclareOpInterfaceMethods<IndexOperandOpInterface>]> {
   let summary = "cotangent of the logits of a summed cross_entropy";
   let description = "`scale * (softmax(logits) * sum(p) - p)` per row, 0 for ignored rows; `scale` is the scalar cotangent of the summed loss. Made by `nn-differentiate`.";
   let arguments = (ins NN_FloatTensor:$logits, NN_Tensor:$targets, NN_FloatTensor:$scale,

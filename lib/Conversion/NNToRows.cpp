@@ -29,6 +29,23 @@ struct Product {
   bool accumulate = false;
 };
 
+/// The rows of one op: each product reads and writes whole matrices, transposed or not.
+struct Products {
+  Operation *op;
+  exec::RowContext &rows;
+  bool transposeA, transposeB;
+  StringAttr name = nameOf(op);
+
+  void add(const Product &p) {
+    OpBuilder &builder = rows.getBuilder();
+    builder.create<exec::GemmOp>(op->getLoc(), Type(), p.a, p.b, p.c, p.m, p.n, p.k,
+                                 /*lda=*/transposeA ? p.m : p.k, /*ldb=*/transposeB ? p.k : p.n,
+                                 /*ldc=*/p.n, p.batch,
+                                 p.batch > 1 ? builder.getDenseI64ArrayAttr(p.strides) : nullptr,
+                                 transposeA, transposeB, p.accumulate, 0, name);
+  }
+};
+
 LogicalResult buildMatmul(nn::MatmulOp op, exec::RowContext &rows) {
   RankedTensorType aType = tensorType(op.getA()), bType = tensorType(op.getB());
   bool ta = op.getTransposeA(), tb = op.getTransposeB();
@@ -38,15 +55,8 @@ LogicalResult buildMatmul(nn::MatmulOp op, exec::RowContext &rows) {
   bool shared = bType.getRank() == 2;
   Value a = rows.bufferOf(op.getA()), b = rows.bufferOf(op.getB()),
         c = rows.bufferOf(op.getResult());
-  StringAttr name = nameOf(op);
-  auto add = [&](const Product &p) {
-    OpBuilder &builder = rows.getBuilder();
-    builder.create<exec::GemmOp>(op.getLoc(), Type(), p.a, p.b, p.c, p.m, p.n, p.k,
-                                 /*lda=*/ta ? p.m : p.k, /*ldb=*/tb ? p.k : p.n, /*ldc=*/p.n,
-                                 p.batch,
-                                 p.batch > 1 ? builder.getDenseI64ArrayAttr(p.strides) : nullptr,
-                                 ta, tb, p.accumulate, 0, name);
-  };
+  Products products{op, rows, ta, tb};
+  auto add = [&](const Product &product) { products.add(product); };
   if (batch == 1)
     return add({a, b, c, m, n, k}), success();
   if (!op.getSumBatch()) {
@@ -66,6 +76,15 @@ LogicalResult buildMatmul(nn::MatmulOp op, exec::RowContext &rows) {
   return success();
 }
 
+/// Dimensions beside each other are one: a single product, whatever their number.
+LogicalResult buildTensordot(nn::TensordotOp op, exec::RowContext &rows) {
+  Products{op, rows, op.getTransposeA(), op.getTransposeB()}.add(
+      {rows.bufferOf(op.getA()), rows.bufferOf(op.getB()), rows.bufferOf(op.getResult()),
+       ShapedType::getNumElements(op.getOuterOfA()), ShapedType::getNumElements(op.getOuterOfB()),
+       ShapedType::getNumElements(op.getInnerOfA())});
+  return success();
+}
+
 /// The interface of a library call by a plain function.
 template <typename Op, LogicalResult (*build)(Op, exec::RowContext &)>
 struct LibraryModel : LoweringOpInterface::ExternalModel<LibraryModel<Op, build>, Op> {
@@ -79,6 +98,7 @@ struct LibraryModel : LoweringOpInterface::ExternalModel<LibraryModel<Op, build>
 
 void attachLibraryModels(MLIRContext &context) {
   nn::MatmulOp::attachInterface<LibraryModel<nn::MatmulOp, buildMatmul>>(context);
+  nn::TensordotOp::attachInterface<LibraryModel<nn::TensordotOp, buildTensordot>>(context);
 }
 
 } // namespace shoal::lowering

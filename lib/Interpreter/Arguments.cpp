@@ -99,28 +99,16 @@ static Tensor makeParameter(nn::ParamAttr param, RankedTensorType type,
   return value;
 }
 
-// The cross_entropy whose targets a value becomes, through ops that keep its elements.
-static Operation *findTargetsUse(Value value) {
-  SmallVector<Value> worklist{value};
-  for (size_t next = 0; next < worklist.size(); ++next)
-    for (OpOperand &use : worklist[next].getUses()) {
-      Operation *user = use.getOwner();
-      if (isa<nn::CrossEntropyOp, nn::CrossEntropyGradOp>(user) && use.getOperandNumber() == 1)
-        return user;
-      if (isa<nn::MaskOp, nn::ReshapeOp, nn::CastOp, nn::SliceOp, nn::PadOp, nn::TransposeOp,
-              dist::ReshardOp, dist::AllGatherOp, dist::AllSliceOp>(user) &&
-          use.getOperandNumber() == 0)
-        worklist.push_back(user->getResult(0));
-      if (auto accumulate = dyn_cast<dist::AccumulateOp>(user))
-        worklist.push_back(accumulate.getBody().getArgument(use.getOperandNumber()));
-    }
-  return nullptr;
-}
-
-static int64_t ignoreIndex(Operation *loss) {
-  if (auto op = dyn_cast<nn::CrossEntropyOp>(loss))
-    return op.getIgnoreIndex();
-  return cast<nn::CrossEntropyGradOp>(loss).getIgnoreIndex();
+// What integers make sense as an argument's elements. Some uses are enough: a drawn number must mean
+// something to each.
+static std::optional<nn::IndexRange> indexRangeOf(FunctionOpInterface func, unsigned index) {
+  if (func.isExternal())
+    return std::nullopt;
+  return nn::findIndexRange(func.getArgument(index), nn::IndexUse::Some, [](OpOperand &use) -> Value {
+    if (auto accumulate = dyn_cast<dist::AccumulateOp>(use.getOwner()))
+      return accumulate.getBody().getArgument(use.getOperandNumber());
+    return {};
+  });
 }
 
 static Tensor makeInput(FunctionOpInterface func, unsigned index, RankedTensorType type,
@@ -130,23 +118,21 @@ static Tensor makeInput(FunctionOpInterface func, unsigned index, RankedTensorTy
   if (name.empty())
     name = "argument " + std::to_string(index);
   auto uniform = [&](int64_t k) { return draw(options.seed, name, step, k); };
-  Operation *loss = func.isExternal() ? nullptr : findTargetsUse(func.getArgument(index));
+  std::optional<nn::IndexRange> range = indexRangeOf(func, index);
 
   if (!value.isFloat()) {
-    int64_t classes = type.getElementType().isInteger(1) ? 2 : 4;
-    if (loss)
-      classes = cast<RankedTensorType>(loss->getOperand(0).getType()).getShape().back();
+    int64_t size = range ? range->size : type.getElementType().isInteger(1) ? 2 : 4;
     for (int64_t k = 0; k < value.size(); ++k) {
-      value.i[k] = int64_t(uniform(k) * double(classes));
+      value.i[k] = int64_t(uniform(k) * double(size));
       // About every sixth target is one that does not count.
-      if (loss && draw(options.seed, name + "/ignored", step, k) < 1.0 / 6)
-        value.i[k] = ignoreIndex(loss);
+      if (range && range->ignored && draw(options.seed, name + "/ignored", step, k) < 1.0 / 6)
+        value.i[k] = *range->ignored;
     }
     return value;
   }
   for (int64_t k = 0; k < value.size(); ++k)
-    value.f[k] = loss ? 0.1 + uniform(k) : 2 * uniform(k) - 1;
-  int64_t classes = loss && type.getRank() ? type.getShape().back() : 0;
+    value.f[k] = range ? 0.1 + uniform(k) : 2 * uniform(k) - 1;
+  int64_t classes = range && type.getRank() ? type.getShape().back() : 0;
   for (int64_t row = 0; classes && row < value.size() / classes; ++row) {
     double sum = 0;
     for (int64_t c = 0; c < classes; ++c)

@@ -19,6 +19,15 @@ std::vector<double> matrix(const double *data, int64_t rows, int64_t columns, bo
   return result;
 }
 
+// sum += left (m x k) times right (k x n).
+void addProduct(const std::vector<double> &left, const std::vector<double> &right, int64_t m,
+                int64_t n, int64_t k, double *sum) {
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t l = 0; l < k; ++l)
+      for (int64_t j = 0; j < n; ++j)
+        sum[i * n + j] += left[i * k + l] * right[l * n + j];
+}
+
 Results matmul(nn::MatmulOp op, Operands in) {
   const Tensor &a = *in[0], &b = *in[1];
   Tensor result = resultOf(op);
@@ -33,12 +42,18 @@ Results matmul(nn::MatmulOp op, Operands in) {
   for (int64_t batch = 0; batch < batches; ++batch) {
     auto left = matrix(a.f.data() + batch * m * k, m, k, op.getTransposeA());
     auto right = matrix(b.f.data() + (sharedB ? 0 : batch * k * n), k, n, op.getTransposeB());
-    double *sum = result.f.data() + (op.getSumBatch() ? 0 : batch * m * n);
-    for (int64_t i = 0; i < m; ++i)
-      for (int64_t l = 0; l < k; ++l)
-        for (int64_t j = 0; j < n; ++j)
-          sum[i * n + j] += left[i * k + l] * right[l * n + j];
+    addProduct(left, right, m, n, k,
+               result.f.data() + (op.getSumBatch() ? 0 : batch * m * n));
   }
+  return single(std::move(result));
+}
+
+Results tensordot(nn::TensordotOp op, Operands in) {
+  Tensor result = resultOf(op);
+  int64_t m = product(op.getOuterOfA()), n = product(op.getOuterOfB()),
+          k = product(op.getInnerOfA());
+  addProduct(matrix(in[0]->f.data(), m, k, op.getTransposeA()),
+             matrix(in[1]->f.data(), k, n, op.getTransposeB()), m, n, k, result.f.data());
   return single(std::move(result));
 }
 
@@ -142,6 +157,7 @@ Results batchNorm(nn::BatchNormOp op, Operands in) {
 
 void attachReductionReferences(MLIRContext &context) {
   attachReference<nn::MatmulOp, matmul>(context);
+  attachReference<nn::TensordotOp, tensordot>(context);
   attachReference<nn::ReduceOp, reduce>(context);
   attachReference<nn::BatchNormOp, batchNorm>(context);
   attachReference<nn::SoftmaxOp, softmax>(context);

@@ -150,6 +150,26 @@ class Program:
                 result, attrs=["sum_batch"] if summed else [])
         return True
 
+    def tensordot(self):
+        found = self.any()
+        if not found:
+            return False
+        a, shape = found
+        axes = self.rng.randint(0, min(2, len(shape)))
+        ta, tb = self.rng.random() < 0.4, self.rng.random() < 0.4
+        split = axes if ta else len(shape) - axes
+        inner, outer = (shape[:split], shape[split:]) if ta else (shape[split:], shape[:split])
+        columns = [self.rng.choice(SIZES) for _ in range(self.rng.randint(0, 2))]
+        b_shape = columns + inner if tb else inner + columns
+        if self.elements(b_shape) > 1000 or self.elements(outer + columns) > 3000:
+            return False
+        b = self.argument(b_shape)
+        attrs = (["transpose_a"] if ta else []) + (["transpose_b"] if tb else [])
+        result = outer + columns
+        self.op(f"nn.tensordot {a}, {b} axes = {axes} {{attrs}}",
+                f"({tensor(shape)}, {tensor(b_shape)}) -> {tensor(result)}", result, attrs=attrs)
+        return True
+
     def reduce(self):
         found = self.any(lambda s: len(s) >= 1)
         if not found:
@@ -293,7 +313,7 @@ class Program:
         return True
 
     def text(self):
-        ops = [self.unary, self.binary, self.binary, self.matmul, self.matmul, self.batch_matmul, self.reduce,
+        ops = [self.unary, self.binary, self.binary, self.matmul, self.matmul, self.batch_matmul, self.tensordot, self.reduce,
                self.reshape, self.transpose, self.softmax, self.resize, self.concat, self.dynamic,
                self.iota, self.mask, self.broadcast, self.loss]
         for _ in range(self.rng.randint(1, 3)):

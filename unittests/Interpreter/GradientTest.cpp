@@ -151,6 +151,21 @@ std::vector<GradientCase> allCases() {
          "{sum_batch, transpose_b}");
   matmul("sum_batch_tatb", "tensor<2x4x3xf64>", "tensor<2x5x4xf64>", "tensor<3x5xf64>",
          "{sum_batch, transpose_a, transpose_b}");
+  // Each operand with one and two inner dimensions, both transposed and not.
+  auto tensordot = [&](const char *name, std::string a, std::string b, int axes,
+                       std::string result, std::string attributes = "") {
+    a = "tensor<" + a + "xf64>", b = "tensor<" + b + "xf64>", result = "tensor<" + result + "f64>";
+    add(name, {a, b},
+        "%y = nn.tensordot %a, %b axes = " + std::to_string(axes) + " " + attributes + " : (" + a +
+            ", " + b + ") -> " + result,
+        result);
+  };
+  tensordot("tensordot", "2x3x4", "4x5x2", 1, "2x3x5x2x");
+  tensordot("tensordot_ta", "3x4x2", "3x4x5", 2, "2x5x", "{transpose_a}");
+  tensordot("tensordot_tb", "5x3x4", "2x2x3x4", 2, "5x2x2x", "{transpose_b}");
+  tensordot("tensordot_tatb", "4x2x3", "5x4", 1, "2x3x5x", "{transpose_a, transpose_b}");
+  tensordot("tensordot_outer", "2x3", "4", 0, "2x3x4x");
+  tensordot("tensordot_whole", "2x3", "2x3", 2, "", "{transpose_b}");
   add("weight_used_twice", {"tensor<1x2xf64>", "tensor<2x2xf64>"},
       "%0 = nn.matmul %a, %b : (tensor<1x2xf64>, tensor<2x2xf64>) -> tensor<1x2xf64>\n"
       "%y = nn.matmul %0, %b : (tensor<1x2xf64>, tensor<2x2xf64>) -> tensor<1x2xf64>",

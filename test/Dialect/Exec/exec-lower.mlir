@@ -123,6 +123,22 @@ func.func @products(%x: tensor<2x3x4xf32> {nn.input = #nn.input<"x", unbatched>}
 
 // -----
 
+// Dimensions beside each other are one: a tensordot is one product, of transposed matrices or not.
+
+// CHECK: exec.program @tensordots
+// CHECK: exec.gemm %x, %w into %[[H:.*]] m = 6 n = 20 k = 4 lda = 4 ldb = 20 ldc = 20 {name = "tensordot x w"}
+// CHECK: exec.gemm %[[H]], %w into %{{.*}} m = 6 n = 4 k = 20 lda = 20 ldb = 20 ldc = 4 transpose_b {
+// CHECK: exec.gemm %x, %[[H]] into %{{.*}} m = 4 n = 20 k = 6 lda = 4 ldb = 20 ldc = 20 transpose_a {
+func.func @tensordots(%x: tensor<2x3x4xf32> {nn.input = #nn.input<"x", unbatched>}, %w: tensor<4x5x2x2xf32> {nn.param = #nn.param<"w", init = zeros>})
+    -> (tensor<2x3x4xf32> {nn.output = "y"}, tensor<4x5x2x2xf32> {nn.output = "g"}) {
+  %h = nn.tensordot %x, %w axes = 1 : (tensor<2x3x4xf32>, tensor<4x5x2x2xf32>) -> tensor<2x3x5x2x2xf32>
+  %y = nn.tensordot %h, %w axes = 3 {transpose_b} : (tensor<2x3x5x2x2xf32>, tensor<4x5x2x2xf32>) -> tensor<2x3x4xf32>
+  %g = nn.tensordot %x, %h axes = 2 {transpose_a} : (tensor<2x3x4xf32>, tensor<2x3x5x2x2xf32>) -> tensor<4x5x2x2xf32>
+  return %y, %g : tensor<2x3x4xf32>, tensor<4x5x2x2xf32>
+}
+
+// -----
+
 // Two parameters that trade places: both old values are kept first.
 
 // CHECK: exec.program @swap infer

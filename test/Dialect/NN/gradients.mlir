@@ -176,6 +176,19 @@ func.func @matmul_transposed(%a: tensor<3x2xf32> {nn.param = #nn.param<"a", init
   return %1 : tensor<f32>
 }
 
+// The gradients of a product over several dimensions are such products, and never a transpose.
+// CHECK-LABEL: func.func @tensordot(
+// CHECK: nn.tensordot %[[A:.*]], %[[B:.*]] axes = 2 {transpose_a, transpose_b}
+// CHECK: %[[CT:.*]] = nn.mul %{{.*}} : (tensor<2x5x6xf32>, tensor<f32>)
+// CHECK: nn.tensordot %[[B]], %[[CT]] axes = 2 {transpose_a, transpose_b} : {{.*}} -> tensor<3x4x2xf32>
+// CHECK: nn.tensordot %[[CT]], %[[A]] axes = 1 {transpose_a, transpose_b} : {{.*}} -> tensor<5x6x3x4xf32>
+// CHECK-NOT: nn.transpose
+func.func @tensordot(%a: tensor<3x4x2xf32> {nn.param = #nn.param<"a", init = zeros>}, %b: tensor<5x6x3x4xf32> {nn.param = #nn.param<"b", init = zeros>}, %c: tensor<2x5x6xf32>) -> (tensor<f32> {nn.loss}) {
+  %0 = nn.tensordot %a, %b axes = 2 {transpose_a, transpose_b} : (tensor<3x4x2xf32>, tensor<5x6x3x4xf32>) -> tensor<2x5x6xf32>
+  %1 = nn.mse_loss sum %0, %c : (tensor<2x5x6xf32>, tensor<2x5x6xf32>) -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
 // A right side that serves every batch gets the sum over batches.
 // CHECK-LABEL: func.func @matmul_shared(
 // CHECK: nn.matmul %[[A:.*]], %[[B:.*]] {transpose_a}

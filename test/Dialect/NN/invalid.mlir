@@ -327,6 +327,52 @@ func.func @mask(%a: tensor<4xi64>, %limit: tensor<i64>) {
 
 // -----
 
+func.func @tensordot(%a: tensor<2x3xf32>, %b: tensor<3x4x5xf32>) {
+  // expected-error @+2 {{axes must be in [0, 2], got: 3}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = nn.tensordot %a, %b axes = 3 : (tensor<2x3xf32>, tensor<3x4x5xf32>) -> tensor<5xf32>
+  return
+}
+
+// -----
+
+func.func @tensordot(%a: tensor<2x3xf32>, %b: tensor<3x4x5xf32>) {
+  // expected-error @+2 {{axes must be in [0, 2], got: -1}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = nn.tensordot %a, %b axes = -1 : (tensor<2x3xf32>, tensor<3x4x5xf32>) -> tensor<2x4x5xf32>
+  return
+}
+
+// -----
+
+// As many elements are not enough: each dimension has its partner.
+func.func @tensordot(%a: tensor<2x3x4xf32>, %b: tensor<4x3x5xf32>) {
+  // expected-error @+2 {{inner dimensions must be equal, got: 'tensor<3x4xf32>' in a and 'tensor<4x3xf32>' in b}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = nn.tensordot %a, %b axes = 2 : (tensor<2x3x4xf32>, tensor<4x3x5xf32>) -> tensor<2x5xf32>
+  return
+}
+
+// -----
+
+func.func @tensordot(%a: tensor<2x3xf32>, %b: tensor<3x4xf64>) {
+  // expected-error @+2 {{element types must agree, got: 'tensor<2x3xf32>' and 'tensor<3x4xf64>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = nn.tensordot %a, %b axes = 1 : (tensor<2x3xf32>, tensor<3x4xf64>) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @tensordot(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
+  // expected-error @+2 {{'nn.tensordot' op inferred type(s) 'tensor<2x4xf32>' are incompatible with return type(s) of operation 'tensor<4x2xf32>'}}
+  // expected-error @+1 {{failed to infer returned types}}
+  %0 = nn.tensordot %a, %b axes = 1 : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<4x2xf32>
+  return
+}
+
+// -----
+
 func.func @matmul(%a: tensor<2x3xf32>, %b: tensor<4x5xf32>) {
   // expected-error @+1 {{inner dimensions must be equal, got: 3 in a and 4 in b}}
   %0 = nn.matmul %a, %b : (tensor<2x3xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>

@@ -129,6 +129,22 @@ func.func @matmul(%a: tensor<5x2x3xf32>, %b: tensor<5x3x4xf32>, %w: tensor<4x3xf
   return
 }
 
+// Products over several dimensions: of heads and their elements, an outer product, a scalar.
+// CHECK-LABEL: func.func @tensordot
+func.func @tensordot(%x: tensor<5x2x6xf32>, %w: tensor<6x3x4xf32>, %h: tensor<5x2x3x4xf32>) {
+  // CHECK: nn.tensordot %{{.*}}, %{{.*}} axes = 1 : (tensor<5x2x6xf32>, tensor<6x3x4xf32>) -> tensor<5x2x3x4xf32>
+  %0 = nn.tensordot %x, %w axes = 1 : (tensor<5x2x6xf32>, tensor<6x3x4xf32>) -> tensor<5x2x3x4xf32>
+  // CHECK: nn.tensordot %{{.*}}, %{{.*}} axes = 2 {transpose_b}
+  %1 = nn.tensordot %h, %w axes = 2 {transpose_b} : (tensor<5x2x3x4xf32>, tensor<6x3x4xf32>) -> tensor<5x2x6xf32>
+  // CHECK: nn.tensordot %{{.*}}, %{{.*}} axes = 2 {transpose_a} : (tensor<5x2x6xf32>, tensor<5x2x3x4xf32>) -> tensor<6x3x4xf32>
+  %2 = nn.tensordot %x, %h axes = 2 {transpose_a} : (tensor<5x2x6xf32>, tensor<5x2x3x4xf32>) -> tensor<6x3x4xf32>
+  // CHECK: nn.tensordot %{{.*}}, %{{.*}} axes = 0 : (tensor<5x2x6xf32>, tensor<6x3x4xf32>) -> tensor<5x2x6x6x3x4xf32>
+  %3 = nn.tensordot %x, %w axes = 0 : (tensor<5x2x6xf32>, tensor<6x3x4xf32>) -> tensor<5x2x6x6x3x4xf32>
+  // CHECK: nn.tensordot %{{.*}}, %{{.*}} axes = 3 {transpose_a, transpose_b} : (tensor<6x3x4xf32>, tensor<6x3x4xf32>) -> tensor<f32>
+  %4 = nn.tensordot %w, %w axes = 3 {transpose_a, transpose_b} : (tensor<6x3x4xf32>, tensor<6x3x4xf32>) -> tensor<f32>
+  return
+}
+
 // Reductions, softmax, losses.
 // CHECK-LABEL: func.func @reductions
 func.func @reductions(%x: tensor<8x4xf32>, %y: tensor<8xi64>, %s: tensor<f32>) {

@@ -198,6 +198,22 @@ TEST_F(ShardingRules, Matmul) {
             "[a,b,d][a,d,c]->[b,c] a=5 sum d=3 sum linear 0 linear 1");
 }
 
+// A factor for every dimension, whether summed or not.
+TEST_F(ShardingRules, Tensordot) {
+  EXPECT_EQ(rule("%a: tensor<5x2x6xf32>, %b: tensor<6x3x4xf32>",
+                 "%0 = nn.tensordot %a, %b axes = 1 : (tensor<5x2x6xf32>, tensor<6x3x4xf32>) -> "
+                 "tensor<5x2x3x4xf32>"),
+            "[a,b,e][e,c,d]->[a,b,c,d] e=6 sum linear 0 linear 1");
+  EXPECT_EQ(rule("%a: tensor<3x4x5xf32>, %b: tensor<2x3x4xf32>",
+                 "%0 = nn.tensordot %a, %b axes = 2 {transpose_a, transpose_b} : "
+                 "(tensor<3x4x5xf32>, tensor<2x3x4xf32>) -> tensor<5x2xf32>"),
+            "[c,d,a][b,c,d]->[a,b] c=3 sum d=4 sum linear 0 linear 1");
+  EXPECT_EQ(rule("%a: tensor<3xf32>, %b: tensor<2xf32>",
+                 "%0 = nn.tensordot %a, %b axes = 0 : (tensor<3xf32>, tensor<2xf32>) -> "
+                 "tensor<3x2xf32>"),
+            "[a][b]->[a,b] linear 0 linear 1");
+}
+
 TEST_F(ShardingRules, Reduce) {
   EXPECT_EQ(
       rule("%a: tensor<2x3xf32>",

@@ -466,6 +466,17 @@ LogicalResult CrossEntropyGradOp::verify() {
   return verifyScalar(*this, "scale", getScale().getType(), logits.getElementType());
 }
 
+std::optional<IndexRange> CrossEntropyOp::getIndexRange(unsigned operand) {
+  if (operand != 1)
+    return std::nullopt;
+  return IndexRange{getLogits().getType().getShape().back(), int64_t(getIgnoreIndex())};
+}
+std::optional<IndexRange> CrossEntropyGradOp::getIndexRange(unsigned operand) {
+  if (operand != 1)
+    return std::nullopt;
+  return IndexRange{getLogits().getType().getShape().back(), int64_t(getIgnoreIndex())};
+}
+
 // Optimizer updates.
 
 template <typename UpdateOp> static LogicalResult verifyUpdate(UpdateOp op) {

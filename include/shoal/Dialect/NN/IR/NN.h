@@ -2,6 +2,7 @@
 #ifndef SHOAL_DIALECT_NN_IR_NN_H
 #define SHOAL_DIALECT_NN_IR_NN_H
 
+#include "shoal/Dialect/NN/IR/IndexRange.h"
 #include "shoal/Interfaces/Differentiable.h"
 #include "shoal/Interfaces/ShardingRule.h"
 
