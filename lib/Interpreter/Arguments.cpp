@@ -56,45 +56,33 @@ static double draw(uint64_t seed, StringRef name, int64_t step, int64_t index) {
   return rt::unitInterval(words[0], words[1]);
 }
 
-static double toDouble(APFloat value) {
-  bool inexact;
-  value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &inexact);
-  return value.convertToDouble();
+static rt::InitKind kindOf(nn::Init init) {
+  switch (init) {
+  case nn::Init::zeros:
+  case nn::Init::ones:
+  case nn::Init::constant:
+    return rt::InitKind::Constant;
+  case nn::Init::uniform:
+    return rt::InitKind::Uniform;
+  case nn::Init::normal:
+    return rt::InitKind::Normal;
+  case nn::Init::kaiming_uniform:
+    return rt::InitKind::KaimingUniform;
+  case nn::Init::xavier_uniform:
+    return rt::InitKind::XavierUniform;
+  }
+  llvm_unreachable("every init is listed");
 }
 
-static Tensor makeParameter(nn::ParamAttr param, RankedTensorType type,
+static Tensor makeParameter(StringRef name, const nn::InitialValue &initial, RankedTensorType type,
                             const ArgumentOptions &options) {
-  double a = toDouble(param.getA()), b = toDouble(param.getB());
-  rt::InitKind kind = rt::InitKind::Constant;
-  switch (param.getInit()) {
-  case nn::Init::zeros:
-    a = 0;
-    break;
-  case nn::Init::ones:
-    a = 1;
-    break;
-  case nn::Init::constant:
-    break;
-  case nn::Init::uniform:
-    kind = rt::InitKind::Uniform;
-    break;
-  case nn::Init::normal:
-    kind = rt::InitKind::Normal;
-    break;
-  case nn::Init::kaiming_uniform:
-    kind = rt::InitKind::KaimingUniform;
-    break;
-  case nn::Init::xavier_uniform:
-    kind = rt::InitKind::XavierUniform;
-    break;
-  }
+  rt::InitKind kind = kindOf(initial.kind);
   SmallVector<uint64_t> dims(type.getShape().begin(), type.getShape().end());
-  StringRef name = param.getName();
   uint64_t key = rt::streamKey(options.seed, std::string_view(name));
   bool addNoise = options.perturb && kind == rt::InitKind::Constant;
   Tensor value(type);
   for (int64_t k = 0; k < value.size(); ++k)
-    value.set(k, rt::initialValue(kind, a, b, dims, key, k) +
+    value.set(k, rt::initialValue(kind, initial.a, initial.b, dims, key, k) +
                      (addNoise ? 0.2 * draw(options.seed, name, 0, k) - 0.1 : 0.0));
   return value;
 }
@@ -159,26 +147,24 @@ FailureOr<Tensor> makeArgument(FunctionOpInterface func, unsigned index, int64_t
            << " is no tensor of static shape, got: " << func.getArgumentTypes()[index];
   if (failed(checkFits(func.getLoc(), type)))
     return failure();
+  std::optional<nn::InitialValue> initial = nn::getInitialValue(func, index);
   switch (nn::getArgRole(func, index)) {
   case nn::ArgRole::Param:
-    if (auto param = func.getArgAttrOfType<nn::ParamAttr>(index, nn::NNDialect::kParamAttr))
-      return makeParameter(param, type, options);
+    if (initial)
+      return makeParameter(nn::getArgName(func, index), *initial, type, options);
     break;
   case nn::ArgRole::Buffer:
-    if (auto buffer = func.getArgAttrOfType<nn::BufferAttr>(index, nn::NNDialect::kBufferAttr))
-      return filled(type, toDouble(buffer.getInit()));
-    break;
   case nn::ArgRole::State:
-    if (auto state = func.getArgAttrOfType<nn::StateAttr>(index, nn::NNDialect::kStateAttr))
-      return filled(type, toDouble(state.getInit()));
+    if (initial)
+      return filled(type, initial->a);
     break;
   case nn::ArgRole::Step:
     return Tensor(type);
   case nn::ArgRole::ValidRows: {
-    int64_t rows = 1;
-    for (unsigned i = 0; i < func.getNumArguments(); ++i)
-      if (nn::isBatchedInput(func, i))
-        rows = wholeType(func, i).getDimSize(0);
+    FailureOr<int64_t> found = nn::getBatchRows(func, [&](unsigned i) { return wholeType(func, i); });
+    if (failed(found))
+      return failure();
+    int64_t rows = std::max<int64_t>(*found, 1);
     Tensor value(type);
     bool isShort = options.shortBatches && step % 2 == 1;
     value.i[0] =

@@ -22,6 +22,74 @@ rt::Mode modeOf(exec::Mode mode) {
   llvm_unreachable("every mode is listed");
 }
 
+rt::StorageClass classOf(exec::StorageClass storage) {
+  switch (storage) {
+  case exec::StorageClass::param:
+    return rt::StorageClass::Param;
+  case exec::StorageClass::optimizer:
+    return rt::StorageClass::Optimizer;
+  case exec::StorageClass::input:
+    return rt::StorageClass::Input;
+  case exec::StorageClass::grad:
+    return rt::StorageClass::Grad;
+  case exec::StorageClass::activation:
+    return rt::StorageClass::Activation;
+  case exec::StorageClass::workspace:
+    return rt::StorageClass::Workspace;
+  }
+  llvm_unreachable("every storage class is listed");
+}
+
+rt::ArgKind kindOf(exec::ArgKind kind) {
+  switch (kind) {
+  case exec::ArgKind::input:
+    return rt::ArgKind::Input;
+  case exec::ArgKind::param:
+    return rt::ArgKind::Param;
+  case exec::ArgKind::state:
+    return rt::ArgKind::State;
+  case exec::ArgKind::step:
+    return rt::ArgKind::Step;
+  case exec::ArgKind::valid_rows:
+    return rt::ArgKind::ValidRows;
+  case exec::ArgKind::buffer:
+    return rt::ArgKind::Buffer;
+  }
+  llvm_unreachable("every kind of argument is listed");
+}
+
+rt::InitKind initOf(exec::Init init) {
+  switch (init) {
+  case exec::Init::none:
+    return rt::InitKind::None;
+  case exec::Init::constant:
+    return rt::InitKind::Constant;
+  case exec::Init::uniform:
+    return rt::InitKind::Uniform;
+  case exec::Init::normal:
+    return rt::InitKind::Normal;
+  case exec::Init::kaiming_uniform:
+    return rt::InitKind::KaimingUniform;
+  case exec::Init::xavier_uniform:
+    return rt::InitKind::XavierUniform;
+  }
+  llvm_unreachable("every init is listed");
+}
+
+rt::ResultKind kindOf(exec::ResultKind kind) {
+  switch (kind) {
+  case exec::ResultKind::loss:
+    return rt::ResultKind::Loss;
+  case exec::ResultKind::metric:
+    return rt::ResultKind::Metric;
+  case exec::ResultKind::output:
+    return rt::ResultKind::Output;
+  case exec::ResultKind::grad:
+    return rt::ResultKind::Grad;
+  }
+  llvm_unreachable("every kind of result is listed");
+}
+
 class Emitter {
 public:
   explicit Emitter(exec::ProgramOp program)
@@ -70,12 +138,8 @@ uint32_t Emitter::groupOf(dist::AxesAttr attr) {
 
 /// What the bytes of an exec.arg or exec.buffer are counted as.
 static rt::StorageClass classOf(Operation *storage) {
-  static constexpr rt::StorageClass classes[] = {
-      rt::StorageClass::Param, rt::StorageClass::Optimizer,  rt::StorageClass::Input,
-      rt::StorageClass::Grad,  rt::StorageClass::Activation, rt::StorageClass::Workspace};
-  if (auto argument = dyn_cast<exec::ArgOp>(storage))
-    return classes[unsigned(argument.getStorageClass())];
-  return classes[unsigned(cast<exec::BufferOp>(storage).getStorage())];
+  auto argument = dyn_cast<exec::ArgOp>(storage);
+  return classOf(argument ? argument.getStorageClass() : cast<exec::BufferOp>(storage).getStorage());
 }
 
 uint32_t Emitter::viewOf(Value buffer) {
@@ -107,31 +171,22 @@ std::vector<rt::BlobBuilder::DimSpec> Emitter::dimsOf(exec::BufferType local,
 }
 
 void Emitter::addArgument(exec::ArgOp op) {
-  static constexpr rt::ArgKind kinds[] = {rt::ArgKind::Input, rt::ArgKind::Param,
-                                          rt::ArgKind::State, rt::ArgKind::Step,
-                                          rt::ArgKind::ValidRows, rt::ArgKind::Buffer};
-  static constexpr rt::InitKind inits[] = {rt::InitKind::None,    rt::InitKind::Constant,
-                                           rt::InitKind::Uniform, rt::InitKind::Normal,
-                                           rt::InitKind::KaimingUniform,
-                                           rt::InitKind::XavierUniform};
   rt::BlobBuilder::ArgSpec spec;
   spec.name = op.getName().str();
-  spec.kind = kinds[unsigned(op.getKind())];
+  spec.kind = kindOf(op.getKind());
   spec.view = viewOf(op.getResult());
   spec.dims = dimsOf(op.getResult().getType(), op.getGlobal(), op.getSharding());
   spec.batchDim = int64_t(op.getBatchDim());
-  spec.init = inits[unsigned(op.getInit())];
+  spec.init = initOf(op.getInit());
   spec.a = op.getA().convertToDouble();
   spec.b = op.getB().convertToDouble();
   blob.addArg(spec);
 }
 
 uint32_t Emitter::addResult(exec::ProbeOp op) {
-  static constexpr rt::ResultKind kinds[] = {rt::ResultKind::Loss, rt::ResultKind::Metric,
-                                             rt::ResultKind::Output, rt::ResultKind::Grad};
   rt::BlobBuilder::ResultSpec spec;
   spec.name = op.getResultName().str();
-  spec.kind = kinds[unsigned(op.getKind())];
+  spec.kind = kindOf(op.getKind());
   spec.view = viewOf(op.getInput());
   spec.dims = dimsOf(op.getInput().getType(), op.getGlobal(), op.getSharding());
   spec.batchDim = int64_t(op.getBatchDim());

@@ -110,21 +110,11 @@ LogicalResult Lowering::checkRoles() {
 }
 
 LogicalResult Lowering::findBatch() {
-  std::optional<unsigned> first;
-  for (unsigned i = 0; i < step.getNumArguments(); ++i) {
-    if (!nn::isBatchedInput(step, i))
-      continue;
-    int64_t size = globalType(step.getArgAttr(i, dist::DistDialect::kGlobalAttr),
-                              step.getArgument(i).getType())
-                       .getDimSize(0);
-    if (first && size != rows)
-      return step.emitOpError() << "batched inputs must have one number of rows, got: " << rows
-                                << " in \"" << nn::getArgName(step, *first) << "\" and " << size
-                                << " in \"" << nn::getArgName(step, i) << "\"";
-    first = first.value_or(i);
-    rows = size;
-  }
-  return success();
+  FailureOr<int64_t> found = nn::getBatchRows(step, [&](unsigned i) {
+    return globalType(step.getArgAttr(i, dist::DistDialect::kGlobalAttr), step.getArgument(i).getType());
+  });
+  rows = found.value_or(0);
+  return found;
 }
 
 /// Offsets are 64-bit integers, so all storage together, reused or not, must be well below 2^63.
@@ -177,30 +167,22 @@ LogicalResult Lowering::checkSizes() {
 }
 
 /// The distribution of an argument in the terms of the runtime.
-static std::tuple<Init, double, double> initOf(func::FuncOp step, unsigned index) {
-  if (auto state = step.getArgAttrOfType<nn::StateAttr>(index, nn::NNDialect::kStateAttr))
-    return {Init::constant, state.getInit().convertToDouble(), 0};
-  if (auto buffer = step.getArgAttrOfType<nn::BufferAttr>(index, nn::NNDialect::kBufferAttr))
-    return {Init::constant, buffer.getInit().convertToDouble(), 0};
-  auto param = step.getArgAttrOfType<nn::ParamAttr>(index, nn::NNDialect::kParamAttr);
-  if (!param)
-    return {Init::none, 0, 0};
-  double a = param.getA().convertToDouble(), b = param.getB().convertToDouble();
-  switch (param.getInit()) {
+static Init initOf(const std::optional<nn::InitialValue> &value) {
+  if (!value)
+    return Init::none;
+  switch (value->kind) {
   case nn::Init::zeros:
-    return {Init::constant, 0, 0};
   case nn::Init::ones:
-    return {Init::constant, 1, 0};
   case nn::Init::constant:
-    return {Init::constant, a, 0};
+    return Init::constant;
   case nn::Init::uniform:
-    return {Init::uniform, a, b};
+    return Init::uniform;
   case nn::Init::normal:
-    return {Init::normal, a, b};
+    return Init::normal;
   case nn::Init::kaiming_uniform:
-    return {Init::kaiming_uniform, 0, 0};
+    return Init::kaiming_uniform;
   case nn::Init::xavier_uniform:
-    return {Init::xavier_uniform, 0, 0};
+    return Init::xavier_uniform;
   }
   llvm_unreachable("every init is listed");
 }
@@ -237,11 +219,12 @@ void Lowering::createArguments() {
   for (unsigned i : order) {
     auto type = cast<RankedTensorType>(step.getArgument(i).getType());
     Logical logical = logicalOf(step.getArgAttr(i, dist::DistDialect::kGlobalAttr));
-    auto [init, a, b] = initOf(step, i);
+    std::optional<nn::InitialValue> initial = nn::getInitialValue(step, i);
+    auto [kind, a, b] = initial.value_or(nn::InitialValue());
     auto argument = builder.create<ArgOp>(
         step.getArgument(i).getLoc(), BufferType::get(type), kindOf(nn::getArgRole(step, i)),
         nn::getArgName(step, i), /*offset=*/0, logical.type, logical.sharding,
-        nn::isBatchedInput(step, i) ? 0 : -1, init, APFloat(a), APFloat(b));
+        nn::isBatchedInput(step, i) ? 0 : -1, initOf(initial), APFloat(a), APFloat(b));
     build->setStorage(placement.placeOf(step.getArgument(i)).storage, argument);
   }
 }

@@ -16,15 +16,17 @@ struct Build {
   OpBuilder &builder;
   Location loc;
 
-  Value scalar(Value like, double value) {
-    return builder.create<ConstantOp>(loc, RankedTensorType::get({}, typeOf(like).getElementType()),
-                                      value);
+  Value scalar(Type element, double value) {
+    return builder.create<ConstantOp>(loc, RankedTensorType::get({}, element), value);
   }
+  Value scalar(Value like, double value) { return scalar(typeOf(like).getElementType(), value); }
   Value add(Value a, Value b) { return builder.create<AddOp>(loc, a, b); }
   Value sub(Value a, Value b) { return builder.create<SubOp>(loc, a, b); }
   Value mul(Value a, Value b) { return builder.create<MulOp>(loc, a, b); }
   Value mul(Value a, double b) { return mul(a, scalar(a, b)); }
   Value div(Value a, Value b) { return builder.create<DivOp>(loc, a, b); }
+  Value max(Value a, Value b) { return builder.create<MaximumOp>(loc, a, b); }
+  Value min(Value a, Value b) { return builder.create<MinimumOp>(loc, a, b); }
   Value neg(Value a) { return builder.create<NegOp>(loc, a); }
   Value compare(Predicate predicate, Value a, Value b) {
     return builder.create<CompareOp>(loc, predicate, a, b);
@@ -33,6 +35,8 @@ struct Build {
     return builder.create<SelectOp>(loc, condition, a, b);
   }
   Value cast(Value a, Type element) {
+    if (typeOf(a).getElementType() == element)
+      return a;
     return builder.create<CastOp>(loc, typeOf(a).clone(element), a);
   }
   Value sum(Value a, ArrayRef<int64_t> dims, bool keepDims) {

@@ -39,7 +39,7 @@ struct BatchNorm {
   /// count - 1, but 1 for a single row.
   Value unbiasedCount(Value count) {
     Value one = b.scalar(count, 1);
-    return b.builder.create<MaximumOp>(b.loc, b.sub(count, one), one);
+    return b.max(b.sub(count, one), one);
   }
   /// The static count, without rows that may be missing.
   Value staticCount() {

@@ -35,6 +35,6 @@ Value CrossEntropyOp::buildCount(OpBuilder &builder, CountFn count) {
   Value terms = b.cast(counted, builder.getI64Type());
   if (targets.getRank() != 0)
     terms = b.sum(terms, leadingDims(targets.getRank()), /*keepDims=*/false);
-  terms = builder.create<MaximumOp>(getLoc(), terms, b.scalar(terms, 1));
+  terms = b.max(terms, b.scalar(terms, 1));
   return b.cast(terms, logits.getElementType());
 }

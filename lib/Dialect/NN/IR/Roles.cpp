@@ -64,6 +64,38 @@ bool hasBatchedInput(FunctionOpInterface func) {
   return llvm::any_of(llvm::seq(func.getNumArguments()), [&](unsigned i) { return isBatchedInput(func, i); });
 }
 
+FailureOr<int64_t> getBatchRows(FunctionOpInterface func, function_ref<RankedTensorType(unsigned)> wholeType) {
+  std::optional<unsigned> first;
+  int64_t rows = 0;
+  for (unsigned i = 0; i < func.getNumArguments(); ++i) {
+    if (!isBatchedInput(func, i))
+      continue;
+    auto type = wholeType ? wholeType(i) : cast<RankedTensorType>(func.getArgumentTypes()[i]);
+    if (first && type.getDimSize(0) != rows)
+      return func.emitError() << "batched inputs must have one number of rows, got: " << rows << " in \""
+                              << getArgName(func, *first) << "\" and " << type.getDimSize(0) << " in \""
+                              << getArgName(func, i) << "\"";
+    first = first.value_or(i);
+    rows = type.getDimSize(0);
+  }
+  if (first && rows < 1)
+    return func.emitError() << "a batch must have at least 1 row, got: " << rows;
+  return rows;
+}
+
+std::optional<InitialValue> getInitialValue(FunctionOpInterface func, unsigned index) {
+  if (auto state = func.getArgAttrOfType<StateAttr>(index, NNDialect::kStateAttr))
+    return InitialValue{Init::constant, state.getInit().convertToDouble()};
+  if (auto buffer = func.getArgAttrOfType<BufferAttr>(index, NNDialect::kBufferAttr))
+    return InitialValue{Init::constant, buffer.getInit().convertToDouble()};
+  auto param = func.getArgAttrOfType<ParamAttr>(index, NNDialect::kParamAttr);
+  if (!param)
+    return std::nullopt;
+  if (param.getInit() == Init::zeros || param.getInit() == Init::ones)
+    return InitialValue{Init::constant, param.getInit() == Init::ones ? 1.0 : 0.0};
+  return InitialValue{param.getInit(), param.getA().convertToDouble(), param.getB().convertToDouble()};
+}
+
 ArgTable::ArgTable(FunctionOpInterface func) {
   for (unsigned i = 0; i < func.getNumArguments(); ++i)
     if (StringRef name = getArgName(func, i); !name.empty())

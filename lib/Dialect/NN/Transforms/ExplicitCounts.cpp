@@ -2,6 +2,7 @@
 // real.
 #include "shoal/Dialect/NN/Transforms/Passes.h"
 
+#include "../IR/Build.h"
 #include "BatchDims.h"
 #include "ModelRewriter.h"
 
@@ -43,9 +44,6 @@ private:
   Value countOf(ValueRange values, ArrayRef<int64_t> dims, Type element);
   /// The number of real rows times `inner`, computed once.
   Value limit(int64_t inner);
-  Value scalar(OpBuilder &at, Type element, double value) {
-    return at.create<ConstantOp>(model.getLoc(), RankedTensorType::get({}, element), value);
-  }
 
   func::FuncOp model;
   OpBuilder entry;   // after the arguments, for limits
@@ -62,30 +60,12 @@ private:
 // The hidden argument.
 
 LogicalResult CountRewriter::addValidRows() {
-  std::optional<unsigned> first;
-  for (unsigned i = 0; i < model.getNumArguments(); ++i) {
-    if (!isBatchedInput(model, i))
-      continue;
-    auto rows = [&](unsigned arg) {
-      return cast<RankedTensorType>(model.getArgument(arg).getType()).getDimSize(0);
-    };
-    if (first && rows(i) != rows(*first))
-      return model.emitOpError() << "batched inputs must have one number of rows, got: "
-                                 << rows(*first) << " in \"" << getArgName(model, *first)
-                                 << "\" and " << rows(i) << " in \"" << getArgName(model, i)
-                                 << "\"";
-    if (first)
-      continue;
-    first = i;
-    if (rows(i) < 1)
-      return model.emitOpError() << "a batch must have at least 1 row, got: " << rows(i);
-    batch = BatchDims(rows(i));
-  }
-  if (!first)
-    return success();
-  int64_t size = cast<RankedTensorType>(model.getArgument(*first).getType()).getDimSize(0);
+  FailureOr<int64_t> rows = getBatchRows(model);
+  if (failed(rows) || *rows == 0)
+    return rows;
+  batch = BatchDims(*rows);
   // A batch of one row is never short.
-  if (size > 1)
+  if (*rows > 1)
     for (unsigned i = 0; i < model.getNumArguments(); ++i)
       if (isBatchedInput(model, i))
         batch.setInner(model.getArgument(i), 0, 1);
@@ -99,8 +79,7 @@ Value CountRewriter::limit(int64_t inner) {
     return validRows;
   Value &result = limits[inner];
   if (!result) {
-    Value factor = scalar(entry, entry.getI64Type(), inner);
-    result = entry.create<MulOp>(model.getLoc(), validRows, factor);
+    result = Build{entry, model.getLoc()}.mul(validRows, double(inner));
   }
   return result;
 }
@@ -110,6 +89,7 @@ Value CountRewriter::countOf(ValueRange values, ArrayRef<int64_t> dims, Type ele
   auto batched = llvm::find_if(values, [&](Value value) { return batch.isBatched(value); });
   Value value = batched == values.end() ? values.front() : *batched;
   auto type = cast<RankedTensorType>(value.getType());
+  Build b{builder, model.getLoc()};
   int64_t rest = 1;
   Value count;
   for (int64_t dim : dims) {
@@ -118,18 +98,13 @@ Value CountRewriter::countOf(ValueRange values, ArrayRef<int64_t> dims, Type ele
       rest *= type.getDimSize(dim);
       continue;
     }
-    count = count ? builder.create<MulOp>(model.getLoc(), count, limit(inner)).getResult()
-                  : limit(inner);
+    count = count ? b.mul(count, limit(inner)) : limit(inner);
   }
   if (!count)
-    return scalar(builder, element, rest);
+    return b.scalar(element, rest);
   if (rest != 1)
-    count =
-        builder.create<MulOp>(model.getLoc(), count, scalar(builder, builder.getI64Type(), rest));
-  auto countType = RankedTensorType::get({}, element);
-  return count.getType() == countType
-             ? count
-             : builder.create<CastOp>(model.getLoc(), countType, count).getResult();
+    count = b.mul(count, double(rest));
+  return b.cast(count, element);
 }
 
 // Means.

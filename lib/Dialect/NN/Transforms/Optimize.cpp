@@ -2,6 +2,7 @@
 // and state.
 #include "shoal/Dialect/NN/Transforms/OptimizerOptions.h"
 
+#include "../IR/Build.h"
 #include "ModelRewriter.h"
 
 #include "shoal/Support/SignatureEdit.h"
@@ -133,40 +134,24 @@ FailureOr<SmallVector<Gradient>> OptimizePass::findGradients(func::FuncOp model)
 
 static Type elementOf(Value value) { return getElementTypeOrSelf(value.getType()); }
 
-static Value scalar(OpBuilder &builder, Location loc, Type element, double value) {
-  return builder.create<ConstantOp>(loc, RankedTensorType::get({}, element), value);
-}
-
-static Value castTo(OpBuilder &builder, Value value, Type element) {
-  if (elementOf(value) == element)
-    return value;
-  auto type = cast<RankedTensorType>(value.getType()).clone(element);
-  return builder.create<CastOp>(value.getLoc(), type, value);
-}
-
 /// sqrt(sum of squares over all gradients), as a scalar of the given type.
-static Value buildNorm(OpBuilder &builder, Location loc, ArrayRef<Gradient> gradients,
-                       Type element) {
+static Value buildNorm(Build b, ArrayRef<Gradient> gradients, Type element) {
   Value total;
   for (const Gradient &gradient : gradients) {
-    Value g = gradient.value;
-    auto dims =
-        llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(g.getType()).getRank()));
-    Value squares = builder.create<MulOp>(loc, g, g);
-    if (!dims.empty())
-      squares = builder.create<ReduceOp>(loc, Reduce::sum, squares, dims);
-    squares = castTo(builder, squares, element);
-    total = total ? builder.create<AddOp>(loc, total, squares).getResult() : squares;
+    Value g = gradient.value, squares = b.mul(g, g);
+    if (int64_t rank = typeOf(g).getRank())
+      squares = b.sum(squares, llvm::to_vector(llvm::seq<int64_t>(0, rank)), /*keepDims=*/false);
+    squares = b.cast(squares, element);
+    total = total ? b.add(total, squares) : squares;
   }
-  return builder.create<SqrtOp>(loc, total);
+  return b.builder.create<SqrtOp>(b.loc, total);
 }
 
 /// min(1, limit / (norm + 1e-6)): the factor of PyTorch's clip_grad_norm_.
-static Value buildClipFactor(OpBuilder &builder, Location loc, Value norm, double limit) {
-  Type element = elementOf(norm);
-  Value guarded = builder.create<AddOp>(loc, norm, scalar(builder, loc, element, 1e-6));
-  Value ratio = builder.create<DivOp>(loc, scalar(builder, loc, element, limit), guarded);
-  return builder.create<MinimumOp>(loc, ratio, scalar(builder, loc, element, 1.0));
+static Value buildClipFactor(Build b, Value norm, double limit) {
+  Value guarded = b.add(norm, b.scalar(norm, 1e-6));
+  Value ratio = b.div(b.scalar(norm, limit), guarded);
+  return b.min(ratio, b.scalar(norm, 1));
 }
 
 // Updates.
@@ -193,30 +178,27 @@ static Value buildStep(func::FuncOp model, SignatureEdit &signature, OpBuilder &
 ///   cosine  rate(p) = min_lr + (lr - min_lr) / 2 (1 + cos(pi p))   (Loshchilov and Hutter, 2017)
 /// and the rate is min((t + 1) / W, 1) rate(p): during the warm-up p is 0, behind it the factor is 1.
 Value OptimizePass::buildRate(OpBuilder &builder, Location loc, Value step) {
-  Type f64 = builder.getF64Type();
-  auto constant = [&](double value) { return scalar(builder, loc, f64, value); };
-  Value count = castTo(builder, step, f64); // t + 1
+  Build b{builder, loc};
+  Value count = b.cast(step, builder.getF64Type()); // t + 1
+  auto constant = [&](double value) { return b.scalar(count, value); };
   Value rate = constant(lr);
   if (lrSchedule != "constant") {
-    Value past = builder.create<SubOp>(loc, count, constant(double(warmupSteps) + 1));
-    past = builder.create<MaximumOp>(loc, past, constant(0));
-    Value p = builder.create<DivOp>(loc, past, constant(double(decaySteps - warmupSteps)));
-    p = builder.create<MinimumOp>(loc, p, constant(1));
+    Value past = b.sub(count, constant(double(warmupSteps) + 1));
+    past = b.max(past, constant(0));
+    Value p = b.div(past, constant(double(decaySteps - warmupSteps)));
+    p = b.min(p, constant(1));
     Value share = p;
     if (lrSchedule == "cosine") { // (1 - cos(pi p)) / 2 as a square, exact at 0
-      Value half = builder.create<MulOp>(loc, p, constant(std::numbers::pi / 2));
-      Value sine = builder.create<SinOp>(loc, half);
-      share = builder.create<MulOp>(loc, sine, sine);
+      Value sine = builder.create<SinOp>(loc, b.mul(p, std::numbers::pi / 2));
+      share = b.mul(sine, sine);
     }
     // As a mean of both ends, which is exact at the first.
-    Value rest = builder.create<SubOp>(loc, constant(1), share);
-    rate = builder.create<AddOp>(loc, builder.create<MulOp>(loc, rest, constant(lr)),
-                                 builder.create<MulOp>(loc, share, constant(minLr)));
+    rate = b.mul(b.sub(constant(1), share), lr);
+    rate = b.add(rate, b.mul(share, minLr));
   }
   if (warmupSteps > 0) {
-    Value warm = builder.create<DivOp>(loc, count, constant(double(warmupSteps)));
-    warm = builder.create<MinimumOp>(loc, warm, constant(1));
-    rate = builder.create<MulOp>(loc, warm, rate);
+    Value warm = b.div(count, constant(double(warmupSteps)));
+    rate = b.mul(b.min(warm, constant(1)), rate);
   }
   return rate;
 }
@@ -225,8 +207,8 @@ void OptimizePass::update(SignatureEdit &signature, OpBuilder &builder, const Gr
                           Value step, Value scheduled) {
   Location loc = gradient.value.getLoc();
   auto type = cast<RankedTensorType>(gradient.param.getType());
-  Value rate = scheduled ? castTo(builder, scheduled, type.getElementType())
-                         : scalar(builder, loc, type.getElementType(), lr);
+  Build b{builder, loc};
+  Value rate = scheduled ? b.cast(scheduled, type.getElementType()) : b.scalar(type.getElementType(), lr);
   bool decays = decay == "all" || type.getRank() >= 2;
   auto weightDecayAttr = builder.getF64FloatAttr(decays ? weightDecay.getValue() : 0.0);
   SmallVector<StringAttr> stateNames;
@@ -270,14 +252,14 @@ LogicalResult OptimizePass::optimize(func::FuncOp model) {
   if (gradNorm || clipGradNorm > 0) {
     auto loss = findLoss(model);
     Type element = elementOf(loss ? getReturn(model).getOperand(*loss) : gradients->front().value);
-    Value norm = buildNorm(builder, loc, *gradients, element);
+    Build b{builder, loc};
+    Value norm = buildNorm(b, *gradients, element);
     if (gradNorm)
       signature.addResult(norm, NNDialect::kMetricAttr, builder.getStringAttr("grad_norm"));
     if (clipGradNorm > 0) {
-      Value factor = buildClipFactor(builder, loc, norm, clipGradNorm);
+      Value factor = buildClipFactor(b, norm, clipGradNorm);
       for (Gradient &gradient : *gradients)
-        gradient.value = builder.create<MulOp>(loc, gradient.value,
-                                               castTo(builder, factor, elementOf(gradient.value)));
+        gradient.value = b.mul(gradient.value, b.cast(factor, elementOf(gradient.value)));
     }
   }
   bool isScheduled = lrSchedule != "none";

@@ -7,6 +7,7 @@
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace shoal::nn {
 
@@ -39,6 +40,20 @@ bool isBatchedInput(mlir::FunctionOpInterface func, unsigned index);
 
 /// Whether some input has a sample dimension, which data parallelism splits.
 bool hasBatchedInput(mlir::FunctionOpInterface func);
+
+/// The rows of a whole batch, which all batched inputs have as their first dimension, or an error; 0 without
+/// any. `wholeType` tells the type that an argument is a shard of, where it may be one.
+llvm::FailureOr<int64_t>
+getBatchRows(mlir::FunctionOpInterface func,
+             llvm::function_ref<mlir::RankedTensorType(unsigned)> wholeType = nullptr);
+
+/// What a parameter, buffer or state begins with: zeros and ones are constants, `a` and `b` the bounds of
+/// `uniform` or mean and deviation of `normal`.
+struct InitialValue {
+  Init kind = Init::constant;
+  double a = 0, b = 0;
+};
+std::optional<InitialValue> getInitialValue(mlir::FunctionOpInterface func, unsigned index);
 
 /// The arguments of a function by name, read once for passes that ask for many.
 class ArgTable {
