@@ -90,13 +90,16 @@ def NN_SiluOp : NN_Unary<"silu", "x * sigmoid(x), also called swish"> {
   let description = "Of minus infinity it is NaN, infinity times 0, as the formula says; the limit would be -0.";
 }
 def NN_ErfOp : NN_Unary<"erf", "error function, 2/sqrt(pi) times the integral of e^-t^2 from 0 to x">;
+def NN_ErfcOp : NN_Unary<"erfc", "complement of the error function, 1 - erf(x)"> {
+  let description = "Keeps its digits where erf is so near 1 that the difference has none: erfc(12) is 1.36e-64.";
+}
 def NN_SinOp : NN_Unary<"sin", "sine of radians">;
 def NN_CosOp : NN_Unary<"cos", "cosine of radians">;
 
 def NN_GeluOp : NN_Op<"gelu", [SameOperandsAndResultType]> {
   let summary = "x times the normal distribution function of x";
   let description = [{
-    `nn.gelu erf %x : tensor<8x4xf32>` is x/2 (1 + erf(x/sqrt(2))); `nn.gelu tanh` is its approximation
+    `nn.gelu erf %x : tensor<8x4xf32>` is x/2 erfc(-x/sqrt(2)); `nn.gelu tanh` is its approximation
     x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))). Hendrycks & Gimpel 2016. Of minus infinity both are NaN, infinity
     times 0, as the formulas say; the limit would be -0.
   }];

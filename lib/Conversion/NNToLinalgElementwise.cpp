@@ -1,4 +1,5 @@
 // Elementwise nn ops as one generic each; numpy broadcasting is in the indexing maps.
+#include "ErrorFunction.h"
 #include "LinalgBuilder.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 
@@ -36,18 +37,16 @@ Value relu(Scalars &s, Value x) { return s.max(x, s.constant(x.getType(), 0)); }
 Value erf(Scalars &s, Value x) { return s.b.create<math::ErfOp>(s.loc, x); }
 Value sin(Scalars &s, Value x) { return s.b.create<math::SinOp>(s.loc, x); }
 Value cos(Scalars &s, Value x) { return s.b.create<math::CosOp>(s.loc, x); }
-/// x / (1 + e^-z): where the exponential overflows, the quotient is 0 as it should be.
+/// x sigmoid(z): with e = e^-|z|, which cannot overflow, x e / (1 + e) below zero and x / (1 + e) above.
 Value timesSigmoid(Scalars &s, Value x, Value z) {
-  Value e = s.exp(neg(s, z));
-  return s.div(x, s.add(s.constant(x.getType(), 1), e));
+  auto c = [&](double value) { return s.constant(x.getType(), value); };
+  FarExponential e = farExponential(s, neg(s, s.b.create<math::AbsFOp>(s.loc, z)));
+  Value isBelow = s.b.create<arith::CmpFOp>(s.loc, arith::CmpFPredicate::OLT, z, c(0));
+  Value numerator = s.select(isBelow, s.mul(e.timesUnit(s, x), e.value), x);
+  return s.div(numerator, s.add(c(1), s.select(e.isFar, c(0), e.value)));
 }
 Value sigmoid(Scalars &s, Value x) { return timesSigmoid(s, s.constant(x.getType(), 1), x); }
 Value silu(Scalars &s, Value x) { return timesSigmoid(s, x, x); }
-Value geluErf(Scalars &s, Value x) {
-  auto c = [&](double value) { return s.constant(x.getType(), value); };
-  Value cdf = s.add(c(1), erf(s, s.mul(x, c(1 / std::numbers::sqrt2))));
-  return s.mul(s.mul(c(0.5), x), cdf);
-}
 /// (1 + tanh(u)) / 2 is sigmoid(2 u), which keeps its digits where it is small.
 Value geluTanh(Scalars &s, Value x) {
   auto c = [&](double value) { return s.constant(x.getType(), value); };
@@ -56,7 +55,7 @@ Value geluTanh(Scalars &s, Value x) {
   return timesSigmoid(s, x, twoU);
 }
 SmallVector<Value> gelu(nn::GeluOp op, ValueRange operands, LinalgBuilder &linalg) {
-  return op.getForm() == nn::GeluForm::erf ? unary<nn::GeluOp, geluErf>(op, operands, linalg)
+  return op.getForm() == nn::GeluForm::erf ? unary<nn::GeluOp, timesNormalDistribution>(op, operands, linalg)
                                            : unary<nn::GeluOp, geluTanh>(op, operands, linalg);
 }
 
@@ -163,6 +162,7 @@ void attachElementwiseModels(MLIRContext &context) {
   attach<nn::SigmoidOp, unary<nn::SigmoidOp, sigmoid>>(context);
   attach<nn::SiluOp, unary<nn::SiluOp, silu>>(context);
   attach<nn::ErfOp, unary<nn::ErfOp, erf>>(context);
+  attach<nn::ErfcOp, unary<nn::ErfcOp, complementaryError>>(context);
   attach<nn::SinOp, unary<nn::SinOp, sin>>(context);
   attach<nn::CosOp, unary<nn::CosOp, cos>>(context);
   attach<nn::GeluOp, gelu>(context);

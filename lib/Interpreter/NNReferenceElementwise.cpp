@@ -38,14 +38,21 @@ Results tanh(nn::TanhOp op, Operands in) {
 Results relu(nn::ReluOp op, Operands in) {
   return single(mapFloat(op, in, [](double x) { return x > 0 || std::isnan(x) ? x : 0.0; }));
 }
+// x sigmoid(z). Below zero the fraction is extended by e^z, as e^-z overflows before the product is 0.
+double timesSigmoid(double x, double z) {
+  return z < 0 ? x * std::exp(z) / (1 + std::exp(z)) : x / (1 + std::exp(-z));
+}
 Results sigmoid(nn::SigmoidOp op, Operands in) {
-  return single(mapFloat(op, in, [](double x) { return 1 / (1 + std::exp(-x)); }));
+  return single(mapFloat(op, in, [](double x) { return timesSigmoid(1, x); }));
 }
 Results silu(nn::SiluOp op, Operands in) {
-  return single(mapFloat(op, in, [](double x) { return x / (1 + std::exp(-x)); }));
+  return single(mapFloat(op, in, [](double x) { return timesSigmoid(x, x); }));
 }
 Results erf(nn::ErfOp op, Operands in) {
   return single(mapFloat(op, in, [](double x) { return std::erf(x); }));
+}
+Results erfc(nn::ErfcOp op, Operands in) {
+  return single(mapFloat(op, in, [](double x) { return std::erfc(x); }));
 }
 Results sin(nn::SinOp op, Operands in) {
   return single(mapFloat(op, in, [](double x) { return std::sin(x); }));
@@ -54,10 +61,11 @@ Results cos(nn::CosOp op, Operands in) {
   return single(mapFloat(op, in, [](double x) { return std::cos(x); }));
 }
 Results gelu(nn::GeluOp op, Operands in) {
-  auto byErf = [](double x) { return 0.5 * x * (1 + std::erf(x / std::numbers::sqrt2)); };
+  auto byErf = [](double x) { return 0.5 * x * std::erfc(-x / std::numbers::sqrt2); };
+  // (1 + tanh(u)) / 2 is sigmoid(2 u), which keeps its digits where it is small.
   auto byTanh = [](double x) {
     double u = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
-    return 0.5 * x * (1 + std::tanh(u));
+    return timesSigmoid(x, 2 * u);
   };
   return single(op.getForm() == nn::GeluForm::erf ? mapFloat(op, in, byErf)
                                                   : mapFloat(op, in, byTanh));
@@ -223,6 +231,7 @@ void attachElementwiseReferences(MLIRContext &context) {
   attachReference<nn::SigmoidOp, sigmoid>(context);
   attachReference<nn::SiluOp, silu>(context);
   attachReference<nn::ErfOp, erf>(context);
+  attachReference<nn::ErfcOp, erfc>(context);
   attachReference<nn::SinOp, sin>(context);
   attachReference<nn::CosOp, cos>(context);
   attachReference<nn::GeluOp, gelu>(context);

@@ -98,7 +98,7 @@ class Program:
 
     def unary(self):
         a, shape = self.any()
-        kind = self.rng.choice(["relu", "tanh", "neg", "relu", "sigmoid", "silu", "erf", "gelu tanh", "gelu erf"])
+        kind = self.rng.choice(["relu", "tanh", "neg", "relu", "sigmoid", "silu", "erf", "erfc", "gelu tanh", "gelu erf"])
         self.op(f"nn.{kind} {a} {{attrs}}", tensor(shape), shape)
         return True
 

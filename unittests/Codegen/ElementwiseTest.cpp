@@ -53,7 +53,7 @@ TEST(Elementwise, Broadcasting) {
 TEST(Elementwise, UnaryOps) {
   KernelTester tester;
   for (std::string type : {"37xf32", "3x11xf64", "2x3x4xbf16", "f32", "1x129xf32"}) {
-    for (std::string op : {"neg", "exp", "tanh", "relu", "sigmoid", "silu", "erf", "sin", "cos", "gelu tanh",
+    for (std::string op : {"neg", "exp", "tanh", "relu", "sigmoid", "silu", "erf", "erfc", "sin", "cos", "gelu tanh",
                            "gelu erf"})
       tester.check(unary(op, type), {.low = -6, .high = 6});
     for (std::string op : {"log", "sqrt", "rsqrt"})
@@ -66,7 +66,7 @@ TEST(Elementwise, ActivationsFarFromZero) {
   KernelTester tester;
   for (double scale : {30.0, 300.0, 1e4})
     for (std::string type : {"67xf32", "5x13xf64"}) {
-      for (std::string op : {"tanh", "sigmoid", "silu", "erf", "gelu tanh", "gelu erf"})
+      for (std::string op : {"tanh", "sigmoid", "silu", "erf", "erfc", "gelu tanh", "gelu erf"})
         tester.check(unary(op, type), {.low = -scale, .high = scale});
       tester.check(unary("sin", type), {.low = -scale, .high = scale});
       tester.check(unary("cos", type), {.low = -scale, .high = scale});

@@ -120,6 +120,12 @@ double defaultTolerance(Type type) {
   return type.isF32() ? 2e-5 : type.isBF16() ? 2e-2 : 0;
 }
 
+/// The unit of the subnormal numbers of a type.
+double smallestNumber(Type type) {
+  auto real = dyn_cast<FloatType>(type);
+  return real ? llvm::APFloat::getSmallest(real.getFloatSemantics()).convertToDouble() : 0;
+}
+
 } // namespace
 
 KernelTester::KernelTester() : context(MLIRContext::Threading::DISABLED) {
@@ -234,7 +240,8 @@ void KernelTester::checkCode(ModuleOp module, FailureOr<codegen::KernelObjects> 
         double want = tensor.at(e), got = fromBuffer(buffers[where[k]], type, e);
         bool equal = std::isnan(want) ? std::isnan(got)
                                       : want == got || std::abs(got - want) <=
-                                                           allowed * std::max(1.0, std::abs(want));
+                                                           allowed * std::max(largestUnit, std::abs(want)) +
+                                                               smallestNumber(type);
         if (!equal)
           ++wrong, ADD_FAILURE() << "result " << k << " element " << e << ": expected " << want
                                  << ", got " << got;

@@ -29,6 +29,14 @@ public:
   /// |expected|), 0: the default of each result's type.
   void check(const std::string &text, const Inputs &inputs = {}, double tolerance = 0);
 
+  /// Relative to |expected| alone, however small, but for the last subnormal number: for functions
+  /// whose tails keep their digits.
+  void checkTails(const std::string &text, const Inputs &inputs, double tolerance) {
+    largestUnit = 0;
+    check(text, inputs, tolerance);
+    largestUnit = 1;
+  }
+
   /// For kernels that are too large for emulated threads.
   void onlyOnCPU() { emulatesGPU = false; }
 
@@ -46,6 +54,7 @@ private:
 
   mlir::MLIRContext context;
   bool emulatesGPU = true, hasFullBlocks = false;
+  double largestUnit = 1; // what a tolerance is relative to, where |expected| is smaller
 };
 
 } // namespace shoal::test

@@ -43,6 +43,25 @@ TEST(Math, SinglePrecision) {
       tester.check(unary(op, "f32"), {.low = -scale, .high = scale}, kTolerance);
 }
 
+/// Functions that fall to 0 keep their digits on the way, into the subnormal numbers.
+TEST(Math, Tails) {
+  KernelTester tester;
+  for (auto [low, high] : {std::pair(-12.0, 12.0), {-37.0, -12.0}, {12.0, 28.0}, {-1e-3, 1e-3}}) {
+    tester.checkTails(unary("erfc", "f64"), {.low = low, .high = high}, 1e-14);
+    tester.checkTails(unary("erfc", "f32"), {.low = low, .high = high}, 1e-6);
+    // The reference rounds x / sqrt(2), which counts x^2 times, the kernel does not.
+    tester.checkTails(unary("gelu erf", "f64"), {.low = low, .high = high}, 3e-16 * low * low + 1e-14);
+    tester.checkTails(unary("gelu erf", "f32"), {.low = low, .high = high}, 1e-6);
+  }
+  for (auto [low, high] : {std::pair(-20.0, 20.0), {-104.0, -60.0}}) {
+    for (std::string op : {"sigmoid", "silu"})
+      tester.checkTails(unary(op, "f32"), {.low = low, .high = high}, 1e-6);
+  }
+  for (auto [low, high] : {std::pair(-20.0, 20.0), {-700.0, -60.0}})
+    for (std::string op : {"sigmoid", "silu"})
+      tester.checkTails(unary(op, "f64"), {.low = low, .high = high}, 1e-14);
+}
+
 /// The powers of Adam's bias correction, 1 / (1 - beta^step), from the first step to far ones.
 TEST(Math, PowersOfTheStep) {
   KernelTester tester;

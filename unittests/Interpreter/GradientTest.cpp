@@ -94,7 +94,7 @@ std::vector<GradientCase> allCases() {
   const std::string t34 = "tensor<3x4xf64>", t4 = "tensor<4xf64>", t31 = "tensor<3x1xf64>",
                     scalar = "tensor<f64>", positive = "uniform(0.5, 2.0)";
   std::vector<GradientCase> cases;
-  for (const char *op : {"neg", "exp", "tanh", "relu", "log", "sqrt", "rsqrt", "sigmoid", "silu", "erf", "sin",
+  for (const char *op : {"neg", "exp", "tanh", "relu", "log", "sqrt", "rsqrt", "sigmoid", "silu", "erf", "erfc", "sin",
                          "cos"}) {
     bool needsPositive = std::string("log sqrt rsqrt").find(op) != std::string::npos;
     cases.push_back({op,
@@ -279,7 +279,7 @@ INSTANTIATE_TEST_SUITE_P(Ops, GradientTest, ::testing::ValuesIn(allCases()),
 // Far from zero activations are straight lines, also where squares and cubes overflow.
 TEST_F(DifferentiationTest, activationsFarFromZero) {
   for (auto [op, slope] : {std::pair("gelu tanh", 1.0), {"gelu erf", 1.0}, {"silu", 1.0}, {"sigmoid", 0.0},
-                           {"tanh", 0.0}, {"erf", 0.0}})
+                           {"tanh", 0.0}, {"erf", 0.0}, {"erfc", 0.0}})
     for (const char *x : {"1e4", "1e20", "1e160", "1.7e308"})
       for (bool negative : {false, true}) {
         std::string value = (negative ? "-" : "") + std::string(x);

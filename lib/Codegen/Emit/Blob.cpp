@@ -137,7 +137,7 @@ uint32_t Emitter::groupOf(dist::AxesAttr attr) {
 }
 
 /// What the bytes of an exec.arg or exec.buffer are counted as.
-static rt::StorageClass classOf(Operation *storage) {
+static rt::StorageClass storageClassOf(Operation *storage) {
   auto argument = dyn_cast<exec::ArgOp>(storage);
   return classOf(argument ? argument.getStorageClass() : cast<exec::BufferOp>(storage).getStorage());
 }
@@ -150,7 +150,7 @@ uint32_t Emitter::viewOf(Value buffer) {
   Value whole = range.storage->getResult(0);
   uint32_t storage = buffer == whole ? rt::kNone : viewOf(whole);
   uint32_t view = blob.addView(range.begin, type.getNumElements(), exec::getDType(type.getElementType()),
-                               classOf(range.storage), storage);
+                               storageClassOf(range.storage), storage);
   views[buffer] = view;
   return view;
 }

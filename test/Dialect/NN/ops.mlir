@@ -68,6 +68,8 @@ func.func @elementwise(%a: tensor<2x1x4xf32>, %b: tensor<3x1xf32>, %i: tensor<4x
   %19 = nn.sin %a : tensor<2x1x4xf32>
   // CHECK: nn.cos
   %20 = nn.cos %a : tensor<2x1x4xf32>
+  // CHECK: nn.erfc
+  %erfc = nn.erfc %a : tensor<2x1x4xf32>
   // CHECK: nn.gelu tanh %{{.*}} : tensor<2x1x4xf32>
   %21 = nn.gelu tanh %a : tensor<2x1x4xf32>
   // CHECK: nn.gelu erf

@@ -95,7 +95,7 @@ TEST_F(ShardingRules, Elementwise) {
                  "%0 = nn.div %a, %b : (tensor<4xi32>, tensor<i32>) -> tensor<4xi32>"),
             "[a][]->[a]");
   // Of a partial sum none may be taken: no group of operands is linear.
-  for (std::string op : {"relu", "sigmoid", "silu", "erf", "sin", "cos", "gelu tanh", "gelu erf"})
+  for (std::string op : {"relu", "sigmoid", "silu", "erf", "erfc", "sin", "cos", "gelu tanh", "gelu erf"})
     EXPECT_EQ(rule("%a: tensor<4xf32>", "%0 = nn." + op + " %a : tensor<4xf32>"), "[a]->[a]") << op;
   EXPECT_EQ(rule("%c: tensor<4xi1>, %a: tensor<4xf32>, %b: tensor<f32>",
                  "%0 = nn.select %c, %a, %b : (tensor<4xi1>, tensor<4xf32>, tensor<f32>) -> "

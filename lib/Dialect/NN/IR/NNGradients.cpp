@@ -142,11 +142,19 @@ SHOAL_VJP(SiluOp) {
   return SmallVector<Value>{b.mul(ct, slope)};
 }
 
+// 2/sqrt(pi) e^(-x^2).
+static Value slopeOfErf(Build &b, Value x) {
+  return b.mul(b.builder.create<ExpOp>(b.loc, b.neg(b.mul(x, x))), 2 * llvm::numbers::inv_sqrtpi);
+}
+
 SHOAL_VJP(ErfOp) {
   SHOAL_COTANGENT
-  Value x = getInput();
-  Value density = builder.create<ExpOp>(b.loc, b.neg(b.mul(x, x)));
-  return SmallVector<Value>{b.mul(ct, b.mul(density, 2 * llvm::numbers::inv_sqrtpi))};
+  return SmallVector<Value>{b.mul(ct, slopeOfErf(b, getInput()))};
+}
+
+SHOAL_VJP(ErfcOp) {
+  SHOAL_COTANGENT
+  return SmallVector<Value>{b.neg(b.mul(ct, slopeOfErf(b, getInput())))};
 }
 
 SHOAL_VJP(SinOp) {
@@ -164,8 +172,7 @@ SHOAL_VJP(GeluOp) {
   Value x = getInput(), one = b.scalar(x, 1);
   if (getForm() == GeluForm::erf) {
     // cdf(x) + x pdf(x) of the normal distribution.
-    Value erf = builder.create<ErfOp>(b.loc, b.mul(x, 1 / llvm::numbers::sqrt2));
-    Value cdf = b.mul(b.add(erf, one), 0.5);
+    Value cdf = b.mul(builder.create<ErfcOp>(b.loc, b.mul(x, -1 / llvm::numbers::sqrt2)), 0.5);
     Value e = builder.create<ExpOp>(b.loc, b.mul(b.mul(x, x), -0.5));
     Value pdf = b.mul(e, llvm::numbers::inv_sqrtpi / llvm::numbers::sqrt2);
     return SmallVector<Value>{b.mul(ct, b.add(cdf, b.mul(x, pdf)))};
@@ -173,7 +180,7 @@ SHOAL_VJP(GeluOp) {
   // (1 + tanh(u)) / 2 is s = sigmoid(2 u), so that y = x s and y' = s + x s (1 - s) 2u'. From |x| = 32 on s or
   // 1 - s is 0 in every type. With x kept within, no factor overflows in any order of the products, and 0 times
   // infinity stays away.
-  x = builder.create<MinimumOp>(b.loc, builder.create<MaximumOp>(b.loc, x, b.scalar(x, -32)), b.scalar(x, 32));
+  x = b.min(b.max(x, b.scalar(x, -32)), b.scalar(x, 32));
   Value square = b.mul(x, x);
   const double slope = 2 * llvm::numbers::sqrt2 * llvm::numbers::inv_sqrtpi, cubic = 0.044715;
   Value twoU = b.mul(b.mul(x, slope), b.add(b.mul(square, cubic), one));
@@ -395,7 +402,7 @@ SHOAL_VJP(CrossEntropyOp) {
     Value counted = b.compare(Predicate::ne, getTargets(), ignored);
     auto dims = llvm::to_vector(llvm::seq<int64_t>(0, targets.getRank()));
     Value count = b.sum(b.cast(counted, logits.getElementType()), dims, /*keepDims=*/false);
-    scale = b.div(ct, builder.create<MaximumOp>(b.loc, count, b.scalar(count, 1)));
+    scale = b.div(ct, b.max(count, b.scalar(count, 1)));
   }
   result[0] = builder.create<CrossEntropyGradOp>(b.loc, logits, getLogits(), getTargets(), scale,
                                                  getIgnoreIndexAttr());

@@ -100,6 +100,7 @@ ShardingRule ReluOp::getShardingRule() { return elementwise(*this); }
 ShardingRule SigmoidOp::getShardingRule() { return elementwise(*this); }
 ShardingRule SiluOp::getShardingRule() { return elementwise(*this); }
 ShardingRule ErfOp::getShardingRule() { return elementwise(*this); }
+ShardingRule ErfcOp::getShardingRule() { return elementwise(*this); }
 ShardingRule SinOp::getShardingRule() { return elementwise(*this); }
 ShardingRule CosOp::getShardingRule() { return elementwise(*this); }
 ShardingRule GeluOp::getShardingRule() { return elementwise(*this); }
