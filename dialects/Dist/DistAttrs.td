@@ -103,6 +103,7 @@ def Dist_GlobalAttr : Dist_Attr<"Global", "global"> {
     `#dist.global<12, tensor<8x8xf32>, #dist.sharding<...>>`: result of the L1 op whose `dist.id` is 12. Written by the
     partitioner, read by `dist-verify-plan` to compare both programs, and by reports.
   }];
+  let genVerifyDecl = 1;
   let parameters = (ins "int64_t":$id, "::mlir::RankedTensorType":$type, "::shoal::dist::ShardingAttr":$sharding);
   let assemblyFormat = "`<` $id `,` $type `,` $sharding `>`";
 }

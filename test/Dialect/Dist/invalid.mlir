@@ -560,3 +560,14 @@ func.func @at(%a: tensor<4xf32>) -> tensor<2xf32> {
   %0 = dist.all_slice {"x"} dim = 0 %a {dist.at = array<i64: 0>} : tensor<4xf32> -> tensor<2xf32>
   return %0 : tensor<2xf32>
 }
+
+// -----
+
+// An id that 64 bits with a sign do not hold would print as another.
+// expected-error @+1 {{id must be from 0 to 2^63 - 1}}
+module attributes {a = #dist.global<10000000000000000000, tensor<4xf32>, #dist.sharding<@mesh, [{}]>>} {}
+
+// -----
+
+// expected-error @+1 {{id must be from 0 to 2^63 - 1, got: -1}}
+module attributes {a = #dist.global<-1, tensor<4xf32>, #dist.sharding<@mesh, [{}]>>} {}

@@ -215,6 +215,12 @@ LogicalResult AxesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return verifyDistinct(emitError, axes, seen);
 }
 
+// 2^63 and above come from the parser as negative.
+LogicalResult GlobalAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t id, RankedTensorType,
+                                 ShardingAttr) {
+  return id >= 0 ? success() : emitError() << "id must be from 0 to 2^63 - 1, got: " << id;
+}
+
 LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<MeshAxisAttr> axes, ArrayRef<int64_t> deviceIds) {
   llvm::SmallPtrSet<StringAttr, 4> seen;
