@@ -198,3 +198,22 @@ func.func @wide(%a: tensor<f32>) -> tensor<f32> {
   }
   return %a : tensor<f32>
 }
+
+// -----
+
+// Branches meet at equal collectives only.
+dist.mesh @mesh <["x"=2]>
+func.func @unequal(%a: tensor<f32>) -> tensor<f32> {
+  %i = dist.axis_index {"x"} * 1 : index
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi eq, %i, %zero : index
+  %0 = scf.if %first -> tensor<f32> {
+    // expected-error @+1 {{needs every position of its group: position 1 does not enter it, position 0 does}}
+    %1 = dist.all_reduce {"x"} sum %a : tensor<f32>
+    scf.yield %1 : tensor<f32>
+  } else {
+    %1 = dist.all_reduce {"x"} max %a : tensor<f32>
+    scf.yield %1 : tensor<f32>
+  }
+  return %0 : tensor<f32>
+}

@@ -298,3 +298,59 @@ func.func @group_at() -> tensor<f32> {
   %1 = arith.select %isOdd, %a, %got#0 : tensor<f32>
   return %1 : tensor<f32>
 }
+
+// -----
+
+// Branches that come to equal collectives meet there: each brings its own value, all get the result. What stands
+// before and after stays the branch's own.
+dist.mesh @mesh <["x"=4]>
+// CHECK-LABEL: func.func @meeting
+func.func @meeting() -> tensor<2xf32> {
+  %i = dist.axis_index {"x"} * 1 : index
+  %two = arith.constant 2 : index
+  // CHECK: %[[A:.*]] = nn.constant
+  %a = nn.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %isLow = arith.cmpi ult, %i, %two : index
+  // CHECK: %[[NEG:.*]] = nn.neg %[[A]]
+  // CHECK: %[[GIVEN:.*]] = dist.select [0, 0, 1, 1] %[[NEG]], %[[A]] : tensor<2xf32>
+  // CHECK: %[[SUM:.*]] = dist.all_reduce {"x"} sum %[[GIVEN]] : tensor<2xf32>
+  // CHECK: dist.barrier {"x"}{{$}}
+  // CHECK: %[[TWICE:.*]] = nn.add %[[SUM]], %[[SUM]]
+  // CHECK: dist.select [0, 0, 1, 1] %[[SUM]], %[[TWICE]]
+  %0 = scf.if %isLow -> tensor<2xf32> {
+    %1 = nn.neg %a : tensor<2xf32>
+    %2 = dist.all_reduce {"x"} sum %1 : tensor<2xf32>
+    dist.barrier {"x"}
+    scf.yield %2 : tensor<2xf32>
+  } else {
+    %1 = dist.all_reduce {"x"} sum %a : tensor<2xf32>
+    dist.barrier {"x"}
+    %2 = nn.add %1, %1 : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    scf.yield %2 : tensor<2xf32>
+  }
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
+// Groups of which a branch is whole run in it, and what no other branch has: only {"y"} spans both.
+dist.mesh @mesh <["x"=2, "y"=2]>
+// CHECK-LABEL: func.func @meeting_of_some
+func.func @meeting_of_some() -> tensor<f32> {
+  %y = dist.axis_index {"y"} * 1 : index
+  %zero = arith.constant 0 : index
+  %a = nn.constant dense<3.0> : tensor<f32>
+  %isFirst = arith.cmpi eq, %y, %zero : index
+  // CHECK: %[[X:.*]] = dist.all_reduce {"x"} sum %{{.*}} {dist.at = array<i64: 0, 2>}
+  // CHECK: %[[GIVEN:.*]] = dist.select [0, 1, 0, 1] %[[X]], %{{.*}}
+  // CHECK: dist.all_reduce {"y"} max %[[GIVEN]] : tensor<f32>
+  %0 = scf.if %isFirst -> tensor<f32> {
+    %1 = dist.all_reduce {"x"} sum %a : tensor<f32>
+    %2 = dist.all_reduce {"y"} max %1 : tensor<f32>
+    scf.yield %2 : tensor<f32>
+  } else {
+    %2 = dist.all_reduce {"y"} max %a : tensor<f32>
+    scf.yield %2 : tensor<f32>
+  }
+  return %0 : tensor<f32>
+}

@@ -80,6 +80,19 @@ private:
   SmallVector<SmallVector<Value>> ways;
 };
 
+/// A region and the positions that are in it.
+struct Branch {
+  Region *region;
+  BitVector at;
+};
+
+/// A branch that is being visited, from where it has come to.
+struct Track {
+  const Branch *branch;
+  Block::iterator next;
+  SmallVector<Operation *> meetings; // collectives whose groups the branch has only a part of
+};
+
 class Folder {
 public:
   Folder(func::FuncOp func, MeshAttr mesh, int64_t maxOps)
@@ -96,7 +109,10 @@ private:
   LogicalResult visitIf(scf::IfOp op, const BitVector &at);
   LogicalResult visitSwitch(scf::IndexSwitchOp op, const BitVector &at);
   LogicalResult visitFor(scf::ForOp op, const BitVector &at);
-  LogicalResult visitBranches(Operation *op, ArrayRef<std::pair<Region *, BitVector>> branches);
+  LogicalResult visitBranches(Operation *op, ArrayRef<Branch> branches);
+  SmallVector<Operation *> findMeetings(Block &block, const BitVector &at);
+  bool canMeet(ArrayRef<Track> tracks);
+  LogicalResult meet(MutableArrayRef<Track> tracks, unsigned number);
   LogicalResult give(Operation *op, MutableArrayRef<Table> tables, Merge &merge);
   LogicalResult visitSelect(arith::SelectOp op, const BitVector &at);
   LogicalResult visitFromElements(tensor::FromElementsOp op, const BitVector &at);
@@ -307,16 +323,108 @@ LogicalResult Folder::give(Operation *op, MutableArrayRef<Table> tables, Merge &
   return success();
 }
 
-LogicalResult Folder::visitBranches(Operation *op,
-                                    ArrayRef<std::pair<Region *, BitVector>> branches) {
+/// The collectives directly in a block that need positions which take another branch.
+SmallVector<Operation *> Folder::findMeetings(Block &block, const BitVector &at) {
+  SmallVector<Operation *> meetings;
+  for (Operation &op : block.without_terminator()) {
+    auto collective = dyn_cast<CollectiveOpInterface>(op);
+    if (collective && collective.communicates() && !isa<SendOp, RecvOp>(op) &&
+        findGap(mesh, collective.getAxesAttr().getAxes(), at))
+      meetings.push_back(&op);
+  }
+  return meetings;
+}
+
+/// Whether two collectives of different branches are one: equal but for what they are given.
+static bool areEqual(Operation *a, Operation *b) {
+  auto attributes = [](Operation *op) {
+    NamedAttrList list(op->getAttrDictionary());
+    list.erase("reason");
+    return list.getDictionary(op->getContext());
+  };
+  return a->getName() == b->getName() && a->getOperandTypes() == b->getOperandTypes() &&
+         a->getResultTypes() == b->getResultTypes() && attributes(a) == attributes(b);
+}
+
+/// Whether all branches come to the same collectives, with whole groups when they are together.
+bool Folder::canMeet(ArrayRef<Track> tracks) {
+  if (tracks.size() < 2)
+    return false;
+  BitVector together(positions);
+  for (const Track &track : tracks) {
+    together |= track.branch->at;
+    if (track.meetings.size() != tracks.front().meetings.size())
+      return false;
+  }
+  for (auto [number, op] : llvm::enumerate(tracks.front().meetings)) {
+    auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
+    if (!llvm::all_of(op->getOperandTypes(), isTensor) || !llvm::all_of(op->getResultTypes(), isTensor) ||
+        findGap(mesh, cast<CollectiveOpInterface>(op).getAxesAttr().getAxes(), together))
+      return false;
+    for (const Track &track : tracks)
+      if (!areEqual(op, track.meetings[number]))
+        return false;
+  }
+  return true;
+}
+
+/// Goes on in every branch up to its next collective of the kind, and makes one of them all.
+LogicalResult Folder::meet(MutableArrayRef<Track> tracks, unsigned number) {
+  BitVector together(positions);
+  Merge merge(positions);
+  for (Track &track : tracks) {
+    Operation *op = track.meetings[number];
+    for (; &*track.next != op; ++track.next)
+      if (failed(visit(&*track.next, track.branch->at)))
+        return failure();
+    ++track.next;
+    if (failed(narrow(op, track.branch->at)))
+      return failure();
+    merge.add(track.branch->at, llvm::map_to_vector(op->getOperands(), [&](Value operand) {
+                return map.lookup(operand);
+              }));
+    together |= track.branch->at;
+  }
+  Operation *first = tracks.front().meetings[number];
+  if (failed(spend(first)))
+    return failure();
+  IRMapping operands;
+  for (auto [index, operand] : llvm::enumerate(first->getOperands()))
+    operands.map(operand, merged(merge, first->getLoc(), index));
+  Operation *copy = builder.clone(*first, operands);
+  setPositions(copy, together);
+  for (Track &track : tracks)
+    map.map(track.meetings[number]->getResults(), copy->getResults());
+  return success();
+}
+
+LogicalResult Folder::visitBranches(Operation *op, ArrayRef<Branch> branches) {
+  SmallVector<Track, 2> tracks, meeting;
+  for (const Branch &branch : branches) {
+    if (branch.at.none() || branch.region->empty())
+      continue;
+    Block &block = branch.region->front();
+    tracks.push_back({&branch, block.begin(), findMeetings(block, branch.at)});
+  }
+  llvm::copy_if(tracks, std::back_inserter(meeting), [](const Track &track) { return !track.meetings.empty(); });
+  // Else visiting the first of them tells which position does not come.
+  if (canMeet(meeting)) {
+    for (unsigned number = 0; number < meeting.front().meetings.size(); ++number)
+      if (failed(meet(meeting, number)))
+        return failure();
+    for (Track &track : tracks)
+      for (const Track &met : meeting)
+        if (met.branch == track.branch)
+          track = met;
+  }
   Merge merge(positions);
   SmallVector<Table> tables(op->getNumResults(), Table(positions));
-  for (auto &[region, at] : branches) {
-    if (at.none() || region->empty())
-      continue;
-    Block &block = region->front();
-    if (failed(visit(block, at)))
-      return failure();
+  for (Track &track : tracks) {
+    const BitVector &at = track.branch->at;
+    Block &block = track.branch->region->front();
+    for (; &*track.next != block.getTerminator(); ++track.next)
+      if (failed(visit(&*track.next, at)))
+        return failure();
     SmallVector<Value> values;
     for (auto [number, value] : llvm::enumerate(block.getTerminator()->getOperands())) {
       values.push_back(map.lookupOrNull(value));
@@ -350,7 +458,7 @@ LogicalResult Folder::visitIf(scf::IfOp op, const BitVector &at) {
 }
 
 LogicalResult Folder::visitSwitch(scf::IndexSwitchOp op, const BitVector &at) {
-  SmallVector<std::pair<Region *, BitVector>> branches;
+  SmallVector<Branch> branches;
   branches.push_back({&op.getDefaultRegion(), BitVector(positions)});
   for (Region &region : op.getCaseRegions())
     branches.push_back({&region, BitVector(positions)});
@@ -360,7 +468,7 @@ LogicalResult Folder::visitSwitch(scf::IndexSwitchOp op, const BitVector &at) {
       return failure();
     auto found = llvm::find(op.getCases(), *value);
     unsigned branch = found == op.getCases().end() ? 0 : 1 + (found - op.getCases().begin());
-    branches[branch].second.set(position);
+    branches[branch].at.set(position);
   }
   return visitBranches(op, branches);
 }

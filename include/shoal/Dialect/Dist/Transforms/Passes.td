@@ -164,6 +164,7 @@ def FoldControlFlowPass : Pass<"dist-fold-control-flow", "::mlir::ModuleOp"> {
     that comes from different branches, or from loops of different length, is a `dist.select`. Scalars become `dist.position_constant` where a
     peer or a tensor (`tensor.from_elements`) is made of them.
 
+    Where positions of one group take different branches, equal collectives directly in these branches are one, which they meet at.
     A collective whose group is not complete is an error, and so is a program that unrolls to more than `max-ops` ops. Sends and receives are matched
     by `exec-verify`.
 
