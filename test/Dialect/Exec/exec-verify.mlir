@@ -219,3 +219,53 @@ exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optim
   // expected-error @+1 {{name is taken by another argument: p}}
   %q = exec.arg state "p" at 64 : !exec.buffer<2xf32>
 }
+
+// -----
+
+// A position that does not run the row that writes has nothing to read.
+dist.mesh @mesh <["x"=2]>
+exec.program @p train arena = 192 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  %a = exec.buffer activation at 64 : !exec.buffer<2xf32>
+  %b = exec.buffer activation at 128 : !exec.buffer<2xf32>
+  exec.copy %p to %a {exec.at = array<i64: 1>} : !exec.buffer<2xf32>, !exec.buffer<2xf32>
+  // expected-error @+1 {{reads bytes [64, 72) that nothing has written at mesh position 0}}
+  exec.all_reduce {"x"} sum %a to %b : !exec.buffer<2xf32>, !exec.buffer<2xf32>
+}
+
+// -----
+
+// What is made of it counts as not written there, in a kernel's results each for itself: %d is made of %p alone.
+dist.mesh @mesh <["x"=2]>
+func.func private @k(%a: tensor<2xf32>, %p: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) attributes {exec.kernel} {
+  %0 = nn.neg %a : tensor<2xf32>
+  %1 = nn.neg %p : tensor<2xf32>
+  return %0, %1 : tensor<2xf32>, tensor<2xf32>
+}
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  %a = exec.buffer activation at 64 : !exec.buffer<2xf32>
+  %c = exec.buffer activation at 128 : !exec.buffer<2xf32>
+  %d = exec.buffer activation at 192 : !exec.buffer<2xf32>
+  exec.point_to_point sends(%p : !exec.buffer<2xf32>) to [array<i64: 1, -1>] recvs(%a : !exec.buffer<2xf32>) from [array<i64: -1, 0>]
+  exec.launch @k ins(%a, %p : !exec.buffer<2xf32>, !exec.buffer<2xf32>) outs(%c, %d : !exec.buffer<2xf32>, !exec.buffer<2xf32>)
+  exec.all_reduce {"x"} sum %d to %d : !exec.buffer<2xf32>, !exec.buffer<2xf32>
+  // expected-error @+1 {{reads bytes [128, 136) that nothing has written at mesh position 0}}
+  exec.probe output "c" %c : !exec.buffer<2xf32>
+}
+
+// -----
+
+// Each position may copy its own; who takes part in a broadcast without being its root needs nothing to send.
+dist.mesh @mesh <["x"=2]>
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  %a = exec.buffer activation at 64 : !exec.buffer<2xf32>
+  %b = exec.buffer activation at 128 : !exec.buffer<2xf32>
+  %c = exec.buffer activation at 192 : !exec.buffer<2xf32>
+  exec.copy %p to %a {exec.at = array<i64: 1>} : !exec.buffer<2xf32>, !exec.buffer<2xf32>
+  exec.broadcast {"x"} root = 1 %a to %b : !exec.buffer<2xf32>, !exec.buffer<2xf32>
+  exec.copy %a to %c {exec.at = array<i64: 1>} : !exec.buffer<2xf32>, !exec.buffer<2xf32>
+  exec.copy %b to %c {exec.at = array<i64: 0>} : !exec.buffer<2xf32>, !exec.buffer<2xf32>
+  exec.probe output "c" %c : !exec.buffer<2xf32>
+}

@@ -100,7 +100,8 @@ private:
 
 } // namespace
 
-/// "'send' (ring.mlir:7:5)": what a row is, and the op of the program that it comes from.
+/// "'send' (ring.mlir:7:5)": what a row is, and the op of the program that it comes from. Diagnostics
+/// name rows by this and not by the op of this dialect, which nobody wrote.
 static std::string nameOf(Operation *op) {
   auto name = op->getAttrOfType<StringAttr>("name");
   std::string text = ("'" + (name ? name.getValue() : op->getName().stripDialect()) + "'").str();
@@ -160,16 +161,16 @@ LogicalResult Rendezvous::matchEnds() {
     auto [stream, from, to] = key;
     for (auto [send, recv] : llvm::zip(channel.sends, channel.recvs))
       if (send.type != recv.type)
-        return recv.op->emitOpError() << nameOf(recv.op, to) << " receives " << recv.type
+        return emitError(recv.op->getLoc()) << nameOf(recv.op, to) << " receives " << recv.type
                                       << ", but " << nameOf(send.op, from) << " sends it "
                                       << send.type;
     size_t sends = channel.sends.size(), recvs = channel.recvs.size();
     if (sends > recvs)
-      return channel.sends[recvs].op->emitOpError()
+      return emitError(channel.sends[recvs].op->getLoc())
              << nameOf(channel.sends[recvs].op, from) << " sends to mesh position " << to
              << ", where no receive on stream " << stream << " matches it";
     if (recvs > sends)
-      return channel.recvs[sends].op->emitOpError()
+      return emitError(channel.recvs[sends].op->getLoc())
              << nameOf(channel.recvs[sends].op, to) << " receives from mesh position " << from
              << ", where no send on stream " << stream << " matches it";
   }
@@ -296,7 +297,8 @@ LogicalResult Rendezvous::reportCycle(Place start) {
   if (named < path.size())
     text += std::to_string(path.size() - named) + " more up to ";
   text += path.size() > 1 ? nameAt(place) : "itself";
-  return streams[place.stream][laneAt(place).next].op->emitOpError() << "deadlocks: " << text;
+  Operation *waiting = streams[place.stream][laneAt(place).next].op;
+  return emitError(waiting->getLoc()) << "deadlocks: " << text;
 }
 
 LogicalResult Rendezvous::run() {
@@ -325,7 +327,7 @@ static LogicalResult checkGroups(ProgramOp program, dist::MeshAttr mesh) {
     for (int64_t position = 0; position < mesh.getNumDevices(); ++position)
       at[position] = runsAt(row, position);
     if (std::optional<dist::GroupGap> gap = dist::findGap(mesh, axes.getAxes(), at))
-      return row.emitOpError() << nameOf(row) << " needs every position of its group: position "
+      return emitError(row->getLoc()) << nameOf(row) << " needs every position of its group: position "
                               << gap->missing << " does not enter it, position " << gap->inside
                               << " does";
   }

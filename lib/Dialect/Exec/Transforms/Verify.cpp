@@ -3,7 +3,9 @@
 //
 // Order is judged by vector clocks: a row knows, per stream, how many rows have ended before it
 // starts. Two accesses to the same bytes, one of them a write, must be ordered; so must the lives
-// of two buffers that share bytes. Whether the ranks meet is judged by Rendezvous.
+// of two buffers that share bytes. Whether the ranks meet is judged by Rendezvous, what each position
+// has been given by Contents.
+#include "Contents.h"
 #include "Evaluation.h"
 #include "Rendezvous.h"
 
@@ -11,8 +13,6 @@
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
-
-#include <map>
 
 using namespace mlir;
 
@@ -45,21 +45,6 @@ struct Life {
   Clock last;                 // per stream, rows done when its last access there has ended
   Clock known;                // per stream, rows known to have ended before its first access
   bool touched = false;
-  // Bytes written so far: ends by begins, with a gap between neighbours.
-  std::map<int64_t, int64_t> written;
-
-  bool covers(int64_t from, int64_t to) const {
-    auto it = written.upper_bound(from);
-    return from == to || (it != written.begin() && to <= std::prev(it)->second);
-  }
-  void write(int64_t from, int64_t to) {
-    auto it = written.upper_bound(from);
-    if (it != written.begin() && from <= std::prev(it)->second)
-      from = (--it)->first;
-    for (; it != written.end() && it->first <= to; it = written.erase(it))
-      to = std::max(to, it->second);
-    written[from] = to;
-  }
 };
 
 bool overlap(const ByteRange &a, const ByteRange &b) { return a.begin < b.end && b.begin < a.end; }
@@ -72,7 +57,7 @@ public:
 
 private:
   LogicalResult collect();
-  LogicalResult checkStorage(Operation *op, Value buffer, int64_t offset, bool isArgument);
+  LogicalResult checkStorage(Operation *op, Value buffer, int64_t offset);
   LogicalResult checkPiece(Operation *op, BufferType local, std::optional<Type> global,
                            std::optional<dist::ShardingAttr> sharding);
   LogicalResult checkOperands(const Row &row);
@@ -96,8 +81,7 @@ private:
 
 // What each op says for itself
 
-LogicalResult ProgramVerifier::checkStorage(Operation *op, Value buffer, int64_t offset,
-                                            bool isArgument) {
+LogicalResult ProgramVerifier::checkStorage(Operation *op, Value buffer, int64_t offset) {
   int64_t bytes = cast<BufferType>(buffer.getType()).getNumBytes();
   int64_t arena = program.getArena();
   if (offset > arena || bytes > arena - offset)
@@ -106,8 +90,6 @@ LogicalResult ProgramVerifier::checkStorage(Operation *op, Value buffer, int64_t
   Life &life = lives[op];
   life.begin = offset;
   life.end = offset + bytes;
-  if (isArgument)
-    life.write(life.begin, life.end);
   return success();
 }
 
@@ -137,12 +119,12 @@ LogicalResult ProgramVerifier::collect() {
       if (!arguments.insert(argument.getName()).second)
         return argument.emitOpError()
                << "name is taken by another argument: " << argument.getName();
-      if (failed(checkStorage(&op, argument.getResult(), argument.getOffset(), true)) ||
+      if (failed(checkStorage(&op, argument.getResult(), argument.getOffset())) ||
           failed(checkPiece(&op, argument.getResult().getType(), argument.getGlobal(),
                             argument.getSharding())))
         return failure();
     } else if (auto buffer = dyn_cast<BufferOp>(op)) {
-      if (failed(checkStorage(&op, buffer.getResult(), buffer.getOffset(), false)))
+      if (failed(checkStorage(&op, buffer.getResult(), buffer.getOffset())))
         return failure();
     } else if (auto wait = dyn_cast<WaitOp>(op)) {
       if (int64_t(wait.getStream()) < 0 || int64_t(wait.getStream()) >= kMaxStreams)
@@ -254,14 +236,8 @@ LogicalResult ProgramVerifier::checkRow(unsigned number) {
           }
     }
   }
-  for (const Access &access : row.accesses)
-    if (!access.writes && !lives[access.range.storage].covers(access.range.begin, access.range.end))
-      return row.op->emitOpError() << "reads bytes [" << access.range.begin << ", "
-                                   << access.range.end << ") that nothing has written";
   for (const Access &access : row.accesses) {
     Life &life = lives[access.range.storage];
-    if (access.writes)
-      life.write(access.range.begin, access.range.end);
     if (!life.touched) {
       life.touched = true;
       life.known = clock;
@@ -336,7 +312,8 @@ struct Verify : impl::VerifyPassBase<Verify> {
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     for (auto program : getOperation().getOps<ProgramOp>())
-      if (failed(ProgramVerifier(program, symbols).run()) || failed(checkRendezvous(program)))
+      if (failed(ProgramVerifier(program, symbols).run()) || failed(checkContents(program, symbols)) ||
+          failed(checkRendezvous(program)))
         return signalPassFailure();
     if (auto pair = findPair(getOperation()); pair && failed(verifyEvaluation(*pair)))
       signalPassFailure();
