@@ -209,6 +209,9 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
     return fail(error.what());
   }
 
+  for (const char *name : {"FILE", "-o", "--report", "--runtime", "--cpu", "--gpu-arch"})
+    if (app.count(name) && app.get_option(name)->as<std::string>().empty())
+      return fail(std::string(name) + " must not be empty");
   if (!mesh.empty() || app.count("--mesh"))
     if (std::string error = parseMesh(mesh, options.mesh); !error.empty())
       return fail(error);
