@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prints the benchmarks' tables, each number with its bound; docs/benchmarks.md keeps a run of it.
-#   benchmarks/run.sh [--rounds N] [--only large_step,small_step,all_reduce,overlap,memory,compile_time]
+#   benchmarks/run.sh [--rounds N] [--only large_step,small_step,attention,all_reduce,overlap,memory,compile_time]
 # Installs Debian's python3-torch, which one table compares with.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
 
@@ -12,7 +12,7 @@ if ! /usr/bin/python3 -c 'import torch' 2>/dev/null; then
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-torch
 fi
 configure -DSHOAL_SANITIZE=OFF
-build shoalc shoal-run shoal-rt-main gemms-of-a-step all-reduce
+build shoalc shoal-run shoal-rt-main gemms-of-a-step attention all-reduce
 
 PATH=$BUILD_DIR/bin:$PATH
 say "benchmarks"

@@ -33,11 +33,9 @@ public:
 private:
   void run(const double *a, const double *b, double *c) const {
     for (int64_t i = 0; i < p_[kGemmBatch]; ++i)
-      cblas_dgemm(CblasRowMajor, p_[kGemmTransA] ? CblasTrans : CblasNoTrans,
-                  p_[kGemmTransB] ? CblasTrans : CblasNoTrans, int(p_[kGemmM]), int(p_[kGemmN]),
-                  int(p_[kGemmK]), 1.0, a + i * p_[kGemmStrideA], int(p_[kGemmLdA]),
-                  b + i * p_[kGemmStrideB], int(p_[kGemmLdB]), p_[kGemmAccumulate] ? 1.0 : 0.0,
-                  c + i * p_[kGemmStrideC], int(p_[kGemmLdC]));
+      blockGemm(p_[kGemmTransA], p_[kGemmTransB], p_[kGemmM], p_[kGemmN], p_[kGemmK], 1.0,
+                a + i * p_[kGemmStrideA], p_[kGemmLdA], b + i * p_[kGemmStrideB], p_[kGemmLdB],
+                p_[kGemmAccumulate] ? 1.0 : 0.0, c + i * p_[kGemmStrideC], p_[kGemmLdC]);
   }
 
   std::array<int64_t, kGemmNumParams> p_;
@@ -57,6 +55,13 @@ Gemm &GemmCache::get(std::span<const int64_t> params) {
     gemm = DType(params[kGemmDTypeIn]) == DType::F64 ? makeBlasGemm(params)
                                                      : makeOneDnnGemm(params);
   return *gemm;
+}
+
+void blockGemm(bool transA, bool transB, int64_t m, int64_t n, int64_t k, double alpha,
+               const double *a, int64_t ldA, const double *b, int64_t ldB, double beta, double *c,
+               int64_t ldC) {
+  cblas_dgemm(CblasRowMajor, transA ? CblasTrans : CblasNoTrans, transB ? CblasTrans : CblasNoTrans,
+              int(m), int(n), int(k), alpha, a, int(ldA), b, int(ldB), beta, c, int(ldC));
 }
 
 void setHostThreads(int threads) {

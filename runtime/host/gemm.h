@@ -33,6 +33,15 @@ private:
 std::unique_ptr<Gemm> makeOneDnnGemm(std::span<const int64_t> params); // f32, bf16
 std::unique_ptr<Gemm> makeBlasGemm(std::span<const int64_t> params);   // f64
 
+// One product of blocks of larger matrices, unbound: C = alpha op(A) op(B) + beta C, row-major, `ld`
+// elements between rows. C is only written when beta is 0.
+void blockGemm(bool transA, bool transB, int64_t m, int64_t n, int64_t k, float alpha,
+               const float *a, int64_t ldA, const float *b, int64_t ldB, float beta, float *c,
+               int64_t ldC);
+void blockGemm(bool transA, bool transB, int64_t m, int64_t n, int64_t k, double alpha,
+               const double *a, int64_t ldA, const double *b, int64_t ldB, double beta, double *c,
+               int64_t ldC);
+
 // Threads that kernels of both libraries use in this process.
 void setHostThreads(int threads);
 

@@ -89,4 +89,12 @@ std::unique_ptr<Gemm> makeOneDnnGemm(std::span<const int64_t> params) {
   }
 }
 
+void blockGemm(bool transA, bool transB, int64_t m, int64_t n, int64_t k, float alpha,
+               const float *a, int64_t ldA, const float *b, int64_t ldB, float beta, float *c,
+               int64_t ldC) {
+  if (dnnl_sgemm(transA ? 'T' : 'N', transB ? 'T' : 'N', m, n, k, alpha, a, ldA, b, ldB, beta, c,
+                 ldC) != dnnl_success)
+    workFailed("oneDNN could not multiply ", m, " x ", n, " x ", k);
+}
+
 } // namespace shoal::rt

@@ -1,0 +1,82 @@
+// Times attention in f32, forward and backward, beside the matrix products that it cannot do
+// without (two forward, five backward, since scores are computed again), done by the same library
+// in blocks of 1024 x 1024 x 1024, at which it is fastest.
+//
+//   attention TOKENS HEADS HEAD_SIZE causal|full ROUNDS
+//
+// Prints "forward backward products" in seconds of one thread's processor time, a round a line after one
+// that is not counted, and first "workspace BYTES". Causal attention is compared with half of the products.
+#include "../runtime/host/attention.h"
+#include "../runtime/host/gemm.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <vector>
+
+using namespace shoal::rt;
+
+namespace {
+
+// Processor time, so that neighbours on a shared machine are not counted.
+double now() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+}
+
+std::vector<float> numbers(int64_t elements, int64_t step) {
+  std::vector<float> values(static_cast<size_t>(elements));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = float(int64_t(i) * step % 101 - 50) / 50.0f;
+  return values;
+}
+
+// Blocks of 1024 cubed of a total of `multiplications`.
+void multiply(double multiplications, const std::vector<float> &a, const std::vector<float> &b,
+              std::vector<float> &c) {
+  constexpr int64_t kSize = 1024;
+  for (double done = 0; done < multiplications; done += double(kSize * kSize * kSize)) {
+    // The last block is as thin as it takes.
+    double left = multiplications - done;
+    int64_t rows = std::min(kSize, int64_t(left / double(kSize * kSize)) + 1);
+    blockGemm(false, false, rows, kSize, kSize, 1.0f, a.data(), kSize, b.data(), kSize, 0.0f,
+              c.data(), kSize);
+  }
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  bool causal = argc == 6 && std::strcmp(argv[4], "causal") == 0;
+  if (argc != 6 || (!causal && std::strcmp(argv[4], "full") != 0)) {
+    std::fprintf(stderr, "usage: attention TOKENS HEADS HEAD_SIZE causal|full ROUNDS\n");
+    return 2;
+  }
+  setHostThreads(1);
+  int64_t tokens = std::atoll(argv[1]), heads = std::atoll(argv[2]), size = std::atoll(argv[3]);
+  AttentionShape shape{1, tokens, tokens, heads, 1, size, causal, 0, false, 0.125, DType::F32};
+  int64_t elements = tokens * heads * size;
+  std::vector<float> q = numbers(elements, 37), k = numbers(elements, 41), v = numbers(elements, 43);
+  std::vector<float> cotangent = numbers(elements, 47), o(q), lse(size_t(tokens * heads));
+  std::vector<float> dq(q), dk(q), dv(q);
+  std::vector<float> workspace(attentionWorkspace(shape, true) + attentionWorkspace(shape, false));
+  std::vector<float> a = numbers(1 << 20, 37), b = numbers(1 << 20, 41), c(1 << 20);
+  std::printf("workspace %zu\n", attentionWorkspace(shape, true) * sizeof(float));
+
+  double product = double(tokens) * double(tokens) * double(heads * size) / (causal ? 2 : 1);
+  for (int round = 0, rounds = std::atoi(argv[5]); round <= rounds; ++round) {
+    double start = now();
+    attention(shape, {q.data(), k.data(), v.data(), nullptr, nullptr, o.data(), lse.data(),
+                      workspace.data()});
+    double forward = now();
+    attentionGrad(shape, {cotangent.data(), q.data(), k.data(), v.data(), o.data(), lse.data(),
+                          nullptr, nullptr, dq.data(), dk.data(), dv.data(), workspace.data()});
+    double backward = now();
+    multiply(7 * product, a, b, c);
+    double products = now();
+    if (round != 0)
+      std::printf("%.6f %.6f %.6f\n", forward - start, backward - forward, products - backward);
+  }
+}

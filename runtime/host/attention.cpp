@@ -1,0 +1,307 @@
+// Per batch row, key/value head and query head: tiles of queries against tiles of keys. The
+// products of a tile go to the libraries, what lies between them to the row passes.
+#include "host/attention.h"
+#include "host/gemm.h"
+#include "host/row_passes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace shoal::rt {
+namespace {
+
+struct Range {
+  int64_t begin, end;
+  int64_t size() const { return end - begin; }
+};
+
+// What the masks without segments let query i see: one range of keys.
+Range visibleKeys(const AttentionShape &s, int64_t i) {
+  int64_t begin = s.window != 0 ? std::max<int64_t>(0, i - s.window + 1) : 0;
+  int64_t end = s.causal ? i + 1 : s.window != 0 ? std::min(s.keys, i + s.window) : s.keys;
+  return {begin, end};
+}
+
+Range extremes(const int64_t *values, Range range) {
+  auto [least, most] = std::minmax_element(values + range.begin, values + range.end);
+  return {*least, *most};
+}
+
+// The queries of one head of one batch row, or its keys: `size` rows of headSize elements.
+template <typename T> struct Rows {
+  T *first;
+  int64_t stride; // elements
+  T *operator[](int64_t i) const { return first + i * stride; }
+};
+
+template <typename T> class Attention {
+public:
+  Attention(const AttentionShape &shape, const int64_t *querySegments, const int64_t *keySegments)
+      : s(shape), querySegments(querySegments), keySegments(keySegments) {}
+
+protected:
+  // Calls body() for every query head; those that share keys follow each other.
+  template <typename Body> void forEachHead(Body body) {
+    for (batch_ = 0; batch_ < s.batch; ++batch_)
+      for (kvHead_ = 0; kvHead_ < s.kvHeads; ++kvHead_)
+        for (group_ = 0; group_ < s.groups; ++group_)
+          body();
+  }
+
+  // Calls body(queries) for every tile of queries.
+  template <typename Body> void forEachQueryTile(Body body) const {
+    int64_t size = attentionQueryTile(s);
+    for (int64_t i = 0; i < s.queries; i += size)
+      body(Range{i, std::min(i + size, s.queries)});
+  }
+
+  // Calls body(keys) for the tiles of keys of which `queries` may see any.
+  template <typename Body> void forEachKeyTile(Range queries, Body body) {
+    Range seen{visibleKeys(s, queries.begin).begin, visibleKeys(s, queries.end - 1).end};
+    // At most the tile of all keys, which the workspace is made for.
+    int64_t size = std::min(tileSize(seen.size(), kAttentionKeyTile), attentionRowSize(s));
+    if (!s.segments) {
+      for (int64_t j = seen.begin; j < seen.end; j += size)
+        body(Range{j, std::min(j + size, seen.end)});
+      return;
+    }
+    Range querySegment = extremes(querySegments + batch_ * s.queries, queries);
+    for (int64_t j = seen.begin; j < seen.end; j += size) {
+      Range keys{j, std::min(j + size, seen.end)};
+      Range keySegment = extremes(keySegments + batch_ * s.keys, keys);
+      if (querySegment.end < keySegment.begin || keySegment.end < querySegment.begin)
+        continue;
+      oneSegment_ = querySegment.size() == 0 && keySegment.size() == 0;
+      body(keys);
+    }
+  }
+
+  // Keys of the tile, counted from its first, that query i may see, if they are of its segment.
+  Range visibleColumns(int64_t i, Range keys) const {
+    Range seen = visibleKeys(s, i);
+    int64_t begin = std::clamp(seen.begin, keys.begin, keys.end);
+    return {begin - keys.begin, std::clamp(seen.end, begin, keys.end) - keys.begin};
+  }
+
+  // Masks the scores of query i with keys of other segments.
+  void maskSegments(T *row, int64_t i, Range keys, Range columns) const {
+    if (!s.segments || oneSegment_)
+      return;
+    int64_t own = querySegments[batch_ * s.queries + i];
+    const int64_t *others = keySegments + batch_ * s.keys + keys.begin;
+    for (int64_t j = columns.begin; j < columns.end; ++j)
+      row[j] = others[j] == own ? row[j] : -std::numeric_limits<T>::infinity();
+  }
+
+  // Zeroes the columns of a tile's row that lie outside `columns`.
+  static void zeroAround(T *row, Range columns, Range keys) {
+    std::fill(row, row + columns.begin, T(0));
+    std::fill(row + columns.end, row + keys.size(), T(0));
+  }
+
+  template <typename U> Rows<U> queryRows(U *tensor) const {
+    int64_t head = kvHead_ * s.groups + group_, heads = s.kvHeads * s.groups;
+    return {tensor + (batch_ * s.queries * heads + head) * s.headSize, heads * s.headSize};
+  }
+  template <typename U> Rows<U> keyRows(U *tensor) const {
+    return {tensor + (batch_ * s.keys * s.kvHeads + kvHead_) * s.headSize,
+            s.kvHeads * s.headSize};
+  }
+  // One number per query.
+  template <typename U> U &perQuery(U *tensor, int64_t i) const {
+    return tensor[((batch_ * s.queries + i) * s.kvHeads + kvHead_) * s.groups + group_];
+  }
+
+  // scores = scale * q k^T
+  void score(Range queries, Range keys, Rows<const T> q, Rows<const T> k, Rows<T> scores) const {
+    blockGemm(false, true, queries.size(), keys.size(), s.headSize, T(s.scale), q[queries.begin],
+              q.stride, k[keys.begin], k.stride, T(0), scores.first, scores.stride);
+  }
+
+  const AttentionShape &s;
+  const int64_t *const querySegments, *const keySegments;
+  const RowPasses<T> &passes = rowPasses<T>();
+  int64_t batch_ = 0, kvHead_ = 0, group_ = 0;
+  bool oneSegment_ = false; // the tile's queries and keys
+};
+
+template <typename T> class Forward : Attention<T> {
+  using Base = Attention<T>;
+  using Base::passes, Base::s;
+  static constexpr T kNothing = -std::numeric_limits<T>::infinity();
+
+public:
+  Forward(const AttentionShape &shape, const AttentionBuffers &b)
+      : Base(shape, b.querySegments, b.keySegments), b(b) {
+    T *workspace = static_cast<T *>(b.workspace);
+    int64_t rows = attentionQueryTile(s), columns = attentionRowSize(s);
+    scores_ = {workspace, columns};
+    max_ = workspace + rows * columns;
+    sum_ = max_ + rows;
+  }
+
+  void run() {
+    this->forEachHead([&] {
+      q_ = this->queryRows(static_cast<const T *>(b.q));
+      k_ = this->keyRows(static_cast<const T *>(b.k));
+      v_ = this->keyRows(static_cast<const T *>(b.v));
+      o_ = this->queryRows(static_cast<T *>(b.o));
+      this->forEachQueryTile([&](Range queries) {
+        std::fill_n(max_, queries.size(), kNothing);
+        std::fill_n(sum_, queries.size(), T(0));
+        bool first = true;
+        this->forEachKeyTile(queries, [&](Range keys) {
+          this->score(queries, keys, q_, k_, scores_);
+          for (int64_t i = queries.begin; i < queries.end; ++i)
+            weigh(i, i - queries.begin, keys, first);
+          blockGemm(false, false, queries.size(), s.headSize, keys.size(), T(1), scores_.first,
+                    scores_.stride, v_[keys.begin], v_.stride, T(first ? 0 : 1),
+                    o_[queries.begin], o_.stride);
+          first = false;
+        });
+        for (int64_t i = queries.begin; i < queries.end; ++i)
+          finish(i, i - queries.begin);
+      });
+    });
+  }
+
+private:
+  // Turns the scores of query i, the `row`-th of the tile, into weights relative to the largest
+  // score so far, and what was summed before likewise.
+  void weigh(int64_t i, int64_t row, Range keys, bool first) {
+    T *scores = scores_[row];
+    Range columns = this->visibleColumns(i, keys);
+    this->maskSegments(scores, i, keys, columns);
+    T most = std::max(max_[row], passes.max(scores + columns.begin, columns.size()));
+    T shift = most == kNothing ? T(0) : most;
+    T sum = passes.expAndSum(scores + columns.begin, columns.size(), shift);
+    this->zeroAround(scores, columns, keys);
+    if (first || max_[row] == most) {
+      sum_[row] += sum;
+    } else {
+      T factor = std::exp(max_[row] - shift);
+      sum_[row] = sum_[row] * factor + sum;
+      passes.scale(o_[i], s.headSize, factor);
+    }
+    max_[row] = most;
+  }
+
+  void finish(int64_t i, int64_t row) {
+    bool nothing = sum_[row] == 0;
+    if (nothing)
+      std::fill_n(o_[i], s.headSize, T(0));
+    else
+      passes.scale(o_[i], s.headSize, 1 / sum_[row]);
+    this->perQuery(static_cast<T *>(b.lse), i) =
+        nothing ? kNothing : max_[row] + std::log(sum_[row]);
+  }
+
+  const AttentionBuffers &b;
+  Rows<T> scores_;
+  T *max_, *sum_; // per row of the tile
+  Rows<const T> q_, k_, v_;
+  Rows<T> o_;
+};
+
+template <typename T> class Backward : Attention<T> {
+  using Base = Attention<T>;
+  using Base::passes, Base::s;
+
+public:
+  Backward(const AttentionShape &shape, const AttentionGradBuffers &b)
+      : Base(shape, b.querySegments, b.keySegments), b(b) {
+    T *workspace = static_cast<T *>(b.workspace);
+    int64_t rows = attentionQueryTile(s), columns = attentionRowSize(s);
+    weights_ = {workspace, columns};
+    gradient_ = {workspace + rows * columns, columns};
+    dot_ = workspace + 2 * rows * columns;
+  }
+
+  void run() {
+    auto *dq = static_cast<T *>(b.dq), *dk = static_cast<T *>(b.dk), *dv = static_cast<T *>(b.dv);
+    // Query heads and tiles add up in these.
+    int64_t keyElements = s.batch * s.keys * s.kvHeads * s.headSize;
+    std::fill_n(dq, s.batch * s.queries * s.kvHeads * s.groups * s.headSize, T(0));
+    std::fill_n(dk, keyElements, T(0));
+    std::fill_n(dv, keyElements, T(0));
+    this->forEachHead([&] {
+      q_ = this->queryRows(static_cast<const T *>(b.q));
+      k_ = this->keyRows(static_cast<const T *>(b.k));
+      v_ = this->keyRows(static_cast<const T *>(b.v));
+      o_ = this->queryRows(static_cast<const T *>(b.o));
+      do_ = this->queryRows(static_cast<const T *>(b.cotangent));
+      dq_ = this->queryRows(dq);
+      dk_ = this->keyRows(dk);
+      dv_ = this->keyRows(dv);
+      this->forEachQueryTile([&](Range queries) {
+        for (int64_t i = queries.begin; i < queries.end; ++i)
+          dot_[i - queries.begin] = passes.dot(do_[i], o_[i], s.headSize);
+        this->forEachKeyTile(queries, [&](Range keys) { runTile(queries, keys); });
+      });
+    });
+  }
+
+private:
+  void runTile(Range queries, Range keys) {
+    int64_t m = queries.size(), n = keys.size(), e = s.headSize;
+    this->score(queries, keys, q_, k_, weights_);
+    for (int64_t i = queries.begin; i < queries.end; ++i)
+      weigh(i, i - queries.begin, keys);
+    const T *q = q_[queries.begin], *k = k_[keys.begin], *v = v_[keys.begin];
+    const T *cotangent = do_[queries.begin], *weights = weights_.first;
+    // dv += weights^T do, and the weights' gradient do v^T
+    blockGemm(true, false, n, e, m, T(1), weights, weights_.stride, cotangent, do_.stride, T(1),
+              dv_[keys.begin], dv_.stride);
+    blockGemm(false, true, m, n, e, T(1), cotangent, do_.stride, v, v_.stride, T(0),
+              gradient_.first, gradient_.stride);
+    // The softmax's gradient, and through the scale to q and k.
+    for (int64_t i = queries.begin; i < queries.end; ++i) {
+      int64_t row = i - queries.begin;
+      Range columns = this->visibleColumns(i, keys);
+      passes.subtractAndWeigh(gradient_[row] + columns.begin, weights_[row] + columns.begin,
+                              columns.size(), dot_[row]);
+      this->zeroAround(gradient_[row], columns, keys);
+    }
+    blockGemm(false, false, m, e, n, T(s.scale), gradient_.first, gradient_.stride, k, k_.stride,
+              T(1), dq_[queries.begin], dq_.stride);
+    blockGemm(true, false, n, e, m, T(s.scale), gradient_.first, gradient_.stride, q, q_.stride,
+              T(1), dk_[keys.begin], dk_.stride);
+  }
+
+  // Turns the scores of query i, the `row`-th of the tile, into its weights.
+  void weigh(int64_t i, int64_t row, Range keys) {
+    T *scores = weights_[row];
+    T lse = this->perQuery(static_cast<const T *>(b.lse), i);
+    Range columns = this->visibleColumns(i, keys);
+    if (lse == -std::numeric_limits<T>::infinity())
+      columns = {0, 0}; // it sees nothing
+    this->maskSegments(scores, i, keys, columns);
+    passes.expAndSum(scores + columns.begin, columns.size(), lse);
+    this->zeroAround(scores, columns, keys);
+  }
+
+  const AttentionGradBuffers &b;
+  Rows<T> weights_, gradient_;
+  T *dot_; // sum of do * o, per row of the tile
+  Rows<const T> q_, k_, v_, o_, do_;
+  Rows<T> dq_, dk_, dv_;
+};
+
+} // namespace
+
+void attention(const AttentionShape &shape, const AttentionBuffers &buffers) {
+  if (shape.dtype == DType::F64)
+    Forward<double>(shape, buffers).run();
+  else
+    Forward<float>(shape, buffers).run();
+}
+
+void attentionGrad(const AttentionShape &shape, const AttentionGradBuffers &buffers) {
+  if (shape.dtype == DType::F64)
+    Backward<double>(shape, buffers).run();
+  else
+    Backward<float>(shape, buffers).run();
+}
+
+} // namespace shoal::rt

@@ -1,0 +1,54 @@
+// What an attention call computes, and the workspace it needs: the compiler allocates by the
+// formula that the runtime computes with. Shapes, row-major: queries and outputs
+// [batch, queries, kvHeads, groups, headSize], keys and values [batch, keys, kvHeads, headSize],
+// log-sum-exps [batch, queries, kvHeads, groups], segments [batch, queries] and [batch, keys].
+#ifndef SHOAL_RT_ATTENTION_H
+#define SHOAL_RT_ATTENTION_H
+
+#include "shoal-rt/traffic.h"
+
+namespace shoal::rt {
+
+struct AttentionShape {
+  int64_t batch, queries, keys, kvHeads, groups, headSize;
+  bool causal;    // query i sees keys j <= i
+  int64_t window; // it sees those with |i - j| < window; 0: all
+  bool segments;  // it sees those of its own segment
+  double scale;   // of the scores
+  DType dtype;    // F32 or F64
+};
+
+// Keys of a tile of scores: both tiles of the backward pass and what they are made from stay near a
+// level-2 cache.
+inline constexpr int64_t kAttentionKeyTile = 256;
+
+// The size of equal tiles (the last may be smaller), none larger than `most`, that cover `size`.
+constexpr int64_t tileSize(int64_t size, int64_t most) {
+  int64_t tiles = (size + most - 1) / most;
+  return tiles == 0 ? 0 : (size + tiles - 1) / tiles;
+}
+
+// Queries of a tile. The causal mask wastes half a tile for each, which in a short sequence costs
+// more than larger products save.
+constexpr int64_t attentionQueryTile(const AttentionShape &shape) {
+  return tileSize(shape.queries, shape.causal && shape.queries < 2048 ? 128 : 256);
+}
+
+// Elements from row to row of a tile of scores: whole cache lines.
+constexpr int64_t attentionRowSize(const AttentionShape &shape) {
+  int64_t line = int64_t(64 / elementBytes(shape.dtype));
+  return (tileSize(shape.keys, kAttentionKeyTile) + line - 1) / line * line;
+}
+
+// Elements of workspace, of type `dtype`: constant in the lengths of the sequences. Forward: one
+// tile of scores, and the maximum and the sum of each of its rows. Backward: two tiles, and one
+// number per row.
+constexpr uint64_t attentionWorkspace(const AttentionShape &shape, bool backward) {
+  uint64_t rows = uint64_t(attentionQueryTile(shape));
+  uint64_t columns = uint64_t(attentionRowSize(shape));
+  return backward ? rows * (2 * columns + 1) : rows * (columns + 2);
+}
+
+} // namespace shoal::rt
+
+#endif // SHOAL_RT_ATTENTION_H
