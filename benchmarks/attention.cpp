@@ -4,8 +4,9 @@
 //
 //   attention TOKENS HEADS HEAD_SIZE causal|full ROUNDS
 //
-// Prints "forward backward products" in seconds of one thread's processor time, a round a line after one
-// that is not counted, and first "workspace BYTES". Causal attention is compared with half of the products.
+// Prints "forward backward products" in seconds of one thread's processor time, a round a line
+// after one that is not counted, and first "workspace BYTES". Causal attention is compared with
+// half of the products.
 #include "../runtime/host/attention.h"
 #include "../runtime/host/gemm.h"
 
@@ -58,7 +59,8 @@ int main(int argc, char **argv) {
   int64_t tokens = std::atoll(argv[1]), heads = std::atoll(argv[2]), size = std::atoll(argv[3]);
   AttentionShape shape{1, tokens, tokens, heads, 1, size, causal, 0, false, 0.125, DType::F32};
   int64_t elements = tokens * heads * size;
-  std::vector<float> q = numbers(elements, 37), k = numbers(elements, 41), v = numbers(elements, 43);
+  std::vector<float> q = numbers(elements, 37), k = numbers(elements, 41),
+                     v = numbers(elements, 43);
   std::vector<float> cotangent = numbers(elements, 47), o(q), lse(size_t(tokens * heads));
   std::vector<float> dq(q), dk(q), dv(q);
   std::vector<float> workspace(attentionWorkspace(shape, true) + attentionWorkspace(shape, false));

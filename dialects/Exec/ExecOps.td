@@ -278,4 +278,6 @@ def Exec_ProbeOp : Exec_Row<"probe", "Probe", [], [], 1> {
   let hasVerifier = 1;
 }
 
+include "ExecAttentionOps.td"
+
 #endif

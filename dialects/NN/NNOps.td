@@ -378,4 +378,6 @@ def NN_AdamUpdateOp : NN_Update<"adam_update", ["param", "grad", "m", "v", "new_
   let hasVerifier = 1;
 }
 
+include "NNAttentionOps.td"
+
 #endif

@@ -1,7 +1,7 @@
 // The nn ops that are library calls, as rows of the rank program.
 #include "LinalgBuilder.h"
 
-#include "shoal/Dialect/Exec/IR/Exec.h"
+#include "shoal/Dialect/Exec/IR/Attention.h"
 #include "shoal/Dialect/Exec/Transforms/RowContext.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
@@ -85,13 +85,71 @@ LogicalResult buildTensordot(nn::TensordotOp op, exec::RowContext &rows) {
   return success();
 }
 
-/// The interface of a library call by a plain function.
-template <typename Op, LogicalResult (*build)(Op, exec::RowContext &)>
-struct LibraryModel : LoweringOpInterface::ExternalModel<LibraryModel<Op, build>, Op> {
+// Attention
+
+template <typename Op> rt::AttentionShape getShape(Op op) {
+  return exec::getAttentionShape(shapeOf(op.getQ()), shapeOf(op.getK()), elementType(op.getQ()),
+                                 op.getCausal(), op.getWindow(), !op.getSegments().empty(),
+                                 op.getScale());
+}
+
+template <typename Op> int64_t getAttentionWorkspace(Op op) {
+  rt::AttentionShape shape = getShape(op);
+  bool backward = std::is_same_v<Op, nn::AttentionGradOp>;
+  return int64_t(rt::attentionWorkspace(shape, backward) * rt::elementBytes(shape.dtype));
+}
+
+/// The buffers of all operands and results, in this order; failure in types that have no library.
+template <typename Op>
+FailureOr<SmallVector<Value>> getAttentionBuffers(Op op, exec::RowContext &rows) {
+  Type element = elementType(op.getQ());
+  if (!element.isF32() && !element.isF64())
+    return op.emitOpError() << "is computed in f32 or f64 only (nn.cast its operands), got: "
+                            << element;
+  SmallVector<Value> buffers;
+  for (Value operand : op->getOperands())
+    buffers.push_back(rows.bufferOf(operand));
+  for (Value result : op->getResults())
+    buffers.push_back(rows.bufferOf(result));
+  return buffers;
+}
+
+LogicalResult buildAttention(nn::AttentionOp op, exec::RowContext &rows) {
+  auto buffers = getAttentionBuffers(op, rows);
+  if (failed(buffers))
+    return failure();
+  ArrayRef<Value> b = *buffers;
+  rows.getBuilder().create<exec::AttentionOp>(op.getLoc(), Type(), b[0], b[1], b[2],
+                                              b.drop_front(3).drop_back(2), b.take_back(2)[0],
+                                              b.back(), rows.getWorkspace(), op.getCausal(),
+                                              op.getWindowAttr(), op.getScale(), 0, nameOf(op));
+  return success();
+}
+
+LogicalResult buildAttentionGrad(nn::AttentionGradOp op, exec::RowContext &rows) {
+  auto buffers = getAttentionBuffers(op, rows);
+  if (failed(buffers))
+    return failure();
+  ArrayRef<Value> b = *buffers, results = b.take_back(3);
+  rows.getBuilder().create<exec::AttentionGradOp>(
+      op.getLoc(), Type(), b[0], b[1], b[2], b[3], b[4], b[5], b.drop_front(6).drop_back(3),
+      results[0], results[1], results[2], rows.getWorkspace(), op.getCausal(), op.getWindowAttr(),
+      op.getScale(), 0, nameOf(op));
+  return success();
+}
+
+template <typename Op> int64_t noWorkspace(Op) { return 0; }
+
+/// The interface of a library call by plain functions.
+template <typename Op, LogicalResult (*build)(Op, exec::RowContext &),
+          int64_t (*workspaceBytes)(Op) = noWorkspace<Op>>
+struct LibraryModel
+    : LoweringOpInterface::ExternalModel<LibraryModel<Op, build, workspaceBytes>, Op> {
   LoweringKind getLoweringKind(Operation *) const { return LoweringKind::Library; }
   LogicalResult lowerToRows(Operation *op, exec::RowContext &rows) const {
     return build(cast<Op>(op), rows);
   }
+  int64_t getWorkspaceBytes(Operation *op) const { return workspaceBytes(cast<Op>(op)); }
 };
 
 } // namespace
@@ -99,6 +157,12 @@ struct LibraryModel : LoweringOpInterface::ExternalModel<LibraryModel<Op, build>
 void attachLibraryModels(MLIRContext &context) {
   nn::MatmulOp::attachInterface<LibraryModel<nn::MatmulOp, buildMatmul>>(context);
   nn::TensordotOp::attachInterface<LibraryModel<nn::TensordotOp, buildTensordot>>(context);
+  nn::AttentionOp::attachInterface<
+      LibraryModel<nn::AttentionOp, buildAttention, getAttentionWorkspace<nn::AttentionOp>>>(
+      context);
+  nn::AttentionGradOp::attachInterface<LibraryModel<nn::AttentionGradOp, buildAttentionGrad,
+                                                    getAttentionWorkspace<nn::AttentionGradOp>>>(
+      context);
 }
 
 } // namespace shoal::lowering

@@ -7,6 +7,7 @@ using namespace mlir;
 
 void shoal::interp::registerReferenceModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, nn::NNDialect *) {
+    attachAttentionReferences(*context);
     attachElementwiseReferences(*context);
     attachShapeReferences(*context);
     attachReductionReferences(*context);

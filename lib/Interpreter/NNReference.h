@@ -33,6 +33,7 @@ inline Results single(Tensor tensor) {
   return results;
 }
 
+void attachAttentionReferences(mlir::MLIRContext &context);
 void attachElementwiseReferences(mlir::MLIRContext &context);
 void attachShapeReferences(mlir::MLIRContext &context);
 void attachReductionReferences(mlir::MLIRContext &context);

@@ -11,6 +11,9 @@ void ProgramChecker::checkLibrary(const std::string &who, const Instr &instr) co
   switch (LibraryFunction(instr.a)) {
   case LibraryFunction::Gemm:
     return checkGemm(who, instr);
+  case LibraryFunction::Attention:
+  case LibraryFunction::AttentionGrad:
+    return checkAttention(who, instr);
   }
   badInput("program: ", who, " calls unknown library function ", instr.a);
 }

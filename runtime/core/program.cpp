@@ -39,6 +39,10 @@ const char *rowKind(const Instr &instr) {
     switch (LibraryFunction(instr.a)) {
     case LibraryFunction::Gemm:
       return "gemm";
+    case LibraryFunction::Attention:
+      return "attention";
+    case LibraryFunction::AttentionGrad:
+      return "attention_grad";
     }
   return opcodeName(instr.op);
 }

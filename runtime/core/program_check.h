@@ -35,6 +35,7 @@ private:
   void checkPeers(const std::string &who, const Instr &instr) const;
   void checkLibrary(const std::string &who, const Instr &instr) const;
   void checkGemm(const std::string &who, const Instr &instr) const;
+  void checkAttention(const std::string &who, const Instr &instr) const;
 
   bool overlap(uint32_t viewA, uint32_t viewB) const;
   bool sameRange(uint32_t viewA, uint32_t viewB) const;

@@ -105,8 +105,7 @@ protected:
     return {tensor + (batch_ * s.queries * heads + head) * s.headSize, heads * s.headSize};
   }
   template <typename U> Rows<U> keyRows(U *tensor) const {
-    return {tensor + (batch_ * s.keys * s.kvHeads + kvHead_) * s.headSize,
-            s.kvHeads * s.headSize};
+    return {tensor + (batch_ * s.keys * s.kvHeads + kvHead_) * s.headSize, s.kvHeads * s.headSize};
   }
   // One number per query.
   template <typename U> U &perQuery(U *tensor, int64_t i) const {
@@ -156,8 +155,8 @@ public:
           for (int64_t i = queries.begin; i < queries.end; ++i)
             weigh(i, i - queries.begin, keys, first);
           blockGemm(false, false, queries.size(), s.headSize, keys.size(), T(1), scores_.first,
-                    scores_.stride, v_[keys.begin], v_.stride, T(first ? 0 : 1),
-                    o_[queries.begin], o_.stride);
+                    scores_.stride, v_[keys.begin], v_.stride, T(first ? 0 : 1), o_[queries.begin],
+                    o_.stride);
           first = false;
         });
         for (int64_t i = queries.begin; i < queries.end; ++i)
@@ -302,6 +301,51 @@ void attentionGrad(const AttentionShape &shape, const AttentionGradBuffers &buff
     Backward<double>(shape, buffers).run();
   else
     Backward<float>(shape, buffers).run();
+}
+
+std::unique_ptr<LibraryCall> bindAttention(const AttentionShape &shape, std::span<void *const> b) {
+  struct Call : LibraryCall {
+    void run() override { attention(shape, buffers); }
+    AttentionShape shape;
+    AttentionBuffers buffers;
+  };
+  auto outputs = b.subspan(shape.segments ? 5 : 3);
+  auto call = std::make_unique<Call>();
+  call->shape = shape;
+  call->buffers = {b[0],
+                   b[1],
+                   b[2],
+                   shape.segments ? static_cast<int64_t *>(b[3]) : nullptr,
+                   shape.segments ? static_cast<int64_t *>(b[4]) : nullptr,
+                   outputs[0],
+                   outputs[1],
+                   outputs[2]};
+  return call;
+}
+
+std::unique_ptr<LibraryCall> bindAttentionGrad(const AttentionShape &shape,
+                                               std::span<void *const> b) {
+  struct Call : LibraryCall {
+    void run() override { attentionGrad(shape, buffers); }
+    AttentionShape shape;
+    AttentionGradBuffers buffers;
+  };
+  auto outputs = b.subspan(shape.segments ? 8 : 6);
+  auto call = std::make_unique<Call>();
+  call->shape = shape;
+  call->buffers = {b[0],
+                   b[1],
+                   b[2],
+                   b[3],
+                   b[4],
+                   b[5],
+                   shape.segments ? static_cast<int64_t *>(b[6]) : nullptr,
+                   shape.segments ? static_cast<int64_t *>(b[7]) : nullptr,
+                   outputs[0],
+                   outputs[1],
+                   outputs[2],
+                   outputs[3]};
+  return call;
 }
 
 } // namespace shoal::rt

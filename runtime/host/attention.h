@@ -4,7 +4,11 @@
 #ifndef SHOAL_RT_HOST_ATTENTION_H
 #define SHOAL_RT_HOST_ATTENTION_H
 
+#include "host/library_call.h"
 #include "shoal-rt/attention.h"
+
+#include <memory>
+#include <span>
 
 namespace shoal::rt {
 
@@ -30,6 +34,12 @@ void attention(const AttentionShape &shape, const AttentionBuffers &buffers);
 
 // The cotangents of q, k and v for the cotangent of o.
 void attentionGrad(const AttentionShape &shape, const AttentionGradBuffers &buffers);
+
+// Calls of both with the operands of a row.
+std::unique_ptr<LibraryCall> bindAttention(const AttentionShape &shape,
+                                           std::span<void *const> buffers);
+std::unique_ptr<LibraryCall> bindAttentionGrad(const AttentionShape &shape,
+                                               std::span<void *const> buffers);
 
 } // namespace shoal::rt
 

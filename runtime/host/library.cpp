@@ -1,6 +1,7 @@
 // Library functions by their numbers.
 #include "host/library.h"
 #include "core/error.h"
+#include "host/attention.h"
 
 namespace shoal::rt {
 
@@ -10,6 +11,10 @@ std::unique_ptr<LibraryCall> Libraries::bind(LibraryFunction function,
   switch (function) {
   case LibraryFunction::Gemm:
     return gemms_.get(params).bind(buffers[0], buffers[1], buffers[2]);
+  case LibraryFunction::Attention:
+    return bindAttention(attentionShape(params.data()), buffers);
+  case LibraryFunction::AttentionGrad:
+    return bindAttentionGrad(attentionShape(params.data()), buffers);
   }
   badInput("program: unknown library function ", uint32_t(function));
 }

@@ -11,8 +11,9 @@ namespace shoal::rt {
 template <typename T> struct RowPasses {
   // The largest element, -inf when there is none. NaN is passed over.
   T (*max)(const T *row, int64_t size);
-  // row = exp(row - shift), and its sum. NaN stays NaN. An element is right to two units in the last
-  // place, and 0 below the smallest normal number; row - shift stays below the largest logarithm.
+  // row = exp(row - shift), and its sum. NaN stays NaN. An element is right to two units in the
+  // last place, and 0 below the smallest normal number; row - shift stays below the largest
+  // logarithm.
   T (*expAndSum)(T *row, int64_t size, T shift);
   // row *= factor
   void (*scale)(T *row, int64_t size, T factor);

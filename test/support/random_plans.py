@@ -77,16 +77,20 @@ class Program:
             self.values.append((name, shape))
         return name
 
-    def op(self, text, types, shape, dtype="f64", attrs=()):
-        """Adds an op; `text` holds {attrs} where its attribute dictionary belongs."""
+    def op(self, text, types, shape, dtype="f64", attrs=(), more=()):
+        """Adds an op; `text` holds {attrs} where its attribute dictionary belongs, `more` the shapes of further results."""
         name = f"%v{len(self.ops)}"
         attrs = list(attrs)
-        sharding = self.sharding(shape)
-        if sharding:
-            attrs.append(f"dist.shardings = [{sharding}]")
+        shardings = [self.sharding(shape)]
+        if shardings[0]:
+            shardings += [self.sharding(s, density=1.0) for s in more]
+            attrs.append(f"dist.shardings = [{', '.join(shardings)}]")
         text = text.replace("{attrs}", "{" + ", ".join(attrs) + "}" if attrs else "")
-        self.ops.append(f"  {name} = {text} : {types}")
-        if dtype == "f64":
+        results = f"{name}:{1 + len(more)}" if more else name
+        self.ops.append(f"  {results} = {text} : {types}")
+        if more:
+            self.values += [(f"{name}#{i}", s) for i, s in enumerate([shape, *more])]
+        elif dtype == "f64":
             self.values.append((name, shape))
         return name
 
@@ -219,6 +223,31 @@ class Program:
         self.op(f"nn.{kind} {a} dim = {self.rng.randrange(len(shape))} {{attrs}}", tensor(shape), shape)
         return True
 
+    def attention(self):
+        batch, keys, kv, groups, size = (self.rng.choice(SIZES[:5]) for _ in range(5))
+        q = self.any(lambda s: len(s) == 5 and s[1] == s[3])
+        q, shape = q or (None, [batch, self.rng.choice([keys, 2]), kv, groups, size])
+        q = q or self.argument(shape)
+        batch, queries, kv, groups, size = shape
+        shape_k = [batch, keys, kv, size]
+        k, v = self.argument(shape_k), self.argument(shape_k)
+        mask = self.rng.choice(["causal", "window = 2", "causal window = 1", ""]) if queries == keys else ""
+        masks, types = f"{mask} scale = 0.5", [shape, shape_k, shape_k]
+        if self.rng.random() < 0.5 or self.trains:
+            # The log-sum-exp has no gradient, so that nothing may use it.
+            shardings = [self.sharding(s, density=1.0) for s in (shape, shape[:-1])]
+            name = f"%v{len(self.ops)}"
+            self.ops.append(f"  {name}:2 = nn.attention {q}, {k}, {v} {masks} {{dist.shardings = [{', '.join(shardings)}]}} : "
+                            f"({', '.join(map(tensor, types))}) -> {tensor(shape)}")
+            self.values.append((f"{name}#0", shape))
+        else:
+            cotangent, o, lse = self.argument(shape), self.argument(shape), self.argument(shape[:-1])
+            types = [shape, *types, shape, shape[:-1]]
+            self.op(f"nn.attention_grad {cotangent}, {q}, {k}, {v}, {o}, {lse} {masks} {{attrs}}",
+                    f"({', '.join(map(tensor, types))}) -> ({', '.join(map(tensor, [shape, shape_k, shape_k]))})",
+                    shape, more=[shape_k, shape_k])
+        return True
+
     def resize(self):
         found = self.any(lambda s: len(s) >= 1)
         if not found:
@@ -314,7 +343,7 @@ class Program:
 
     def text(self):
         ops = [self.unary, self.binary, self.binary, self.matmul, self.matmul, self.batch_matmul, self.tensordot, self.reduce,
-               self.reshape, self.transpose, self.softmax, self.resize, self.concat, self.dynamic,
+               self.reshape, self.transpose, self.softmax, self.attention, self.resize, self.concat, self.dynamic,
                self.iota, self.mask, self.broadcast, self.loss]
         for _ in range(self.rng.randint(1, 3)):
             self.argument([self.rng.choice(SIZES) for _ in range(self.rng.randint(1, 3))])

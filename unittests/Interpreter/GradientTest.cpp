@@ -249,6 +249,26 @@ std::vector<GradientCase> allCases() {
       add(op, {"tensor<2x3x4xf64>"},
           "%y = nn." + std::string(op) + " %a dim = " + dim + " : tensor<2x3x4xf64>",
           "tensor<2x3x4xf64>");
+  auto attention = [&](const char *name, int groups, const std::string &masks, const std::string &segments = "") {
+    std::string q = "tensor<2x4x2x" + std::to_string(groups) + "x3xf64>", k = "tensor<2x4x2x3xf64>";
+    std::string types = q + ", " + k + ", " + k + (segments.empty() ? "" : ", tensor<2x4xi64>, tensor<2x4xi64>");
+    add(name, {q, k, k},
+        segments + "\n%y, %lse = nn.attention %a, %b, %c " + masks + " scale = 0.7 : (" + types + ") -> " + q, q);
+  };
+  // Of the second row's queries the first sees nothing.
+  std::string segments = "%s = nn.constant dense<[[0, 0, 1, 1], [5, 2, 3, 2]]> : tensor<2x4xi64>\n"
+                         "%t = nn.constant dense<[[0, 0, 1, 1], [2, 2, 3, 3]]> : tensor<2x4xi64>";
+  attention("attention", 1, "");
+  attention("attention_groups", 3, "");
+  attention("attention_causal", 2, "causal");
+  attention("attention_window", 1, "window = 2");
+  attention("attention_causal_window", 2, "causal window = 2");
+  attention("attention_segments", 2, "segments = %s, %t", segments);
+  attention("attention_all_masks", 3, "segments = %s, %t causal window = 3", segments);
+  add("attention_cross", {"tensor<1x2x1x2x3xf64>", "tensor<1x5x1x3xf64>", "tensor<1x5x1x3xf64>"},
+      "%y, %lse = nn.attention %a, %b, %c scale = 1.0 : (tensor<1x2x1x2x3xf64>, tensor<1x5x1x3xf64>, "
+      "tensor<1x5x1x3xf64>) -> tensor<1x2x1x2x3xf64>",
+      "tensor<1x2x1x2x3xf64>");
   for (std::string reduction : {"mean", "sum"}) {
     add("mse_loss", {t34, t34},
         "%y = nn.mse_loss " + reduction +

@@ -25,9 +25,7 @@ struct Problem {
   int64_t queryElements() const {
     return shape.batch * shape.queries * shape.kvHeads * shape.groups * shape.headSize;
   }
-  int64_t keyElements() const {
-    return shape.batch * shape.keys * shape.kvHeads * shape.headSize;
-  }
+  int64_t keyElements() const { return shape.batch * shape.keys * shape.kvHeads * shape.headSize; }
   std::string text() const {
     std::ostringstream out;
     out << shape.batch << " rows, " << shape.queries << " queries, " << shape.keys << " keys, "

@@ -20,7 +20,9 @@ enum class ReduceKind { Sum, Max, Min };
 enum class FactorKind {
   /// In operands and results alike; sharding it needs no communication.
   PassThrough,
-  /// In operands only; sharding it leaves the results partial, to be combined by `reduce`.
+  /// In operands, and not in all results. Sharding it leaves those that lack it partial, to be
+  /// combined by `reduce`; through those that have it, it passes (attention_grad: query heads pass
+  /// in dq and are summed in dk and dv).
   Reduction,
   /// Must be whole on every device.
   NeedReplication,

@@ -7,6 +7,9 @@
 
 #include "shoal-rt/traffic.h"
 
+#include <array>
+#include <bit>
+
 namespace shoal::rt {
 
 struct AttentionShape {
@@ -17,6 +20,29 @@ struct AttentionShape {
   double scale;   // of the scores
   DType dtype;    // F32 or F64
 };
+
+// The numbers of an Attention or AttentionGrad row. Its operands are q, k, v, o, lse, workspace; the
+// gradient's are the cotangent of o, q, k, v, o, lse, dq, dk, dv, workspace. Segments of queries and
+// of keys, i64, stand behind the other inputs if there are any.
+enum AttentionParam : uint32_t {
+  kAttentionBatch, kAttentionQueries, kAttentionKeys, kAttentionKvHeads, kAttentionGroups,
+  kAttentionHeadSize, kAttentionCausal, kAttentionWindow, kAttentionSegments,
+  kAttentionScale, // the bits of a double
+  kAttentionDType, kAttentionNumParams,
+};
+
+constexpr std::array<int64_t, kAttentionNumParams> attentionParams(const AttentionShape &s) {
+  return {s.batch, s.queries, s.keys, s.kvHeads, s.groups, s.headSize, s.causal, s.window,
+          s.segments, std::bit_cast<int64_t>(s.scale), int64_t(s.dtype)};
+}
+
+// The other way round. `p` holds kAttentionNumParams numbers.
+constexpr AttentionShape attentionShape(const int64_t *p) {
+  return {p[kAttentionBatch], p[kAttentionQueries], p[kAttentionKeys], p[kAttentionKvHeads],
+          p[kAttentionGroups], p[kAttentionHeadSize], p[kAttentionCausal] != 0,
+          p[kAttentionWindow], p[kAttentionSegments] != 0,
+          std::bit_cast<double>(p[kAttentionScale]), DType(p[kAttentionDType])};
+}
 
 // Keys of a tile of scores: both tiles of the backward pass and what they are made from stay near a
 // level-2 cache.

@@ -198,6 +198,7 @@ struct Instr {
 // whole numbers, or the bits of a double. A view may start at any multiple of its element size.
 enum class LibraryFunction : uint32_t {
   Gemm, // params = GemmParam; operands = A, B, C
+  Attention, AttentionGrad, // see shoal-rt/attention.h
 };
 
 // Gemm: C[b] (m x n) = op(A[b]) (m x k) * op(B[b]) (k x n) (+ C[b] when Accumulate), row-major.

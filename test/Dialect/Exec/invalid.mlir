@@ -222,3 +222,100 @@ exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimi
   // expected-error @+1 {{is read at every mesh position, got: array<i64: 0>}}
   exec.probe loss "loss" %p {exec.at = array<i64: 0>} : !exec.buffer<f32>
 }
+
+// -----
+
+// Rows of attention: buffers of one call, in a type that it is computed in, and a workspace that is large enough.
+exec.program @p infer arena = 4096 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xf32>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x6x3x4xf32>
+  %o = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xf32>
+  %l = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1xf32>
+  %w = exec.buffer workspace at 2048 : !exec.buffer<108xf32>
+  // expected-error @+1 {{takes queries of [batch, sequence, kv heads, groups, head size] and keys of [batch, sequence, kv heads, head size], got: '!exec.buffer<2x6x2x1x4xf32>' and '!exec.buffer<2x6x3x4xf32>'}}
+  exec.attention %q, %k, %k into %o, %l workspace %w scale = 0.5 : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x3x4xf32>, !exec.buffer<2x6x3x4xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<108xf32>)
+}
+
+// -----
+
+exec.program @p infer arena = 4096 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xbf16>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x6x2x4xbf16>
+  %o = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xbf16>
+  %l = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1xf32>
+  %w = exec.buffer workspace at 2048 : !exec.buffer<108xf32>
+  // expected-error @+1 {{must be f32 or f64, got: 'bf16'}}
+  exec.attention %q, %k, %k into %o, %l workspace %w scale = 0.5 : (!exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x6x2x4xbf16>, !exec.buffer<2x6x2x4xbf16>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<108xf32>)
+}
+
+// -----
+
+exec.program @p infer arena = 4096 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xf32>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x6x2x4xf32>
+  %o = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x5xf32>
+  %l = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1xf32>
+  %w = exec.buffer workspace at 2048 : !exec.buffer<108xf32>
+  // expected-error @+1 {{o must be '!exec.buffer<2x6x2x1x4xf32>', got: '!exec.buffer<2x6x2x1x5xf32>'}}
+  exec.attention %q, %k, %k into %o, %l workspace %w scale = 0.5 : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x1x5xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<108xf32>)
+}
+
+// -----
+
+exec.program @p infer arena = 4096 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xf32>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x6x2x4xf32>
+  %o = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xf32>
+  %l = exec.buffer activation at 1536 : !exec.buffer<2x6x2xf32>
+  %w = exec.buffer workspace at 2048 : !exec.buffer<108xf32>
+  // expected-error @+1 {{lse must be '!exec.buffer<2x6x2x1xf32>', got: '!exec.buffer<2x6x2xf32>'}}
+  exec.attention %q, %k, %k into %o, %l workspace %w scale = 0.5 : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2xf32>, !exec.buffer<108xf32>)
+}
+
+// -----
+
+exec.program @p infer arena = 4096 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xf32>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x6x2x4xf32>
+  %o = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xf32>
+  %l = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1xf32>
+  %w = exec.buffer workspace at 2048 : !exec.buffer<107xf32>
+  // expected-error @+1 {{workspace must have 432 bytes, got: '!exec.buffer<107xf32>'}}
+  exec.attention %q, %k, %k into %o, %l workspace %w scale = 0.5 : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<107xf32>)
+}
+
+// -----
+
+exec.program @p infer arena = 4096 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xf32>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x7x2x4xf32>
+  %o = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xf32>
+  %l = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1xf32>
+  %w = exec.buffer workspace at 2048 : !exec.buffer<108xf32>
+  // expected-error @+1 {{a causal mask or a window needs as many queries as keys, got: 6 and 7}}
+  exec.attention %q, %k, %k into %o, %l workspace %w causal scale = 0.5 : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x7x2x4xf32>, !exec.buffer<2x7x2x4xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<108xf32>)
+}
+
+// -----
+
+exec.program @p infer arena = 4096 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xf32>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x6x2x4xf32>
+  %o = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xf32>
+  %l = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1xf32>
+  %w = exec.buffer workspace at 2048 : !exec.buffer<108xf32>
+  // expected-error @+1 {{window must be at least 1, got: -1}}
+  exec.attention %q, %k, %k into %o, %l workspace %w window = -1 scale = 0.5 : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<108xf32>)
+}
+
+// -----
+
+exec.program @p infer arena = 4096 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xf32>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x6x2x4xf32>
+  %o = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xf32>
+  %l = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1xf32>
+  %w = exec.buffer workspace at 2048 : !exec.buffer<108xf32>
+  // expected-error @+1 {{scale must be finite}}
+  exec.attention %q, %k, %k into %o, %l workspace %w scale = 0x7FF8000000000000 : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<108xf32>)
+}

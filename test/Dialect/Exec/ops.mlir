@@ -73,3 +73,20 @@ exec.program @mlp train arena = 4096 rows = 16 bytes = <params = 32, grads = 0, 
   // CHECK: exec.probe output "logits" %x global tensor<16x2xf32> sharding = <@mesh, [{"data"}, {}]> batch = 0 : <8x2xf32>
   exec.probe output "logits" %x global tensor<16x2xf32> sharding = <@mesh, [{"data"}, {}]> batch = 0 : !exec.buffer<8x2xf32>
 }
+
+// CHECK: exec.program @attention
+exec.program @attention infer arena = 20480 rows = 0 bytes = <params = 2560, grads = 0, optimizer = 0, activations = 2560, workspace = 2304> {
+  %q = exec.arg param "q" at 0 : !exec.buffer<2x6x2x1x4xf32>
+  %k = exec.arg param "k" at 448 : !exec.buffer<2x6x2x4xf32>
+  %s = exec.buffer activation at 896 : !exec.buffer<2x6xi64>
+  %o = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xf32>
+  %l = exec.buffer activation at 1472 : !exec.buffer<2x6x2x1xf32>
+  %dk = exec.buffer activation at 1600 : !exec.buffer<2x6x2x4xf32>
+  %dv = exec.buffer activation at 2048 : !exec.buffer<2x6x2x4xf32>
+  %w = exec.buffer workspace at 2496 : !exec.buffer<198xf32>
+  // CHECK: exec.attention %q, %k, %k into %[[O:.*]], %[[L:.*]] workspace %[[W:.*]] causal scale = 5.000000e-01 {name = "attention"} : (!exec.buffer<2x6x2x1x4xf32>,
+  exec.attention %q, %k, %k into %o, %l workspace %w causal scale = 0.5 {name = "attention"} : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<198xf32>)
+  // CHECK: exec.attention_grad %[[O]], %q, %k, %k, %[[O]], %[[L]] segments = %[[S:.*]], %[[S]] into %{{.*}}, %{{.*}}, %{{.*}} workspace %[[W]] window = 2 scale
+  %dq = exec.buffer activation at 3328 : !exec.buffer<2x6x2x1x4xf32>
+  exec.attention_grad %o, %q, %k, %k, %o, %l segments = %s, %s into %dq, %dk, %dv workspace %w window = 2 scale = 0.5 : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<2x6xi64>, !exec.buffer<2x6xi64>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<198xf32>)
+}

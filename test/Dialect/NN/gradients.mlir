@@ -213,3 +213,15 @@ func.func @matmul_sum_batch(%a: tensor<5x2x3xf32> {nn.param = #nn.param<"a", ini
   %1 = nn.mse_loss sum %0, %c : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<f32>
   return %1 : tensor<f32>
 }
+
+// The gradient reads what the forward pass read and made, masks included.
+// CHECK-LABEL: func.func @attention(
+// CHECK: %[[O:.*]], %[[LSE:.*]] = nn.attention %[[Q:.*]], %[[K:.*]], %[[K]] segments = %[[S:.*]], %[[S]] causal window = 3 scale = 5.000000e-01
+// CHECK: %{{.*}}, %[[DK:.*]], %[[DV:.*]] = nn.attention_grad %{{.*}}, %[[Q]], %[[K]], %[[K]], %[[O]], %[[LSE]] segments = %[[S]], %[[S]] causal window = 3 scale = 5.000000e-01
+// CHECK: nn.add %[[DK]], %[[DV]]
+func.func @attention(%q: tensor<2x6x1x1x4xf32> {nn.param = #nn.param<"q", init = zeros>}, %k: tensor<2x6x1x4xf32> {nn.param = #nn.param<"k", init = zeros>},
+    %s: tensor<2x6xi64>, %c: tensor<2x6x1x1x4xf32>) -> (tensor<f32> {nn.loss}) {
+  %o, %lse = nn.attention %q, %k, %k segments = %s, %s causal window = 3 scale = 0.5 : (tensor<2x6x1x1x4xf32>, tensor<2x6x1x4xf32>, tensor<2x6x1x4xf32>, tensor<2x6xi64>, tensor<2x6xi64>) -> tensor<2x6x1x1x4xf32>
+  %1 = nn.mse_loss sum %o, %c : (tensor<2x6x1x1x4xf32>, tensor<2x6x1x1x4xf32>) -> tensor<f32>
+  return %1 : tensor<f32>
+}

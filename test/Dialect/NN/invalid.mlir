@@ -456,3 +456,83 @@ func.func @update(%p: tensor<4xf32>, %lr: tensor<f32>) {
 func.func @batch(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = "y", nn.batch_dim = 1 : i64}) {
   return %x : tensor<2xf32>
 }
+
+// -----
+
+func.func @attention(%q: tensor<2x6x4xf32>, %k: tensor<2x6x2x4xf32>) {
+  // expected-error @+1 {{takes queries of [batch, sequence, kv heads, groups, head size] and keys of [batch, sequence, kv heads, head size], got: 'tensor<2x6x4xf32>' and 'tensor<2x6x2x4xf32>'}}
+  %0:2 = nn.attention %q, %k, %k scale = 1.0 : (tensor<2x6x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>) -> tensor<2x6x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x6x2x4xf64>) {
+  // expected-error @+1 {{queries and keys must have one element type, got: 'tensor<2x6x2x1x4xf32>' and 'tensor<2x6x2x4xf64>'}}
+  %0:2 = nn.attention %q, %k, %k scale = 1.0 : (tensor<2x6x2x1x4xf32>, tensor<2x6x2x4xf64>, tensor<2x6x2x4xf64>) -> tensor<2x6x2x1x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x6x3x4xf32>) {
+  // expected-error @+1 {{queries and keys must agree in batch, kv heads and head size, got: 'tensor<2x6x2x1x4xf32>' and 'tensor<2x6x3x4xf32>'}}
+  %0:2 = nn.attention %q, %k, %k scale = 1.0 : (tensor<2x6x2x1x4xf32>, tensor<2x6x3x4xf32>, tensor<2x6x3x4xf32>) -> tensor<2x6x2x1x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x7x2x4xf32>) {
+  // expected-error @+1 {{a causal mask or a window needs as many queries as keys, got: 6 and 7}}
+  %0:2 = nn.attention %q, %k, %k causal scale = 1.0 : (tensor<2x6x2x1x4xf32>, tensor<2x7x2x4xf32>, tensor<2x7x2x4xf32>) -> tensor<2x6x2x1x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x6x2x4xf32>) {
+  // expected-error @+1 {{window must be at least 1, got: 0}}
+  %0:2 = nn.attention %q, %k, %k window = 0 scale = 1.0 : (tensor<2x6x2x1x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>) -> tensor<2x6x2x1x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x6x2x4xf32>) {
+  // expected-error @+1 {{scale must be finite}}
+  %0:2 = nn.attention %q, %k, %k scale = 0x7FF0000000000000 : (tensor<2x6x2x1x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>) -> tensor<2x6x2x1x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x6x2x4xf32>, %s: tensor<2x6xi64>) {
+  // expected-error @+1 {{takes the segments of queries and of keys, or none, got: 1}}
+  %0:2 = nn.attention %q, %k, %k segments = %s scale = 1.0 : (tensor<2x6x2x1x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6xi64>) -> tensor<2x6x2x1x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x7x2x4xf32>, %s: tensor<2x6xi64>) {
+  // expected-error @+1 {{segments must have the batch and sequence of queries and of keys, got: 'tensor<2x6xi64>' and 'tensor<2x6xi64>'}}
+  %0:2 = nn.attention %q, %k, %k segments = %s, %s scale = 1.0 : (tensor<2x6x2x1x4xf32>, tensor<2x7x2x4xf32>, tensor<2x7x2x4xf32>, tensor<2x6xi64>, tensor<2x6xi64>) -> tensor<2x6x2x1x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x6x2x4xf32>) {
+  // expected-error @+1 {{result must be 'tensor<2x6x2x1x4xf32>', got: 'tensor<2x6x2x1x5xf32>'}}
+  %0:2 = nn.attention %q, %k, %k scale = 1.0 : (tensor<2x6x2x1x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>) -> tensor<2x6x2x1x5xf32>
+  return
+}
+
+// -----
+
+func.func @attention_grad(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x6x2x4xf32>, %l: tensor<2x6x2xf32>) {
+  // expected-error @+1 {{lse must be 'tensor<2x6x2x1xf32>', got: 'tensor<2x6x2xf32>'}}
+  %0:3 = nn.attention_grad %q, %q, %k, %k, %q, %l scale = 1.0 : (tensor<2x6x2x1x4xf32>, tensor<2x6x2x1x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x1x4xf32>, tensor<2x6x2xf32>) -> (tensor<2x6x2x1x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>)
+  return
+}

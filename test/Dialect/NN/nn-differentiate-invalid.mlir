@@ -54,3 +54,13 @@ func.func @unknown(%a: tensor<f32> {nn.param = #nn.param<"a", init = zeros>}) ->
   %0 = "test.op"(%a) : (tensor<f32>) -> tensor<f32>
   return %0 : tensor<f32>
 }
+
+// -----
+
+// The log-sum-exp is for the gradient, and has none itself.
+func.func @lse(%q: tensor<1x2x1x1x4xf32> {nn.param = #nn.param<"q", init = zeros>}, %k: tensor<1x2x1x4xf32>) -> (tensor<f32> {nn.loss}) {
+  // expected-error @+1 {{has no gradient through its log-sum-exp}}
+  %o, %lse = nn.attention %q, %k, %k scale = 1.0 : (tensor<1x2x1x1x4xf32>, tensor<1x2x1x4xf32>, tensor<1x2x1x4xf32>) -> tensor<1x2x1x1x4xf32>
+  %1 = nn.reduce sum %lse dims = [0, 1, 2, 3] : tensor<1x2x1x1xf32> -> tensor<f32>
+  return %1 : tensor<f32>
+}

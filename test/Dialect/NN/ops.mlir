@@ -184,6 +184,22 @@ func.func @batch_norm(%x: tensor<8x4x3xf32>, %g: tensor<4xf32>,
   return %0#0, %0#1, %0#2 : tensor<8x4x3xf32>, tensor<4xf32>, tensor<4xf32>
 }
 
+// Attention: heads are dimensions; the log-sum-exp's type follows from the result's.
+// CHECK-LABEL: func.func @attention
+func.func @attention(%q: tensor<2x6x2x3x4xf32>, %k: tensor<2x6x2x4xf32>, %s: tensor<2x6xi64>, %bq: tensor<1x2x1x1x4xbf16>, %bk: tensor<1x5x1x4xbf16>) {
+  // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} causal scale = 5.000000e-01 : (tensor<2x6x2x3x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>) -> tensor<2x6x2x3x4xf32>
+  %o, %lse = nn.attention %q, %k, %k causal scale = 0.5 : (tensor<2x6x2x3x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>) -> tensor<2x6x2x3x4xf32>
+  // CHECK: nn.attention %{{.*}} segments = %{{.*}}, %{{.*}} causal window = 3 scale
+  %1:2 = nn.attention %q, %k, %k segments = %s, %s causal window = 3 scale = 0.5 : (tensor<2x6x2x3x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6xi64>, tensor<2x6xi64>) -> tensor<2x6x2x3x4xf32>
+  // CHECK: nn.attention_grad %{{.*}} segments = %{{.*}}, %{{.*}} window = 3 scale = 5.000000e-01 :
+  %2:3 = nn.attention_grad %o, %q, %k, %k, %o, %lse segments = %s, %s window = 3 scale = 0.5 : (tensor<2x6x2x3x4xf32>, tensor<2x6x2x3x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x3x4xf32>, tensor<2x6x2x3xf32>, tensor<2x6xi64>, tensor<2x6xi64>) -> (tensor<2x6x2x3x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>)
+  // CHECK: nn.attention %{{.*}} scale
+  // CHECK: nn.add %{{.*}}: (tensor<1x2x1x1xf32>,
+  %3:2 = nn.attention %bq, %bk, %bk scale = 1.0 : (tensor<1x2x1x1x4xbf16>, tensor<1x5x1x4xbf16>, tensor<1x5x1x4xbf16>) -> tensor<1x2x1x1x4xbf16>
+  %4 = nn.add %3#1, %3#1 : (tensor<1x2x1x1xf32>, tensor<1x2x1x1xf32>) -> tensor<1x2x1x1xf32>
+  return
+}
+
 // Updates.
 // CHECK-LABEL: func.func @updates
 func.func @updates(%p: tensor<4xf32>, %g: tensor<4xf32>, %m: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>, %step: tensor<i64>) {

@@ -214,6 +214,20 @@ TEST_F(ShardingRules, Tensordot) {
             "[a][b]->[a,b] linear 0 linear 1");
 }
 
+// Batch and heads are independent; the gradient sums query heads in dk and dv only.
+TEST_F(ShardingRules, Attention) {
+  std::string q = "tensor<2x5x3x4x8xf32>", k = "tensor<2x5x3x8xf32>", l = "tensor<2x5x3x4xf32>", s = "tensor<2x5xi64>";
+  EXPECT_EQ(rule("%q: " + q + ", %k: " + k + ", %v: " + k,
+                 "%0:2 = nn.attention %q, %k, %v causal scale = 1.0 : (" + q + ", " + k + ", " + k + ") -> " + q),
+            "[a,b,d,e,f][a,c,d,f][a,c,d,f]->[a,b,d,e,f][a,b,d,e] b=5 whole c=5 whole f=8 whole");
+  EXPECT_EQ(rule("%q: " + q + ", %k: " + k + ", %v: " + k + ", %l: " + l + ", %s: " + s,
+                 "%0:3 = nn.attention_grad %q, %q, %k, %v, %q, %l segments = %s, %s scale = 1.0 : (" + q + ", " + q +
+                     ", " + k + ", " + k + ", " + q + ", " + l + ", " + s + ", " + s + ") -> (" + q + ", " + k +
+                     ", " + k + ")"),
+            "[a,b,d,e,f][a,b,d,e,f][a,c,d,f][a,c,d,f][a,b,d,e,f][a,b,d,e][a,b][a,c]->[a,b,d,e,f][a,c,d,f][a,c,d,f] "
+            "b=5 whole c=5 whole e=4 sum f=8 whole linear 0");
+}
+
 TEST_F(ShardingRules, Reduce) {
   EXPECT_EQ(
       rule("%a: tensor<2x3xf32>",

@@ -230,8 +230,11 @@ OpSharding shardOp(const ShardingRule &rule, ArrayRef<int64_t> axisSizes,
   sort(partial.unreduced);
   for (const TensorFactors &tensor : rule.results) {
     Layout &layout = sharding.results.emplace_back(resolver.project(tensor));
-    layout.unreduced = partial.unreduced;
     layout.kind = partial.kind;
+    // A result that has the reduced factor is no sum over its axes.
+    for (unsigned axis : partial.unreduced)
+      if (!layout.uses(axis))
+        layout.unreduced.push_back(axis);
   }
   return sharding;
 }

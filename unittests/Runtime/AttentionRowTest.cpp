@@ -1,0 +1,185 @@
+// Rows of attention are data from a file: a good one is read and computes what the call computes,
+// and each rule has a row that breaks it.
+#include "TestSupport.h"
+#include "core/program.h"
+#include "host/attention.h"
+#include "host/library.h"
+#include "shoal-rt/blob_builder.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace shoal::rt {
+namespace {
+
+using test::expectBadInput;
+
+// Both rows, with segments, over views of their own.
+struct Rows {
+  AttentionShape shape{2, 5, 5, 2, 3, 4, true, 3, true, 0.5, DType::F32};
+  std::vector<uint32_t> forward, backward;
+  std::vector<int64_t> params;
+  BlobBuilder blob{"attention"};
+  uint64_t end = 0;
+
+  Rows() {
+    auto numbers = attentionParams(shape);
+    params.assign(numbers.begin(), numbers.end());
+    uint64_t perQuery = 2 * 5 * 2 * 3, ofQueries = perQuery * 4, ofKeys = 2 * 5 * 2 * 4;
+    uint32_t q = view(ofQueries), k = view(ofKeys), v = view(ofKeys), o = view(ofQueries);
+    uint32_t lse = view(perQuery), s = view(2 * 5, DType::I64), t = view(2 * 5, DType::I64);
+    forward = {q, k, v, s, t, o, lse, view(attentionWorkspace(shape, false))};
+    backward = {view(ofQueries),
+                q,
+                k,
+                v,
+                o,
+                lse,
+                s,
+                t,
+                view(ofQueries),
+                view(ofKeys),
+                view(ofKeys),
+                view(attentionWorkspace(shape, true))};
+    blob.header().arenaBytes = end;
+  }
+
+  uint32_t view(uint64_t elements, DType dtype = DType::F32) {
+    uint32_t made = blob.addView(end, elements, dtype);
+    end += (elements * elementBytes(dtype) + 63) / 64 * 64;
+    return made;
+  }
+  void add(LibraryFunction function, std::vector<uint32_t> operands, std::vector<int64_t> numbers) {
+    blob.addInstr({.op = Opcode::Library,
+                   .a = uint32_t(function),
+                   .operands = std::move(operands),
+                   .params = std::move(numbers),
+                   .name = "a"});
+  }
+};
+
+void expectRefused(const std::string &part, auto change, LibraryFunction function) {
+  Rows rows;
+  auto operands = function == LibraryFunction::Attention ? rows.forward : rows.backward;
+  change(operands, rows.params);
+  rows.add(function, operands, rows.params);
+  std::vector<unsigned char> bytes = rows.blob.finish();
+  SCOPED_TRACE(part);
+  expectBadInput([&] { Program(bytes.data(), bytes.size()); }, part);
+}
+
+TEST(AttentionRow, ParametersHoldTheShape) {
+  AttentionShape shape{1, 2, 3, 4, 5, 6, true, 7, true, -0.1, DType::F64};
+  AttentionShape back = attentionShape(attentionParams(shape).data());
+  EXPECT_EQ(attentionParams(back), attentionParams(shape));
+  EXPECT_EQ(back.scale, -0.1);
+  EXPECT_TRUE(back.causal && back.segments);
+}
+
+// What the row names is what the call gets, in both forms.
+TEST(AttentionRow, BindsItsBuffersInOrder) {
+  for (bool segments : {false, true}) {
+    Rows rows;
+    rows.shape.segments = segments;
+    auto numbers = attentionParams(rows.shape);
+    std::vector<std::vector<float>> buffers;
+    std::vector<int64_t> queryIds(10, 1), keyIds(10, 1);
+    queryIds[9] = 2; // sees nothing
+    auto add = [&](size_t elements, int step) {
+      auto &buffer = buffers.emplace_back(elements);
+      for (size_t i = 0; i < elements; ++i)
+        buffer[i] = step == 0 ? 0 : float(int(i) * step % 17 - 8) / 8;
+      return static_cast<void *>(buffer.data());
+    };
+    void *q = add(240, 5), *k = add(80, 7), *v = add(80, 11), *cotangent = add(240, 13);
+    void *o = add(240, 0), *lse = add(60, 0), *dq = add(240, 0), *dk = add(80, 0), *dv = add(80, 0);
+    void *workspace = add(attentionWorkspace(rows.shape, true), 0);
+    void *sameO = add(240, 0), *sameLse = add(60, 0), *sameDq = add(240, 0), *sameDk = add(80, 0);
+    void *sameDv = add(80, 0);
+    const int64_t *s = segments ? queryIds.data() : nullptr,
+                  *t = segments ? keyIds.data() : nullptr;
+    attention(rows.shape, {q, k, v, s, t, o, lse, workspace});
+    attentionGrad(rows.shape, {cotangent, q, k, v, o, lse, s, t, dq, dk, dv, workspace});
+
+    std::vector<void *> forward = {q, k, v}, backward = {cotangent, q, k, v, o, lse};
+    if (segments)
+      for (auto *list : {&forward, &backward})
+        list->insert(list->end(), {queryIds.data(), keyIds.data()});
+    forward.insert(forward.end(), {sameO, sameLse, workspace});
+    backward.insert(backward.end(), {sameDq, sameDk, sameDv, workspace});
+    Libraries libraries;
+    libraries.bind(LibraryFunction::Attention, numbers, forward)->run();
+    libraries.bind(LibraryFunction::AttentionGrad, numbers, backward)->run();
+    auto equal = [](void *a, void *b, size_t elements) {
+      return std::equal(static_cast<float *>(a), static_cast<float *>(a) + elements,
+                        static_cast<float *>(b));
+    };
+    EXPECT_TRUE(equal(o, sameO, 240));
+    EXPECT_TRUE(equal(lse, sameLse, 60));
+    EXPECT_TRUE(equal(dq, sameDq, 240));
+    EXPECT_TRUE(equal(dk, sameDk, 80));
+    EXPECT_TRUE(equal(dv, sameDv, 80));
+    EXPECT_NE(std::accumulate(buffers[7].begin(), buffers[7].end(), 0.0f), 0.0f);
+    EXPECT_EQ(buffers[5].back() == -std::numeric_limits<float>::infinity(), segments);
+  }
+}
+
+TEST(AttentionRow, GoodRowsAreRead) {
+  Rows rows;
+  rows.add(LibraryFunction::Attention, rows.forward, rows.params);
+  rows.add(LibraryFunction::AttentionGrad, rows.backward, rows.params);
+  std::vector<unsigned char> bytes = rows.blob.finish();
+  Program program(bytes.data(), bytes.size());
+  EXPECT_STREQ(rowKind(program.instrs()[0]), "attention");
+  EXPECT_STREQ(rowKind(program.instrs()[1]), "attention_grad");
+}
+
+TEST(AttentionRow, ParameterRules) {
+  for (LibraryFunction function : {LibraryFunction::Attention, LibraryFunction::AttentionGrad}) {
+    auto param = [&](uint32_t number, int64_t value, const std::string &part) {
+      expectRefused(
+          part, [&](auto &, auto &params) { params[number] = value; }, function);
+    };
+    expectRefused(
+        "takes 11 parameters", [](auto &, auto &params) { params.pop_back(); }, function);
+    param(kAttentionBatch, 0, "parameter 0 of row 0");
+    param(kAttentionHeadSize, 1ll << 40, "parameter 5 of row 0");
+    param(kAttentionCausal, 2, "must be 0 or 1, got: 2");
+    param(kAttentionSegments, -1, "must be 0 or 1, got: -1");
+    param(kAttentionWindow, -1, "the window of row 0");
+    param(kAttentionKeys, 6, "as many queries as keys, got: 5 and 6");
+    param(kAttentionScale, std::bit_cast<int64_t>(std::numeric_limits<double>::infinity()),
+          "the scale of row 0");
+    param(kAttentionDType, int64_t(DType::BF16), "must be f32 or f64, got: 2");
+    param(kAttentionDType, int64_t(DType::F64), "is not what its parameters say");
+    param(kAttentionGroups, 4, "is not what its parameters say");
+    param(kAttentionBatch, INT32_MAX, "is not what its parameters say");
+    param(kAttentionSegments, 0, "operands, got:");
+  }
+}
+
+TEST(AttentionRow, OperandRules) {
+  for (LibraryFunction function : {LibraryFunction::Attention, LibraryFunction::AttentionGrad}) {
+    size_t count = function == LibraryFunction::Attention ? 8 : 12;
+    expectRefused(
+        "operands, got:", [](auto &operands, auto &) { operands.pop_back(); }, function);
+    // Every operand is checked: lse's view, of its own size, fits no place but its own, and a
+    // query's fits not there.
+    size_t lse = function == LibraryFunction::Attention ? 6 : 5;
+    for (size_t i = 0; i < count; ++i)
+      expectRefused(
+          i + 1 == count ? "the workspace of row 0" : "is not what its parameters say",
+          [&](auto &operands, auto &) { operands[i] = i == lse ? operands[0] : operands[lse]; },
+          function);
+  }
+  expectRefused(
+      "operand 5 of row 0 (attention 'a') must not share storage with operand 0",
+      [](auto &operands, auto &) { operands[5] = operands[0]; }, LibraryFunction::Attention);
+  expectRefused(
+      "operand 9 of row 0 (attention_grad 'a') must not share storage with operand 10",
+      [](auto &operands, auto &) { operands[10] = operands[9]; }, LibraryFunction::AttentionGrad);
+}
+
+} // namespace
+} // namespace shoal::rt
