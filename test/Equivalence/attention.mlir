@@ -1,6 +1,5 @@
 // Grouped-query attention under sharded heads: key/value heads, or query heads of a group (then k and v are whole and
-// their cotangents partial), or both; counts that do not divide; one key/value head over 4 ranks; with data parallelism. All
-// masks at once, and rows that see nothing.
+// their cotangents partial), or both; counts that do not divide; with data parallelism. All masks at once, and rows that see nothing.
 // DEFINE: %{mesh} =
 // DEFINE: %{kv} =
 // DEFINE: %{g} =
