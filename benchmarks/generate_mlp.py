@@ -43,7 +43,7 @@ def generate(batch, sizes, linear=False):
         if i < len(sizes) - 1:
             lines.append(f"  %r{i} = nn.relu %a{i} : {out}")
             value = f"%r{i}"
-    lines.append(f"  %loss = nn.cross_entropy mean {value}, %y : ({logits}, tensor<{batch}xi64>) -> tensor<f32>")
+    lines.append(f"  %loss, %lse = nn.cross_entropy mean {value}, %y : ({logits}, tensor<{batch}xi64>) -> tensor<f32>")
     lines.append(f"  return %loss, {value} : tensor<f32>, {logits}")
     lines.append("}")
     return "\n".join(lines) + "\n"

@@ -18,7 +18,8 @@ def Exec_ModeEnum : Exec_Enum<"Mode", "what a program does with its data", [
 
 def Exec_ArgKindEnum : Exec_Enum<"ArgKind", "where an argument's contents come from", [
     I32EnumAttrCase<"input", 0>, I32EnumAttrCase<"param", 1>, I32EnumAttrCase<"state", 2>,
-    I32EnumAttrCase<"step", 3>, I32EnumAttrCase<"valid_rows", 4>, I32EnumAttrCase<"buffer", 5>]>;
+    I32EnumAttrCase<"step", 3>, I32EnumAttrCase<"valid_rows", 4>, I32EnumAttrCase<"buffer", 5>,
+    I32EnumAttrCase<"seed", 6>]>;
 
 def Exec_InitEnum : Exec_Enum<"Init", "how an argument starts", [
     I32EnumAttrCase<"none", 0>, I32EnumAttrCase<"constant", 1>, I32EnumAttrCase<"uniform", 2>,

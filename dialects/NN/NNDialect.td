@@ -17,6 +17,7 @@ def NN_Dialect : Dialect {
     | `nn.buffer = #nn.buffer<"bn.running_mean", init = 0.0>` | argument | kept and saved beside the parameters, not trained |
     | `nn.state = #nn.state<"w.m", of = "w", init = 0.0>` | argument | optimizer state, made by `nn-optimize` |
     | `nn.step` | argument, `tensor<i64>` | steps done so far |
+    | `nn.seed` | argument, `tensor<i64>` | key of the random ops, drawn from `--seed`; made by `nn-seed` |
     | `nn.valid_rows` | argument, `tensor<i64>` | real rows of this batch; made by `nn-explicit-counts` |
     | `nn.loss` | result, scalar | what is minimised |
     | `nn.output = "logits"` | result | written by `--output` |
@@ -38,6 +39,7 @@ def NN_Dialect : Dialect {
     static constexpr llvm::StringLiteral kBufferAttr = "nn.buffer";
     static constexpr llvm::StringLiteral kStateAttr = "nn.state";
     static constexpr llvm::StringLiteral kStepAttr = "nn.step";
+    static constexpr llvm::StringLiteral kSeedAttr = "nn.seed";
     static constexpr llvm::StringLiteral kValidRowsAttr = "nn.valid_rows";
     static constexpr llvm::StringLiteral kLossAttr = "nn.loss";
     static constexpr llvm::StringLiteral kOutputAttr = "nn.output";

@@ -75,4 +75,20 @@ def IndexOperandOpInterface : OpInterface<"IndexOperandOpInterface"> {
   ];
 }
 
+def RandomOpInterface : OpInterface<"RandomOpInterface"> {
+  let cppNamespace = "::shoal::nn";
+  let description = [{
+    An op that draws random numbers as a function of (seed, step, id, index in the whole tensor). The id is given by the user; `nn-seed` gives it
+    the seed and the step.
+  }];
+  let methods = [
+    InterfaceMethod<"What tells it from the other random ops of its model.", "int64_t", "getRandomId">,
+    InterfaceMethod<"Whether it has its seed and step.", "bool", "isSeeded">,
+    InterfaceMethod<"Gives it both, scalar `tensor<i64>`.", "void", "setSeed", (ins "::mlir::Value":$seed, "::mlir::Value":$step)>,
+    InterfaceMethod<[{
+        Makes it a part of a larger tensor: `offset`, a scalar `tensor<i64>`, is the row-major index there of its first element.
+      }], "void", "setPart", (ins "::mlir::Value":$offset, "::llvm::ArrayRef<int64_t>":$globalShape)>,
+  ];
+}
+
 #endif

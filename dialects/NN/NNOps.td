@@ -315,29 +315,44 @@ def NN_MseLossOp : NN_Op<"mse_loss", [DeclareOpInterfaceMethods<MeanOpInterface>
   let hasVerifier = 1;
 }
 
-def NN_CrossEntropyOp : NN_Op<"cross_entropy", [DeclareOpInterfaceMethods<MeanOpInterface>,
-    DeclareOpInterfaceMethods<IndexOperandOpInterface>]> {
+// The log-sum-exp of each row of logits.
+class NN_LogSumExpOf<string logits> : TypesMatchWith<"lse has one number per row of logits", logits, "lse",
+    "::shoal::nn::CrossEntropyOp::getLseType($_self)">;
+
+def NN_CrossEntropyOp : NN_DecomposableOp<"cross_entropy", [DeclareOpInterfaceMethods<MeanOpInterface>,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>,
+    DeclareOpInterfaceMethods<IndexOperandOpInterface>, NN_LogSumExpOf<"logits">]> {
   let summary = "-log softmax at the target class, or against probabilities";
   let description = [{
-    `nn.cross_entropy mean %logits, %labels ignore_index = -100 : (tensor<32x10xf32>, tensor<32xi64>) -> tensor<f32>`. Classes are the last dimension of
-    logits. Integer targets (shape without the last dimension): targets equal to `ignore_index` count neither in the sum nor in the mean; any other
+    `%loss, %lse = nn.cross_entropy mean %logits, %labels ignore_index = -100 : (tensor<32x10xf32>, tensor<32xi64>) -> tensor<f32>`. Classes are the last
+    dimension of logits. Integer targets (shape without the last dimension): targets equal to `ignore_index` count neither in the sum nor in the mean; any other
     target outside [0, classes) makes the loss NaN. Float targets (shape of logits): -sum(p * log_softmax), mean over rows.
     Zero targets: loss and gradient are 0.
+
+    `lse` is log(sum(exp(logits))) of each row, here tensor<32xf32> (f32 for bf16). The gradient reads it, so that it asks no row for its sum again.
+    Where classes are sharded, the partitioner makes the loss three sums over devices of one number per row: the maximum, the sum of
+    exponentials, and the target's logit (Shoeybi et al. 2019). Then the gradient of integer targets needs none.
   }];
   let arguments = (ins NN_LossReductionAttr:$reduction, NN_FloatTensor:$logits, NN_Tensor:$targets,
                        DefaultValuedAttr<I64Attr, "-100">:$ignore_index);
-  let results = (outs NN_FloatTensor:$loss);
+  let results = (outs NN_FloatTensor:$loss, NN_FloatTensor:$lse);
+  let extraClassDeclaration = "static ::mlir::RankedTensorType getLseType(::mlir::Type logits);";
+  let builders = [OpBuilder<(ins "::mlir::Type":$loss, "::shoal::nn::LossReduction":$reduction, "::mlir::Value":$logits, "::mlir::Value":$targets),
+      "build($_builder, $_state, loss, getLseType(logits.getType()), reduction, logits, targets);">];
   let assemblyFormat = "custom<Keyword>($reduction) $logits `,` $targets (`ignore_index` `=` $ignore_index^)? attr-dict `:` `(` type($logits) `,` type($targets) `)` `->` type($loss)";
   let hasVerifier = 1;
 }
 
-def NN_CrossEntropyGradOp : NN_Op<"cross_entropy_grad", [DeclareOpInterfaceMethods<IndexOperandOpInterface>]> {
+def NN_CrossEntropyGradOp : NN_DecomposableOp<"cross_entropy_grad", [DeclareOpInterfaceMethods<IndexOperandOpInterface>, NN_LogSumExpOf<"logits">]> {
   let summary = "cotangent of the logits of a summed cross_entropy";
-  let description = "`scale * (softmax(logits) * sum(p) - p)` per row, 0 for ignored rows; `scale` is the scalar cotangent of the summed loss. Made by `nn-differentiate`.";
-  let arguments = (ins NN_FloatTensor:$logits, NN_Tensor:$targets, NN_FloatTensor:$scale,
+  let description = [{
+    `nn.cross_entropy_grad %logits, %labels, %lse, %scale : (tensor<32x10xf32>, tensor<32xi64>, tensor<f32>) -> tensor<32x10xf32>`:
+    `scale * (exp(logits - lse) * sum(p) - p)` per row, 0 for ignored rows; `scale` is the scalar cotangent of the summed loss. Made by `nn-differentiate`.
+  }];
+  let arguments = (ins NN_FloatTensor:$logits, NN_Tensor:$targets, NN_FloatTensor:$lse, NN_FloatTensor:$scale,
                        DefaultValuedAttr<I64Attr, "-100">:$ignore_index);
   let results = (outs NN_FloatTensor:$result);
-  let assemblyFormat = "$logits `,` $targets `,` $scale (`ignore_index` `=` $ignore_index^)? attr-dict `:` `(` type($logits) `,` type($targets) `,` type($scale) `)` `->` type($result)";
+  let assemblyFormat = "$logits `,` $targets `,` $lse `,` $scale (`ignore_index` `=` $ignore_index^)? attr-dict `:` `(` type($logits) `,` type($targets) `,` type($scale) `)` `->` type($result)";
   let hasVerifier = 1;
 }
 
@@ -379,5 +394,6 @@ def NN_AdamUpdateOp : NN_Update<"adam_update", ["param", "grad", "m", "v", "new_
 }
 
 include "NNAttentionOps.td"
+include "NNRandomOps.td"
 
 #endif

@@ -13,6 +13,6 @@ func.func @digits(
   %2 = nn.relu %1 : tensor<32x128xf32>
   %3 = nn.matmul %2, %w2 : (tensor<32x128xf32>, tensor<128x10xf32>) -> tensor<32x10xf32>
   %4 = nn.add %3, %b2 : (tensor<32x10xf32>, tensor<10xf32>) -> tensor<32x10xf32>
-  %loss = nn.cross_entropy mean %4, %y : (tensor<32x10xf32>, tensor<32xi64>) -> tensor<f32>
+  %loss, %lse = nn.cross_entropy mean %4, %y : (tensor<32x10xf32>, tensor<32xi64>) -> tensor<f32>
   return %loss, %4 : tensor<f32>, tensor<32x10xf32>
 }

@@ -99,6 +99,7 @@ void attachElementwiseModels(MLIRContext &context);
 void attachShapeModels(MLIRContext &context);
 void attachReductionModels(MLIRContext &context);
 void attachLossModels(MLIRContext &context);
+void attachRandomModels(MLIRContext &context);
 void attachUpdateModels(MLIRContext &context);
 void attachLibraryModels(MLIRContext &context);
 

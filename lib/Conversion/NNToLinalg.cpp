@@ -22,6 +22,7 @@ void registerLoweringModels(DialectRegistry &registry) {
     lowering::attachShapeModels(*context);
     lowering::attachReductionModels(*context);
     lowering::attachLossModels(*context);
+    lowering::attachRandomModels(*context);
     lowering::attachUpdateModels(*context);
     lowering::attachLibraryModels(*context);
   });

@@ -100,13 +100,12 @@ SmallVector<Value> mseLoss(nn::MseLossOp op, ValueRange operands, LinalgBuilder 
   return {linalg.cast(loss, elementType(op.getLoss()))};
 }
 
-/// Per row: the loss, before rows are added up.
-Value rowLosses(nn::CrossEntropyOp op, Value logits, Value targets, LinalgBuilder &linalg) {
+/// Per row: the loss, before rows are added up. `logSum` is the logarithm of the rows' sum.
+Value rowLosses(nn::CrossEntropyOp op, Value logits, Value targets, RowStatistics rows, Value logSum,
+                LinalgBuilder &linalg) {
   ArrayRef<int64_t> shape = shapeOf(logits);
   int64_t last = shape.size() - 1, rank = shape.size(), classes = shape[last];
   Type compute = computeType(elementType(logits));
-  RowStatistics rows = rowStatistics(linalg, logits, last);
-  Value logSum = logOf(linalg, rows.sum);
   SmallVector<Input> statistics{linalg.same(logits), linalg.without(rows.max, last, rank),
                                 linalg.without(logSum, last, rank)};
   if (isa<FloatType>(elementType(targets))) {
@@ -136,9 +135,14 @@ Value rowLosses(nn::CrossEntropyOp op, Value logits, Value targets, LinalgBuilde
 }
 
 SmallVector<Value> crossEntropy(nn::CrossEntropyOp op, ValueRange operands, LinalgBuilder &linalg) {
-  Value targets = operands[1];
-  Value losses = rowLosses(op, operands[0], targets, linalg);
+  Value logits = operands[0], targets = operands[1];
+  RowStatistics statistics = rowStatistics(linalg, logits, tensorType(logits).getRank() - 1);
+  Value logSum = logOf(linalg, statistics.sum);
+  Value losses = rowLosses(op, logits, targets, statistics, logSum, linalg);
   Type compute = elementType(losses);
+  Value lse = linalg.elementwise(shapeOf(losses), compute,
+                                 {linalg.same(statistics.max), linalg.same(logSum)},
+                                 [](Scalars &s, ValueRange x) { return s.add(x[0], x[1]); });
   ArrayRef<int64_t> rows = shapeOf(losses);
   auto all = llvm::to_vector(llvm::seq<int64_t>(0, rows.size()));
   Value loss = linalg.reduce(rows, all, compute, 0, linalg.same(losses), addToLast);
@@ -161,22 +165,16 @@ SmallVector<Value> crossEntropy(nn::CrossEntropyOp op, ValueRange operands, Lina
           });
     }
   }
-  return {linalg.cast(loss, elementType(op.getLoss()))};
+  return {linalg.cast(loss, elementType(op.getLoss())), lse};
 }
 
 SmallVector<Value> crossEntropyGrad(nn::CrossEntropyGradOp op, ValueRange operands,
                                     LinalgBuilder &linalg) {
-  Value logits = operands[0], targets = operands[1], scale = operands[2];
+  Value logits = operands[0], targets = operands[1], lse = operands[2], scale = operands[3];
   ArrayRef<int64_t> shape = shapeOf(logits);
   int64_t last = shape.size() - 1, rank = shape.size(), classes = shape[last];
   Type element = elementType(logits), compute = computeType(element);
-  Value max = linalg.reduce(shape, last, compute, -kInfinity, linalg.same(logits),
-                            [](Scalars &s, ValueRange x) { return s.max(x[1], x[0]); });
-  Value exp =
-      linalg.elementwise(shape, compute, {linalg.same(logits), linalg.without(max, last, rank)},
-                         [](Scalars &s, ValueRange x) { return s.exp(s.sub(x[0], x[1])); });
-  Value sum = linalg.reduce(shape, last, compute, 0, linalg.same(exp), addToLast);
-  SmallVector<Input> inputs{linalg.same(exp), linalg.without(sum, last, rank),
+  SmallVector<Input> inputs{linalg.same(logits), linalg.without(lse, last, rank),
                             linalg.scalar(scale, rank)};
   if (isa<FloatType>(elementType(targets))) {
     Value mass =
@@ -184,7 +182,7 @@ SmallVector<Value> crossEntropyGrad(nn::CrossEntropyGradOp op, ValueRange operan
                       [&](Scalars &s, ValueRange x) { return s.add(x[1], s.cast(x[0], compute)); });
     inputs.append({linalg.same(targets), linalg.without(mass, last, rank)});
     return {linalg.elementwise(shape, element, inputs, [&](Scalars &s, ValueRange x) {
-      Value softmax = s.div(x[0], x[1]);
+      Value softmax = s.exp(s.sub(x[0], x[1]));
       return s.mul(s.cast(x[2], compute), s.sub(s.mul(softmax, x[4]), s.cast(x[3], compute)));
     })};
   }
@@ -193,7 +191,7 @@ SmallVector<Value> crossEntropyGrad(nn::CrossEntropyGradOp op, ValueRange operan
     Value target = s.cast(x[3], s.b.getI64Type());
     Value zero = s.constant(compute, 0), one = s.constant(compute, 1);
     Value probability = s.select(s.equal(target, s.position(last)), one, zero);
-    Value gradient = s.mul(s.cast(x[2], compute), s.sub(s.div(x[0], x[1]), probability));
+    Value gradient = s.mul(s.cast(x[2], compute), s.sub(s.exp(s.sub(x[0], x[1])), probability));
     Value nan = s.constant(compute, std::numeric_limits<double>::quiet_NaN());
     Value ignored = s.equal(target, s.integer(target.getType(), op.getIgnoreIndex()));
     return s.select(ignored, zero, s.select(s.inRange(target, classes), gradient, nan));

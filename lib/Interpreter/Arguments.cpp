@@ -171,6 +171,11 @@ FailureOr<Tensor> makeArgument(FunctionOpInterface func, unsigned index, int64_t
         isShort ? 1 + int64_t(draw(options.seed, "valid rows", step, 0) * double(rows - 1)) : rows;
     return value;
   }
+  case nn::ArgRole::Seed: { // as the runtime draws it
+    Tensor value(type);
+    value.i[0] = int64_t(rt::streamKey(options.seed, "seed"));
+    return value;
+  }
   case nn::ArgRole::Input:
   case nn::ArgRole::None:
     break;

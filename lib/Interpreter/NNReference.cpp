@@ -12,6 +12,7 @@ void shoal::interp::registerReferenceModels(DialectRegistry &registry) {
     attachShapeReferences(*context);
     attachReductionReferences(*context);
     attachLossReferences(*context);
+    attachRandomReferences(*context);
     attachUpdateReferences(*context);
   });
 }

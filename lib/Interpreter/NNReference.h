@@ -38,6 +38,7 @@ void attachElementwiseReferences(mlir::MLIRContext &context);
 void attachShapeReferences(mlir::MLIRContext &context);
 void attachReductionReferences(mlir::MLIRContext &context);
 void attachLossReferences(mlir::MLIRContext &context);
+void attachRandomReferences(mlir::MLIRContext &context);
 void attachUpdateReferences(mlir::MLIRContext &context);
 
 } // namespace shoal::interp

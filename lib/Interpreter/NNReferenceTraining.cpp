@@ -36,14 +36,14 @@ double logSumExp(const double *row, int64_t size) {
 
 Results crossEntropy(nn::CrossEntropyOp op, Operands in) {
   const Tensor &logits = *in[0], &targets = *in[1];
-  Tensor loss = resultOf(op);
+  Tensor loss = resultOf(op), lses = resultOf(op, 1);
   int64_t classes = logits.shape().back(), rows = product(logits.shape().drop_back()), counted = 0;
   for (int64_t r = 0; r < rows; ++r) {
+    const double *row = logits.f.data() + r * classes;
+    double lse = lses.f[r] = logSumExp(row, classes);
     if (!targets.isFloat() && targets.i[r] == int64_t(op.getIgnoreIndex()))
       continue;
     ++counted;
-    const double *row = logits.f.data() + r * classes;
-    double lse = logSumExp(row, classes);
     if (targets.isFloat()) {
       for (int64_t c = 0; c < classes; ++c)
         loss.f[0] -= targets.f[r * classes + c] * (row[c] - lse);
@@ -55,19 +55,19 @@ Results crossEntropy(nn::CrossEntropyOp op, Operands in) {
   }
   if (op.getReduction() == nn::LossReduction::mean)
     loss.f[0] /= double(std::max<int64_t>(counted, 1));
-  return single(std::move(loss));
+  return SmallVector<Tensor>{std::move(loss), std::move(lses)};
 }
 
 Results crossEntropyGrad(nn::CrossEntropyGradOp op, Operands in) {
   const Tensor &logits = *in[0], &targets = *in[1];
-  double scale = in[2]->f[0];
+  double scale = in[3]->f[0];
   Tensor result = resultOf(op);
   int64_t classes = logits.shape().back(), rows = product(logits.shape().drop_back());
   for (int64_t r = 0; r < rows; ++r) {
     if (!targets.isFloat() && targets.i[r] == int64_t(op.getIgnoreIndex()))
       continue;
     const double *row = logits.f.data() + r * classes;
-    double lse = logSumExp(row, classes), mass = 1;
+    double lse = in[2]->f[r], mass = 1;
     if (targets.isFloat()) {
       mass = 0;
       for (int64_t c = 0; c < classes; ++c)

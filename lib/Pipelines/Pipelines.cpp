@@ -27,6 +27,8 @@ void buildModelPipeline(OpPassManager &pm, const PlanOptions &options) {
   nn::SelectResultsPassOptions select;
   select.mode = options.mode;
   pm.addPass(nn::createSelectResultsPass(select));
+  // Of what is left: dropout that only training does asks for no seed elsewhere.
+  pm.addPass(nn::createSeedPass());
   if (!options.dtype.empty()) {
     nn::ConvertDtypePassOptions dtype;
     dtype.to = options.dtype;

@@ -165,15 +165,15 @@ void checkApplicable(const CLI::App &app, const Program &program, const Program 
   if (program.header().batchRows == 0)
     for (const char *flag : {"--epochs", "--shuffle"})
       refuse(flag, "the program has no batched input");
-  bool hasParams = false, hasGrads = false, hasOutputs = false;
+  bool hasParams = false, isRandom = false, hasGrads = false, hasOutputs = false;
   for (const Arg &arg : program.args())
-    hasParams |= arg.kind == ArgKind::Param;
+    hasParams |= arg.kind == ArgKind::Param, isRandom |= arg.kind == ArgKind::Seed;
   for (const Result &result : program.results())
     hasGrads |= result.kind == ResultKind::Grad, hasOutputs |= result.kind == ResultKind::Output;
   if (!hasModelState(program))
     for (const char *flag : {"--load", "--dump-params"})
       refuse(flag, "the program has no parameters");
-  if ((!hasParams || given("--load")) && !given("--shuffle"))
+  if ((!hasParams || given("--load")) && !given("--shuffle") && !isRandom)
     refuse("--seed", "without --shuffle it draws first values of parameters, and here are none to draw");
   if (given("--trace-steps") && !given("--trace"))
     refuse("--trace-steps", "there is no --trace");
@@ -260,7 +260,7 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
   app.add_option("--steps", steps, "Steps to run, through as many epochs as that takes")
       ->type_name("N");
   app.add_option("--epochs", epochs, "Passes over the data (default 1)")->type_name("N");
-  app.add_option("--seed", seed, "Seed of parameters and shuffling (default 0)")
+  app.add_option("--seed", seed, "Seed of parameters, shuffling and dropout (default 0)")
       ->type_name("S");
   app.add_flag("--shuffle", options.shuffle,
                "Shuffle the rows anew each epoch, the same way under every plan");

@@ -47,6 +47,11 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
       continue; // the data set fills them before each step
     std::memset(to, 0, view.elements * elementBytes(view.dtype));
     std::string name(program.str(arg.name));
+    if (arg.kind == ArgKind::Seed) { // of this run, not of the files' one
+      uint64_t key = streamKey(seed, name);
+      std::memcpy(to, &key, sizeof key);
+      continue;
+    }
     std::span<const Dim> dims = program.dims(arg);
     const FoundTensor *found = files ? files->find(name) : nullptr;
     const TensorEntry *tensor = found ? found->tensor : nullptr;

@@ -161,13 +161,13 @@ void ProgramChecker::checkDims(const std::string &who, uint32_t first, uint32_t 
 
 void ProgramChecker::checkArgs() const {
   std::set<std::string_view> names;
-  uint32_t steps = 0, validRows = 0;
+  uint32_t steps = 0, validRows = 0, seeds = 0;
   bool batched = false;
   for (size_t i = 0; i < p.args_.size(); ++i) {
     const Arg &arg = p.args_[i];
     checkStr("argument", i, arg.name);
     std::string who = cat("argument ", i, " '", p.str(arg.name), "'");
-    if (arg.kind > ArgKind::Buffer)
+    if (arg.kind > ArgKind::Seed)
       badInput("program: ", who, " has unknown kind ", uint32_t(arg.kind));
     if (arg.init > InitKind::XavierUniform)
       badInput("program: ", who, " has unknown init ", uint32_t(arg.init));
@@ -179,14 +179,15 @@ void ProgramChecker::checkArgs() const {
       badInput("program: the name of ", who, " is taken by another argument");
     const View &view = p.views_[arg.view];
     DType type = view.dtype;
-    if (arg.kind == ArgKind::Step || arg.kind == ArgKind::ValidRows) {
+    if (arg.kind == ArgKind::Step || arg.kind == ArgKind::ValidRows || arg.kind == ArgKind::Seed) {
       if (type != DType::I64 || arg.numDims != 0)
         badInput("program: ", who, " must be a scalar i64, got: ", dtypeName(type),
                  shapeText(p.dims(arg)));
-      uint32_t &count = arg.kind == ArgKind::Step ? steps : validRows;
-      if (++count > 1)
-        badInput("program: only one argument may be the ",
-                 arg.kind == ArgKind::Step ? "step" : "count of valid rows", ", got: ", who);
+      auto [count, what] = arg.kind == ArgKind::Step   ? std::pair(&steps, "step")
+                           : arg.kind == ArgKind::Seed ? std::pair(&seeds, "seed")
+                                                       : std::pair(&validRows, "count of valid rows");
+      if (++*count > 1)
+        badInput("program: only one argument may be the ", what, ", got: ", who);
     }
     if (view.storage != arg.view || view.storageClass != storageClassOf(arg.kind))
       badInput("program: ", who, " must be a storage of its own and of class ",

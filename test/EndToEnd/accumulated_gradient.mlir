@@ -16,8 +16,8 @@ func.func @step(
   %sums = dist.accumulate(%x, %y) microbatches = 4 {
   ^bb0(%xm: tensor<3x5xf64>, %ym: tensor<3xi64>):
     %logits = nn.matmul %xm, %w : (tensor<3x5xf64>, tensor<5x3xf64>) -> tensor<3x3xf64>
-    %loss = nn.cross_entropy sum %logits, %ym : (tensor<3x3xf64>, tensor<3xi64>) -> tensor<f64>
-    %dlogits = nn.cross_entropy_grad %logits, %ym, %one : (tensor<3x3xf64>, tensor<3xi64>, tensor<f64>) -> tensor<3x3xf64>
+    %loss, %lse = nn.cross_entropy sum %logits, %ym : (tensor<3x3xf64>, tensor<3xi64>) -> tensor<f64>
+    %dlogits = nn.cross_entropy_grad %logits, %ym, %lse, %one : (tensor<3x3xf64>, tensor<3xi64>, tensor<f64>) -> tensor<3x3xf64>
     %dw = nn.matmul %xm, %dlogits {transpose_a} : (tensor<3x5xf64>, tensor<3x3xf64>) -> tensor<5x3xf64>
     %counts = nn.compare ne %ym, %ignored : (tensor<3xi64>, tensor<i64>) -> tensor<3xi1>
     %tokens = nn.cast %counts : tensor<3xi1> -> tensor<3xf64>

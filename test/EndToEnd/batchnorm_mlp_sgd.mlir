@@ -17,6 +17,6 @@ func.func @mlp(
   %1:3 = nn.batch_norm %0, %g, %b, %m, %v momentum = 0.1 eps = 1.0e-5 : tensor<30x14xf64>, tensor<14xf64>
   %2 = nn.relu %1#0 : tensor<30x14xf64>
   %3 = nn.matmul %2, %w2 : (tensor<30x14xf64>, tensor<14x5xf64>) -> tensor<30x5xf64>
-  %loss = nn.cross_entropy mean %3, %y : (tensor<30x5xf64>, tensor<30xi64>) -> tensor<f64>
+  %loss, %lse = nn.cross_entropy mean %3, %y : (tensor<30x5xf64>, tensor<30xi64>) -> tensor<f64>
   return %loss, %1#1, %1#2 : tensor<f64>, tensor<14xf64>, tensor<14xf64>
 }

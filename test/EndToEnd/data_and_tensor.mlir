@@ -26,6 +26,6 @@ func.func @mlp(
   %5 = nn.relu %4 : tensor<10x7xf64>
   // The classes are sharded: the softmax runs over padding that must never win.
   %6 = nn.matmul %5, %w3 : (tensor<10x7xf64>, tensor<7x5xf64>) -> tensor<10x5xf64>
-  %loss = nn.cross_entropy mean %6, %y : (tensor<10x5xf64>, tensor<10xi64>) -> tensor<f64>
+  %loss, %lse = nn.cross_entropy mean %6, %y : (tensor<10x5xf64>, tensor<10xi64>) -> tensor<f64>
   return %loss, %6 : tensor<f64>, tensor<10x5xf64>
 }

@@ -44,6 +44,6 @@ func.func @mlp(
   %5 = nn.reshape %4#0 : tensor<10x7x3xf64> -> tensor<10x21xf64>
   %6 = nn.silu %5 : tensor<10x21xf64>
   %7 = nn.matmul %6, %w2 : (tensor<10x21xf64>, tensor<21x4xf64>) -> tensor<10x4xf64>
-  %loss = nn.cross_entropy mean %7, %y : (tensor<10x4xf64>, tensor<10xi64>) -> tensor<f64>
+  %loss, %lse = nn.cross_entropy mean %7, %y : (tensor<10x4xf64>, tensor<10xi64>) -> tensor<f64>
   return %loss, %1#1, %1#2, %4#1, %4#2 : tensor<f64>, tensor<21xf64>, tensor<21xf64>, tensor<7xf64>, tensor<7xf64>
 }

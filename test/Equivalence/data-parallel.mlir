@@ -41,6 +41,6 @@ func.func @mlp(
   %2 = nn.relu %1 : tensor<30x13xf64>
   %3 = nn.matmul %2, %w2 : (tensor<30x13xf64>, tensor<13x5xf64>) -> tensor<30x5xf64>
   %4 = nn.add %3, %b2 : (tensor<30x5xf64>, tensor<5xf64>) -> tensor<30x5xf64>
-  %loss = nn.cross_entropy mean %4, %y : (tensor<30x5xf64>, tensor<30xi64>) -> tensor<f64>
+  %loss, %lse = nn.cross_entropy mean %4, %y : (tensor<30x5xf64>, tensor<30xi64>) -> tensor<f64>
   return %loss : tensor<f64>
 }

@@ -65,10 +65,10 @@ func.func @ignored_targets() -> (tensor<f64>, tensor<f64>, tensor<f64>, tensor<2
   %wrong = nn.constant dense<[2, -100]> : tensor<2xi64>
   %none = nn.constant dense<-1> : tensor<2xi64>
   %scale = nn.constant dense<1.0> : tensor<f64>
-  %0 = nn.cross_entropy mean %logits, %one : (tensor<2x2xf64>, tensor<2xi64>) -> tensor<f64>
-  %1 = nn.cross_entropy sum %logits, %wrong : (tensor<2x2xf64>, tensor<2xi64>) -> tensor<f64>
-  %2 = nn.cross_entropy mean %logits, %none ignore_index = -1 : (tensor<2x2xf64>, tensor<2xi64>) -> tensor<f64>
-  %3 = nn.cross_entropy_grad %logits, %one, %scale : (tensor<2x2xf64>, tensor<2xi64>, tensor<f64>) -> tensor<2x2xf64>
+  %0, %lse0 = nn.cross_entropy mean %logits, %one : (tensor<2x2xf64>, tensor<2xi64>) -> tensor<f64>
+  %1, %lse1 = nn.cross_entropy sum %logits, %wrong : (tensor<2x2xf64>, tensor<2xi64>) -> tensor<f64>
+  %2, %lse2 = nn.cross_entropy mean %logits, %none ignore_index = -1 : (tensor<2x2xf64>, tensor<2xi64>) -> tensor<f64>
+  %3 = nn.cross_entropy_grad %logits, %one, %lse0, %scale : (tensor<2x2xf64>, tensor<2xi64>, tensor<f64>) -> tensor<2x2xf64>
   return %0, %1, %2, %3 : tensor<f64>, tensor<f64>, tensor<f64>, tensor<2x2xf64>
 }
 

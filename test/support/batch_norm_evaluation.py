@@ -29,7 +29,7 @@ func.func @normed(
         tensor<4xf64> {nn.updates = "mean"}, tensor<4xf64> {nn.updates = "var"}) {
   %0:3 = nn.batch_norm %x, %g, %b, %m, %v momentum = 0.1 eps = 1.0e-5 : tensor<6x4xf64>, tensor<4xf64>
   %1 = nn.matmul %0#0, %w : (tensor<6x4xf64>, tensor<4x3xf64>) -> tensor<6x3xf64>
-  %loss = nn.cross_entropy mean %1, %y : (tensor<6x3xf64>, tensor<6xi64>) -> tensor<f64>
+  %loss, %lse = nn.cross_entropy mean %1, %y : (tensor<6x3xf64>, tensor<6xi64>) -> tensor<f64>
   return %loss, %1, %0#1, %0#2 : tensor<f64>, tensor<6x3xf64>, tensor<4xf64>, tensor<4xf64>
 }
 """

@@ -16,7 +16,7 @@ import shoal
 from golden import Checker
 from metrics import read_evaluations, read_metrics
 from tensor_files import read_safetensors, tensor, write_npy
-from uneven_batches import FEATURES, IGNORED, MODEL, OUTPUTS, targets, wave
+from uneven_batches import FEATURES, IGNORED, LOSSES, MODEL, OUTPUTS, targets, wave
 
 EPOCHS = 3
 
@@ -42,9 +42,9 @@ def run_case(loss, batch, rows, eval_rows, ranks, every, work):
 
     with open(path("model.mlir"), "w") as f:
         if loss == "mse":
-            f.write(MODEL.format(b=batch, y=f"tensor<{batch}x2xf64>", loss="mse_loss"))
+            f.write(MODEL.format(b=batch, y=f"tensor<{batch}x2xf64>", loss=LOSSES["mse"]))
         else:
-            f.write(MODEL.format(b=batch, y=f"tensor<{batch}xi64>", loss=loss))
+            f.write(MODEL.format(b=batch, y=f"tensor<{batch}xi64>", loss=LOSSES[loss]))
     write_npy(path("x.npy"), tensor("f64", (rows, FEATURES), wave(rows * FEATURES, 3)))
     write_npy(path("y.npy"), targets(loss, rows)[0])
     x = wave(eval_rows * FEATURES, 11)

@@ -63,10 +63,10 @@ class Program:
         text = ", ".join("{" + ", ".join(f'"{a}"' for a in d) + "}" for d in dims)
         return f"#dist.sharding<@mesh, [{text}]>"
 
-    def argument(self, shape, dtype="f64"):
+    def argument(self, shape, dtype="f64", trained=True):
         name = f"%a{len(self.arguments)}"
         attrs = [f'nn.input = #nn.input<"{name[1:]}", unbatched>']
-        if dtype == "f64" and self.trains and (not self.parameters or self.rng.random() < 0.5):
+        if dtype == "f64" and trained and self.trains and (not self.parameters or self.rng.random() < 0.5):
             attrs = [f'nn.param = #nn.param<"{name[1:]}", init = uniform(-1.0, 1.0)>']
             self.parameters.append((name, shape))
         sharding = self.sharding(shape)
@@ -214,6 +214,11 @@ class Program:
         self.op(f"nn.transpose {a} {order} {{attrs}}", f"{tensor(shape)} -> {tensor(result)}", result)
         return True
 
+    def dropout(self):
+        a, shape = self.any()
+        self.op(f"nn.dropout {a} rate = 0.4 id = {len(self.ops)} {{attrs}}", tensor(shape), shape)
+        return True
+
     def softmax(self):
         found = self.any(lambda s: len(s) >= 1)
         if not found:
@@ -332,19 +337,23 @@ class Program:
             b = self.argument(shape)
             self.op(f"nn.mse_loss sum {a}, {b} {{attrs}}", f"({tensor(shape)}, {tensor(shape)}) -> tensor<f64>", [])
         else:
-            labels = self.argument(shape[:-1], "i64")
-            types = f"({tensor(shape)}, {tensor(shape[:-1], 'i64')}"
-            loss = self.op(f"nn.cross_entropy sum {a}, {labels} {{attrs}}", types + ") -> tensor<f64>", [])
+            # Class numbers, or probabilities.
+            hard = self.rng.random() < 0.7
+            targets = self.argument(shape[:-1], "i64") if hard else self.argument(shape, trained=False)
+            types = f"({tensor(shape)}, {tensor(shape[:-1], 'i64') if hard else tensor(shape)}"
+            loss = self.op(f"nn.cross_entropy sum {a}, {targets} {{attrs}}", types + ") -> tensor<f64>", [],
+                           more=[shape[:-1]])
             if self.trains:
-                return True  # the gradient's op has no gradient itself
-            self.op(f"nn.cross_entropy_grad {a}, {labels}, {loss} {{attrs}}",
+                self.values.pop()  # the log-sum-exp has no gradient, nor has the gradient's op
+                return True
+            self.op(f"nn.cross_entropy_grad {a}, {targets}, {loss}#1, {loss}#0 {{attrs}}",
                     types + f", tensor<f64>) -> {tensor(shape)}", shape)
         return True
 
     def text(self):
         ops = [self.unary, self.binary, self.binary, self.matmul, self.matmul, self.batch_matmul, self.tensordot, self.reduce,
                self.reshape, self.transpose, self.softmax, self.attention, self.resize, self.concat, self.dynamic,
-               self.iota, self.mask, self.broadcast, self.loss]
+               self.iota, self.mask, self.broadcast, self.loss, self.dropout]
         for _ in range(self.rng.randint(1, 3)):
             self.argument([self.rng.choice(SIZES) for _ in range(self.rng.randint(1, 3))])
         count = self.rng.randint(3, 9)
@@ -403,7 +412,7 @@ def check(args, seed):
         f.write(program.text())
     train = ["--nn-differentiate", "--nn-optimize=clip-grad-norm=0.5"] if args.train else []
     annotate = ["--dist-propagate"] if program.propagates else []
-    code, error = run([args.opt, base + ".mlir", *train, "--dist-number", *annotate, "-o", base + ".global.mlir"])
+    code, error = run([args.opt, base + ".mlir", "--nn-seed", *train, "--dist-number", *annotate, "-o", base + ".global.mlir"])
     if code == 0:
         verify = f"--dist-verify-plan=reference={base}.global.mlir steps={2 if args.train else 1}"
         code, error = run([args.opt, base + ".global.mlir", *args.passes.split(), verify, "-o", base + ".local.mlir"])

@@ -21,6 +21,8 @@ from tensor_files import read_safetensors, tensor, write_npy, write_safetensors
 FEATURES, OUTPUTS, EPOCHS, RATE = 3, 2, 3, 0.25
 IGNORED = -100
 
+LOSSES = {"mse": "%loss = nn.mse_loss", "cross_entropy": "%loss, %lse = nn.cross_entropy"}
+
 MODEL = """
 func.func @linear(
     %x: tensor<{b}x3xf64> {{nn.input = "x"}},
@@ -30,7 +32,7 @@ func.func @linear(
     -> (tensor<f64> {{nn.loss}}) {{
   %0 = nn.matmul %x, %w : (tensor<{b}x3xf64>, tensor<3x2xf64>) -> tensor<{b}x2xf64>
   %1 = nn.add %0, %c : (tensor<{b}x2xf64>, tensor<2xf64>) -> tensor<{b}x2xf64>
-  %loss = nn.{loss} mean %1, %y : (tensor<{b}x2xf64>, {y}) -> tensor<f64>
+  {loss} mean %1, %y : (tensor<{b}x2xf64>, {y}) -> tensor<f64>
   return %loss : tensor<f64>
 }}
 """
@@ -98,8 +100,7 @@ def run_case(loss, batch, rows, ranks, work):
 
     y_type = f"tensor<{batch}x2xf64>" if loss == "mse" else f"tensor<{batch}xi64>"
     with open(path("model.mlir"), "w") as f:
-        op = "mse_loss" if loss == "mse" else "cross_entropy"
-        f.write(MODEL.format(b=batch, y=y_type, loss=op))
+        f.write(MODEL.format(b=batch, y=y_type, loss=LOSSES[loss]))
     x = wave(rows * FEATURES, 3)
     y_tensor, y = targets(loss, rows)
     write_npy(path("x.npy"), tensor("f64", (rows, FEATURES), x))

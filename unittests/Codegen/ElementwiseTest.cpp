@@ -73,6 +73,33 @@ TEST(Elementwise, ActivationsFarFromZero) {
     }
 }
 
+// The same elements as the runtime's generator draws, for keys of 64 bits, late steps, shards of tensors with more than
+// 2^32 elements, and whatever is small.
+TEST(Elementwise, Dropout) {
+  KernelTester tester;
+  std::string text = R"(
+    func.func private @whole(%a: tensor<SHAPExTYPE>, %s: tensor<i64>, %t: tensor<i64>) -> tensor<SHAPExTYPE> attributes {exec.kernel} {
+      %0 = nn.dropout %a rate = 0.3 id = 4294967295 seed = %s step = %t : tensor<SHAPExTYPE>
+      return %0 : tensor<SHAPExTYPE>
+    }
+    func.func private @large(%a: tensor<SHAPExTYPE>) -> tensor<SHAPExTYPE> attributes {exec.kernel} {
+      %s = nn.constant dense<-81985529216486896> : tensor<i64>
+      %t = nn.constant dense<4294967294> : tensor<i64>
+      %o = nn.constant dense<1099511627000> : tensor<i64>
+      %0 = nn.dropout %a rate = 0.99 id = 0 seed = %s step = %t offset = %o global = [1048576, 1048576] : tensor<SHAPExTYPE>
+      return %0 : tensor<SHAPExTYPE>
+    })";
+  for (std::string shape : {"13x37", "1x1", "3x300"}) {
+    std::string sized = text;
+    for (size_t at; (at = sized.find("SHAPE")) != std::string::npos;)
+      sized.replace(at, 5, shape);
+    for (std::string type : {"f32", "f64", "bf16"})
+      tester.check(with(sized, type), {.intLow = 0, .intHigh = 1000});
+  }
+  tester.check("func.func private @k(%a: tensor<f32>, %s: tensor<i64>, %t: tensor<i64>) -> tensor<f32> attributes {exec.kernel} {\n"
+               "  %0 = nn.dropout %a rate = 0.5 id = 0 seed = %s step = %t : tensor<f32>\n  return %0 : tensor<f32>\n}\n");
+}
+
 TEST(Elementwise, CompareAndSelect) {
   KernelTester tester;
   for (std::string predicate : {"eq", "ne", "lt", "le", "gt", "ge"})

@@ -72,13 +72,14 @@ TEST(Loss, MeanSquaredError) {
 std::string crossEntropy(const std::string &kind, const std::string &type,
                          const std::string &targets) {
   std::string logits = "tensor<9x6x" + type + ">", labels = "tensor<" + targets + ">",
-              scalar = "tensor<" + type + ">";
-  return "func.func private @loss(%a: " + logits + ", %b: " + labels + ") -> " + scalar +
-         " attributes {exec.kernel} {\n  %0 = nn.cross_entropy " + kind +
+              scalar = "tensor<" + type + ">",
+              rows = "tensor<9x" + (type == "bf16" ? "f32" : type) + ">";
+  return "func.func private @loss(%a: " + logits + ", %b: " + labels + ") -> (" + scalar + ", " + rows +
+         ") attributes {exec.kernel} {\n  %0, %lse0 = nn.cross_entropy " + kind +
          " %a, %b ignore_index = 1 : (" + logits + ", " + labels + ") -> " + scalar +
-         "\n  return %0 : " + scalar + "\n}\n" + "func.func private @grad(%a: " + logits +
-         ", %b: " + labels + ", %s: " + scalar + ") -> " + logits +
-         " attributes {exec.kernel} {\n  %0 = nn.cross_entropy_grad %a, %b, %s ignore_index = 1 : "
+         "\n  return %0, %lse0 : " + scalar + ", " + rows + "\n}\n" + "func.func private @grad(%a: " + logits +
+         ", %b: " + labels + ", %l: " + rows + ", %s: " + scalar + ") -> " + logits +
+         " attributes {exec.kernel} {\n  %0 = nn.cross_entropy_grad %a, %b, %l, %s ignore_index = 1 : "
          "(" +
          logits + ", " + labels + ", " + scalar + ") -> " + logits + "\n  return %0 : " + logits +
          "\n}\n";
@@ -165,8 +166,8 @@ TEST(Fusion, LossOfBiasedLogits) {
     func.func private @k(%x: tensor<12x10xf32>, %b: tensor<10xf32>, %t: tensor<12xi64>, %s: tensor<f32>)
         -> (tensor<f32>, tensor<12x10xf32>, tensor<10xf32>) attributes {exec.kernel} {
       %0 = nn.add %x, %b : (tensor<12x10xf32>, tensor<10xf32>) -> tensor<12x10xf32>
-      %1 = nn.cross_entropy sum %0, %t : (tensor<12x10xf32>, tensor<12xi64>) -> tensor<f32>
-      %2 = nn.cross_entropy_grad %0, %t, %s : (tensor<12x10xf32>, tensor<12xi64>, tensor<f32>) -> tensor<12x10xf32>
+      %1, %lse1 = nn.cross_entropy sum %0, %t : (tensor<12x10xf32>, tensor<12xi64>) -> tensor<f32>
+      %2 = nn.cross_entropy_grad %0, %t, %lse1, %s : (tensor<12x10xf32>, tensor<12xi64>, tensor<f32>) -> tensor<12x10xf32>
       %3 = nn.reduce sum %2 dims = [0] : tensor<12x10xf32> -> tensor<10xf32>
       return %1, %2, %3 : tensor<f32>, tensor<12x10xf32>, tensor<10xf32>
     })",

@@ -94,6 +94,15 @@ private:
     body << "nn." << op << " " << input.name << " : " << typeOf(input.shape) << "\n";
   }
 
+  void dropout(const Entry &x) {
+    Entry input = x;
+    std::string seed = "%s" + std::to_string(next);
+    body << "  " << seed << " = nn.constant dense<" << pick(1000) << "> : tensor<i64>\n";
+    define(input.shape);
+    body << "nn.dropout " << input.name << " rate = 0.25 id = " << next << " seed = " << seed << " step = " << seed
+         << " : " << typeOf(input.shape) << "\n";
+  }
+
   void addOp() {
     static const char *const unaryOps[] = {"tanh", "relu", "neg", "tanh"};
     static const char *const binaryOps[] = {"add", "sub", "mul", "maximum", "minimum"};
@@ -102,6 +111,8 @@ private:
     int64_t rank = int64_t(x.shape.size());
     switch (pick(11)) {
     case 0:
+      if (pick(4) == 0)
+        return dropout(x);
       return unary(unaryOps[pick(4)], x);
     case 1:
     case 2:

@@ -269,22 +269,26 @@ std::vector<GradientCase> allCases() {
       "%y, %lse = nn.attention %a, %b, %c scale = 1.0 : (tensor<1x2x1x2x3xf64>, tensor<1x5x1x3xf64>, "
       "tensor<1x5x1x3xf64>) -> tensor<1x2x1x2x3xf64>",
       "tensor<1x2x1x2x3xf64>");
+  add("dropout", {t34},
+      "%s = nn.constant dense<7> : tensor<i64>\n%t = nn.constant dense<2> : tensor<i64>\n"
+      "%y = nn.dropout %a rate = 0.3 id = 1 seed = %s step = %t : tensor<3x4xf64>",
+      t34);
   for (std::string reduction : {"mean", "sum"}) {
     add("mse_loss", {t34, t34},
         "%y = nn.mse_loss " + reduction +
             " %a, %b : (tensor<3x4xf64>, tensor<3x4xf64>) -> tensor<f64>",
         scalar);
     add("cross_entropy", {"tensor<4x3xf64>"},
-        "%t = nn.constant dense<[2, 0, -100, 1]> : tensor<4xi64>\n%y = nn.cross_entropy " +
+        "%t = nn.constant dense<[2, 0, -100, 1]> : tensor<4xi64>\n%y, %y_lse = nn.cross_entropy " +
             reduction + " %a, %t : (tensor<4x3xf64>, tensor<4xi64>) -> tensor<f64>",
         scalar);
     add("cross_entropy_ignored", {"tensor<2x3xf64>"},
-        "%t = nn.constant dense<7> : tensor<2xi32>\n%y = nn.cross_entropy " + reduction +
+        "%t = nn.constant dense<7> : tensor<2xi32>\n%y, %y_lse = nn.cross_entropy " + reduction +
             " %a, %t ignore_index = 7 : (tensor<2x3xf64>, tensor<2xi32>) -> tensor<f64>",
         scalar);
     add("cross_entropy_probabilities", {"tensor<2x2x3xf64>"},
         "%t = nn.constant dense<[[[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]], [[0.1, 0.1, 0.1], "
-        "[0.0, 0.5, 0.5]]]> : tensor<2x2x3xf64>\n%y = nn.cross_entropy " +
+        "[0.0, 0.5, 0.5]]]> : tensor<2x2x3xf64>\n%y, %y_lse = nn.cross_entropy " +
             reduction + " %a, %t : (tensor<2x2x3xf64>, tensor<2x2x3xf64>) -> tensor<f64>",
         scalar);
   }

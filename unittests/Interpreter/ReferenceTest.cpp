@@ -100,7 +100,7 @@ TEST_F(ReferenceTest, argumentsAreFunctionsOfSeedAndName) {
                  %z: tensor<64x3xf32> {nn.param = #nn.param<"z", init = zeros>})
         -> (tensor<f32> {nn.loss}) {
       %m = nn.mask %y dim = 0 limit = %n fill = -7.0 : tensor<64xi64>
-      %l = nn.cross_entropy sum %w, %m ignore_index = -7 : (tensor<64x3xf32>, tensor<64xi64>) -> tensor<f32>
+      %l, %l_lse = nn.cross_entropy sum %w, %m ignore_index = -7 : (tensor<64x3xf32>, tensor<64xi64>) -> tensor<f32>
       return %l : tensor<f32>
     })");
   func::FuncOp func = function(*module);

@@ -113,7 +113,7 @@ void expectBrokenHeader(std::function<void(Header &)> change, const std::string 
 
 TEST(Program, HeaderRules) {
   expectBrokenHeader([](Header &h) { h.magic[0] = 'X'; }, "magic");
-  expectBrokenHeader([](Header &h) { h.version = 1; }, "version must be 4, got: 1");
+  expectBrokenHeader([](Header &h) { h.version = 1; }, "version must be 5, got: 1");
   expectBrokenHeader([](Header &h) { h.size += 1; }, "size must be between");
   expectBrokenHeader([](Header &h) { h.size = 8; }, "size must be between");
   expectBrokenHeader([](Header &h) { h.mode = Mode(7); }, "mode");
@@ -163,6 +163,7 @@ TEST(Program, RecordRules) {
   expectBroken<Arg>(&Header::args, 2, [](Arg &a) { a.view = 6; }, "must be a scalar i64");
   expectBroken<Arg>(&Header::args, 2, [](Arg &a) { a.view = 3; }, "must not share storage");
   expectBroken<Arg>(&Header::args, 2, [](Arg &a) { a.kind = ArgKind::Step; }, "only one argument");
+  expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.kind = ArgKind::Seed; }, "must be a scalar i64");
   expectBroken<Result>(&Header::results, 0, [](Result &r) { r.probe = 0; }, "probe of its own");
   expectBroken<Result>(&Header::results, 0, [](Result &r) { r.probe = kNone; }, "is read at row");
   expectBroken<Result>(&Header::results, 1, [](Result &r) { r.kind = ResultKind::Loss; },

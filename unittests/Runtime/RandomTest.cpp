@@ -30,6 +30,38 @@ TEST(Random, StreamsDependOnSeedAndName) {
   EXPECT_EQ(keys.size(), 20u);
 }
 
+// The share that is kept, and that masks of two steps, ids, seeds, or of neighbours, agree as often as independent
+// draws do: within five standard deviations.
+TEST(Random, DropoutKeepsItsShareIndependently) {
+  constexpr uint64_t count = 100'000;
+  for (double rate : {0.0, 0.1, 0.5, 0.999}) {
+    struct Draw {
+      uint64_t key;
+      uint32_t step, id;
+      uint64_t shift;
+    };
+    const uint64_t key = streamKey(3, "seed");
+    const Draw draws[] = {{key, 0, 0, 0}, {key, 1, 0, 0}, {key, 0, 1, 0}, {key, 1, 1, 0},
+                          {streamKey(4, "seed"), 0, 0, 0}, {key, 0, 0, 1}};
+    auto kept = [&](const Draw &draw, uint64_t i) {
+      return dropoutKeeps(rate, draw.key, draw.step, draw.id, draw.shift + i);
+    };
+    auto expectShare = [&](uint64_t found, double p) {
+      EXPECT_NEAR(double(found) / count, p, 5 * std::sqrt(p * (1 - p) / count)) << rate;
+    };
+    for (const Draw &draw : draws) {
+      uint64_t alone = 0, both = 0;
+      for (uint64_t i = 0; i < count; ++i) {
+        alone += kept(draw, i);
+        both += kept(draw, i) && kept(draws[0], i);
+      }
+      expectShare(alone, 1 - rate);
+      if (&draw != draws)
+        expectShare(both, (1 - rate) * (1 - rate));
+    }
+  }
+}
+
 struct Moments {
   double mean = 0, deviation = 0, least = 1e300, most = -1e300;
 };

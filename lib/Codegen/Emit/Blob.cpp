@@ -54,6 +54,8 @@ rt::ArgKind kindOf(exec::ArgKind kind) {
     return rt::ArgKind::ValidRows;
   case exec::ArgKind::buffer:
     return rt::ArgKind::Buffer;
+  case exec::ArgKind::seed:
+    return rt::ArgKind::Seed;
   }
   llvm_unreachable("every kind of argument is listed");
 }

@@ -22,7 +22,7 @@ extern "C" typedef void (*shoal_rt_kernel)(void *const *buffers);
 namespace shoal::rt {
 
 inline constexpr char kProgramMagic[8] = {'S', 'H', 'O', 'A', 'L', 'P', 'R', 'G'};
-inline constexpr uint32_t kProgramVersion = 4;
+inline constexpr uint32_t kProgramVersion = 5;
 inline constexpr uint32_t kNone = 0xffffffffu;
 inline constexpr uint64_t kAlignment = 64;
 inline constexpr const char *kProgramSymbol = "shoal_program";
@@ -94,6 +94,7 @@ enum class ArgKind : uint32_t {
   Step,      // i64 scalar: 0 before the first step; the program updates it itself
   ValidRows, // i64 scalar: rows of this step's batch that are real
   Buffer,    // kept beside the parameters, filled with `init.a`, or --load: running statistics
+  Seed,      // i64 scalar: the key of the program's random numbers, streamKey(--seed, name)
 };
 
 // What files of parameters hold: PyTorch's state_dict.

@@ -48,6 +48,12 @@ inline double unitInterval(uint32_t high, uint32_t low) {
   return double((uint64_t(high) << 32 | low) >> 11) * 0x1p-53;
 }
 
+// Whether dropout keeps element `index` (row-major in the whole tensor) in a step: with probability
+// 1 - rate. No two of (index, id, step) share a counter.
+inline bool dropoutKeeps(double rate, uint64_t key, uint32_t step, uint32_t id, uint64_t index) {
+  return philox(key, index, uint64_t(step) << 32 | id)[0] >= uint32_t(rate * 0x1p32);
+}
+
 // Element `index` (row-major in the whole tensor) of a parameter of shape `dims`, before
 // it is rounded to the parameter's type. A matrix is the last two dimensions: fan_in is
 // the one before the last, fan_out the last; a vector has fan_in = fan_out = its size.

@@ -143,22 +143,24 @@ func.func @shape(%a: tensor<4x3xf32> {nn.param = #nn.param<"a", init = zeros>}, 
   return %8 : tensor<f64>
 }
 
-// Losses: the gradient of cross_entropy is one op, scaled by 1 / count.
+// Losses: the gradient of cross_entropy is one op, scaled by 1 / count, that reads the log-sum-exp.
 // CHECK-LABEL: func.func @losses(
-// CHECK: nn.cross_entropy_grad %[[A:.*]], %[[P:.*]], %{{.*}} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<f32>)
+// CHECK: %{{.*}}, %[[LSE:.*]] = nn.cross_entropy mean %{{.*}} ignore_index = -1
+// CHECK: %{{.*}}, %[[SOFTLSE:.*]] = nn.cross_entropy mean
+// CHECK: nn.cross_entropy_grad %[[A:.*]], %[[P:.*]], %[[SOFTLSE]], %{{.*}} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<f32>)
 // CHECK: %[[REAL:.*]] = nn.compare ne %[[Y:.*]], %{{.*}} : (tensor<4xi64>, tensor<i64>)
 // CHECK: %[[ONES:.*]] = nn.cast %[[REAL]]
 // CHECK: %[[SUM:.*]] = nn.reduce sum %[[ONES]]
 // CHECK: %[[COUNT:.*]] = nn.maximum %[[SUM]]
 // CHECK: %[[SCALE:.*]] = nn.div %{{.*}}, %[[COUNT]]
-// CHECK: nn.cross_entropy_grad %[[A]], %[[Y]], %[[SCALE]] ignore_index = -1
+// CHECK: nn.cross_entropy_grad %[[A]], %[[Y]], %[[LSE]], %[[SCALE]] ignore_index = -1
 // CHECK: %[[D:.*]] = nn.sub %[[P]], %[[A]]
 // CHECK: %[[G:.*]] = nn.mul %[[D]]
 // CHECK: nn.neg %[[G]]
 func.func @losses(%a: tensor<4x3xf32> {nn.param = #nn.param<"a", init = zeros>}, %y: tensor<4xi64>, %p: tensor<4x3xf32>) -> (tensor<f32> {nn.loss}) {
   %0 = nn.mse_loss mean %p, %a : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<f32>
-  %1 = nn.cross_entropy mean %a, %y ignore_index = -1 : (tensor<4x3xf32>, tensor<4xi64>) -> tensor<f32>
-  %2 = nn.cross_entropy mean %a, %p : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<f32>
+  %1, %lse1 = nn.cross_entropy mean %a, %y ignore_index = -1 : (tensor<4x3xf32>, tensor<4xi64>) -> tensor<f32>
+  %2, %lse2 = nn.cross_entropy mean %a, %p : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<f32>
   %3 = nn.add %0, %1 : (tensor<f32>, tensor<f32>) -> tensor<f32>
   %4 = nn.add %3, %2 : (tensor<f32>, tensor<f32>) -> tensor<f32>
   return %4 : tensor<f32>
@@ -223,5 +225,18 @@ func.func @attention(%q: tensor<2x6x1x1x4xf32> {nn.param = #nn.param<"q", init =
     %s: tensor<2x6xi64>, %c: tensor<2x6x1x1x4xf32>) -> (tensor<f32> {nn.loss}) {
   %o, %lse = nn.attention %q, %k, %k segments = %s, %s causal window = 3 scale = 0.5 : (tensor<2x6x1x1x4xf32>, tensor<2x6x1x4xf32>, tensor<2x6x1x4xf32>, tensor<2x6xi64>, tensor<2x6xi64>) -> tensor<2x6x1x1x4xf32>
   %1 = nn.mse_loss sum %o, %c : (tensor<2x6x1x1x4xf32>, tensor<2x6x1x1x4xf32>) -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
+// Dropout drops the same elements of the cotangent.
+// CHECK-LABEL: func.func @dropout
+// CHECK-SAME: %[[SEED:[^:]*]]: tensor<i64> {nn.seed}, %[[STEP:[^:]*]]: tensor<i64> {nn.step})
+// CHECK: %[[CT:.*]] = nn.constant dense<1.000000e+00> : tensor<4x3xf32>
+// CHECK: %[[G:.*]] = nn.dropout %[[CT]] rate = 2.500000e-01 id = 5 seed = %[[SEED]] step = %[[STEP]] : tensor<4x3xf32>
+// CHECK: return %{{.*}}, %[[G]]
+func.func @dropout(%a: tensor<4x3xf32> {nn.param = #nn.param<"a", init = zeros>}, %s: tensor<i64> {nn.seed}, %t: tensor<i64> {nn.step})
+    -> (tensor<f32> {nn.loss}) {
+  %0 = nn.dropout %a rate = 0.25 id = 5 seed = %s step = %t : tensor<4x3xf32>
+  %1 = nn.reduce sum %0 dims = [0, 1] : tensor<4x3xf32> -> tensor<f32>
   return %1 : tensor<f32>
 }

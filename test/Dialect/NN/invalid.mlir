@@ -416,7 +416,7 @@ func.func @reduce(%a: tensor<2x3xf32>) {
 
 func.func @targets(%a: tensor<8x3xf32>, %y: tensor<4xi64>) {
   // expected-error @+1 {{targets must have the shape of logits without the class dimension, got: 'tensor<4xi64>' for 'tensor<8x3xf32>'}}
-  %0 = nn.cross_entropy mean %a, %y : (tensor<8x3xf32>, tensor<4xi64>) -> tensor<f32>
+  %0, %lse0 = nn.cross_entropy mean %a, %y : (tensor<8x3xf32>, tensor<4xi64>) -> tensor<f32>
   return
 }
 
@@ -424,7 +424,7 @@ func.func @targets(%a: tensor<8x3xf32>, %y: tensor<4xi64>) {
 
 func.func @targets(%a: tensor<8x3xf32>, %y: tensor<8xi32>) {
   // expected-error @+1 {{ignore_index must fit targets of type 'i32', got: 5000000000}}
-  %0 = nn.cross_entropy mean %a, %y ignore_index = 5000000000 : (tensor<8x3xf32>, tensor<8xi32>) -> tensor<f32>
+  %0, %lse0 = nn.cross_entropy mean %a, %y ignore_index = 5000000000 : (tensor<8x3xf32>, tensor<8xi32>) -> tensor<f32>
   return
 }
 
@@ -534,5 +534,69 @@ func.func @attention(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x6x2x4xf32>) {
 func.func @attention_grad(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x6x2x4xf32>, %l: tensor<2x6x2xf32>) {
   // expected-error @+1 {{lse must be 'tensor<2x6x2x1xf32>', got: 'tensor<2x6x2xf32>'}}
   %0:3 = nn.attention_grad %q, %q, %k, %k, %q, %l scale = 1.0 : (tensor<2x6x2x1x4xf32>, tensor<2x6x2x1x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x1x4xf32>, tensor<2x6x2xf32>) -> (tensor<2x6x2x1x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @dropout(%x: tensor<8xf32>) {
+  // expected-error @+1 {{rate must be in [0, 1), got: 1.000000e+00}}
+  %0 = nn.dropout %x rate = 1.0 id = 0 : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @dropout(%x: tensor<8xf32>) {
+  // expected-error @+1 {{rate must be in [0, 1), got: nan}}
+  %0 = nn.dropout %x rate = 0x7FF8000000000000 id = 0 : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @dropout(%x: tensor<8xf32>) {
+  // expected-error @+1 {{id must be in [0, 2^32), got: 4294967296}}
+  %0 = nn.dropout %x rate = 0.1 id = 4294967296 : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @dropout(%x: tensor<8xf32>, %s: tensor<i64>) {
+  // expected-error @+1 {{takes a seed and a step, or none, got a seed}}
+  %0 = "nn.dropout"(%x, %s) <{rate = 0.1 : f64, id = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0>}> : (tensor<8xf32>, tensor<i64>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @dropout(%x: tensor<8xf32>) {
+  // expected-error @+1 {{takes the offset and the shape of the tensor that it is a part of, or none, got a shape}}
+  %0 = "nn.dropout"(%x) <{rate = 0.1 : f64, id = 0 : i64, global = array<i64: 16>, operandSegmentSizes = array<i32: 1, 0, 0, 0>}> : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @dropout(%x: tensor<8xf32>, %s: tensor<i64>) {
+  // expected-error @+1 {{global must be the shape of a tensor that holds 'tensor<8xf32>', got: [7]}}
+  %0 = nn.dropout %x rate = 0.1 id = 0 seed = %s step = %s offset = %s global = [7] : tensor<8xf32>
+  return
+}
+
+// -----
+
+// The seed is a scalar of 64 bits.
+// expected-error @+1 {{'nn.seed' needs tensor<i64>, got: 'tensor<2xi64>'}}
+func.func @seed(%s: tensor<2xi64> {nn.seed}) {
+  return
+}
+
+// -----
+
+func.func @grad(%a: tensor<8x3xf32>, %y: tensor<8xi64>, %l: tensor<8xf32>, %s: tensor<f32>) {
+  // expected-error @+1 {{failed to verify that lse has one number per row of logits}}
+  %0 = "nn.cross_entropy_grad"(%a, %y, %s, %s) : (tensor<8x3xf32>, tensor<8xi64>, tensor<f32>, tensor<f32>) -> tensor<8x3xf32>
   return
 }

@@ -43,7 +43,7 @@ func.func @update(%a: tensor<f32> {nn.param = #nn.param<"a", init = zeros>}) -> 
 
 func.func @targets(%x: tensor<4xf32> {nn.input = "x"}, %a: tensor<4xf32> {nn.param = #nn.param<"a", init = zeros>}) -> (tensor<f32> {nn.loss}) {
   // expected-error @+1 {{has no gradient with respect to its targets}}
-  %0 = nn.cross_entropy sum %x, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
+  %0, %lse0 = nn.cross_entropy sum %x, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
   return %0 : tensor<f32>
 }
 
@@ -63,4 +63,13 @@ func.func @lse(%q: tensor<1x2x1x1x4xf32> {nn.param = #nn.param<"q", init = zeros
   %o, %lse = nn.attention %q, %k, %k scale = 1.0 : (tensor<1x2x1x1x4xf32>, tensor<1x2x1x4xf32>, tensor<1x2x1x4xf32>) -> tensor<1x2x1x1x4xf32>
   %1 = nn.reduce sum %lse dims = [0, 1, 2, 3] : tensor<1x2x1x1xf32> -> tensor<f32>
   return %1 : tensor<f32>
+}
+
+// -----
+
+func.func @through_lse(%a: tensor<4x3xf32> {nn.param = #nn.param<"a", init = zeros>}, %y: tensor<4xi64>) -> (tensor<f32> {nn.loss}) {
+  // expected-error @+1 {{has no gradient through its log-sum-exp}}
+  %loss, %lse = nn.cross_entropy sum %a, %y : (tensor<4x3xf32>, tensor<4xi64>) -> tensor<f32>
+  %0 = nn.reduce sum %lse dims = [0] : tensor<4xf32> -> tensor<f32>
+  return %0 : tensor<f32>
 }

@@ -57,12 +57,12 @@ func.func @mse(%x: tensor<8x4xf32> {nn.input = "x"}, %t: tensor<8x4xf32> {nn.par
 // CHECK: %[[ONE:.*]] = nn.constant dense<1> : tensor<i64>
 // CHECK: %[[N:.*]] = nn.maximum %[[SUM]], %[[ONE]]
 // CHECK: %[[COUNT:.*]] = nn.cast %[[N]] : tensor<i64> -> tensor<f32>
-// CHECK: %[[S:.*]] = nn.cross_entropy sum %[[LOGITS]], %[[T]] ignore_index = -7
+// CHECK: %[[S:.*]], %{{.*}} = nn.cross_entropy sum %[[LOGITS]], %[[T]] ignore_index = -7
 // CHECK: nn.div %[[S]], %[[COUNT]]
 func.func @tokens(%x: tensor<8x16x4xf32> {nn.input = "x"}, %y: tensor<8x16xi64> {nn.input = "y"}) -> (tensor<f32> {nn.loss}) {
   %0 = nn.reshape %x : tensor<8x16x4xf32> -> tensor<128x4xf32>
   %1 = nn.reshape %y : tensor<8x16xi64> -> tensor<128xi64>
-  %2 = nn.cross_entropy mean %0, %1 ignore_index = -7 : (tensor<128x4xf32>, tensor<128xi64>) -> tensor<f32>
+  %2, %lse2 = nn.cross_entropy mean %0, %1 ignore_index = -7 : (tensor<128x4xf32>, tensor<128xi64>) -> tensor<f32>
   return %2 : tensor<f32>
 }
 
@@ -71,10 +71,10 @@ func.func @tokens(%x: tensor<8x16x4xf32> {nn.input = "x"}, %y: tensor<8x16xi64> 
 // CHECK-SAME: (%[[X:[^:]*]]: tensor<8x4xf32>{{.*}}, %[[P:[^:]*]]: tensor<8x4xf32>{{.*}}, %[[V:[^:]*]]: tensor<i64> {nn.valid_rows})
 // CHECK: %[[T:.*]] = nn.mask %[[P]] dim = 0 limit = %[[V]] fill = 0.0
 // CHECK: %[[COUNT:.*]] = nn.cast %[[V]] : tensor<i64> -> tensor<f32>
-// CHECK: %[[S:.*]] = nn.cross_entropy sum %[[X]], %[[T]]
+// CHECK: %[[S:.*]], %{{.*}} = nn.cross_entropy sum %[[X]], %[[T]]
 // CHECK: nn.div %[[S]], %[[COUNT]]
 func.func @probabilities(%x: tensor<8x4xf32> {nn.input = "x"}, %p: tensor<8x4xf32> {nn.input = "p"}) -> (tensor<f32> {nn.loss}) {
-  %0 = nn.cross_entropy mean %x, %p : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<f32>
+  %0, %lse0 = nn.cross_entropy mean %x, %p : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<f32>
   return %0 : tensor<f32>
 }
 

@@ -109,3 +109,15 @@ func.func @model(%w: tensor<4x2xf32> {nn.param = #nn.param<"w", init = zeros>}, 
   %1 = nn.exp %b : tensor<2xf32>
   return %loss, %0, %1 : tensor<f32>, tensor<4x2xf32>, tensor<2xf32>
 }
+
+// A step that the model reads advances, whatever the optimizer.
+// SGD-LABEL: func.func @reads_step
+// SGD-SAME: %[[STEP:[^:]*]]: tensor<i64> {nn.step}
+// SGD-SAME: tensor<i64> {nn.updates = "step"}
+// SGD: %[[NEXT:.*]] = nn.add %[[STEP]], %{{.*}}
+// SGD: return %{{.*}}, %{{.*}}, %[[NEXT]], %{{.*}}
+func.func @reads_step(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}, %seed: tensor<i64> {nn.seed}, %step: tensor<i64> {nn.step},
+    %loss: tensor<f32>) -> (tensor<f32> {nn.loss}, tensor<4xf32> {nn.grad = "w"}) {
+  %0 = nn.dropout %w rate = 0.5 id = 0 seed = %seed step = %step : tensor<4xf32>
+  return %loss, %0 : tensor<f32>, tensor<4xf32>
+}

@@ -33,7 +33,7 @@ func.func @model(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<8xi64> {nn.inp
     -> (tensor<8x4xf32> {nn.output = "z"}, tensor<f32> {nn.loss}, tensor<f32> {nn.metric = "mean"}, tensor<4xf32> {nn.updates = "r"}) {
   %0 = nn.mul %x, %w : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<8x4xf32>
   %1 = nn.tanh %0 : tensor<8x4xf32>
-  %2 = nn.cross_entropy mean %x, %y : (tensor<8x4xf32>, tensor<8xi64>) -> tensor<f32>
+  %2, %lse2 = nn.cross_entropy mean %x, %y : (tensor<8x4xf32>, tensor<8xi64>) -> tensor<f32>
   %3 = nn.reduce mean %x dims = [0, 1] : tensor<8x4xf32> -> tensor<f32>
   return %1, %2, %3, %r : tensor<8x4xf32>, tensor<f32>, tensor<f32>, tensor<4xf32>
 }
@@ -84,4 +84,18 @@ func.func @batch_norm(%x: tensor<8x4xf32> {nn.input = "x"}, %g: tensor<4xf32> {n
   %0:3 = nn.batch_norm %x, %g, %g, %m, %v momentum = 0.1 eps = 1.0e-5 : tensor<8x4xf32>, tensor<4xf32>
   %1 = nn.reduce mean %0#0 dims = [0, 1] : tensor<8x4xf32> -> tensor<f32>
   return %1, %0#0, %0#1, %0#2 : tensor<f32>, tensor<8x4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// Dropout is the identity where nothing is trained.
+// TRAIN-LABEL: func.func @dropout
+// TRAIN: nn.dropout
+// INFER-LABEL: func.func @dropout
+// INFER-SAME: (%[[X:[^:]*]]: tensor<8x4xf32> {nn.input = "x"})
+// INFER-NEXT: return %[[X]]
+// EVAL-LABEL: func.func @dropout
+// EVAL-NOT: nn.dropout
+func.func @dropout(%x: tensor<8x4xf32> {nn.input = "x"}) -> (tensor<8x4xf32> {nn.output = "y"}, tensor<f32> {nn.loss}) {
+  %0 = nn.dropout %x rate = 0.1 id = 0 : tensor<8x4xf32>
+  %1 = nn.reduce sum %0 dims = [0, 1] : tensor<8x4xf32> -> tensor<f32>
+  return %0, %1 : tensor<8x4xf32>, tensor<f32>
 }

@@ -161,13 +161,13 @@ func.func @reductions(%x: tensor<8x4xf32>, %y: tensor<8xi64>, %s: tensor<f32>) {
   // CHECK: nn.mse_loss sum
   %4 = nn.mse_loss sum %x, %2 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<f32>
   // CHECK: nn.cross_entropy mean %{{.*}}, %{{.*}} : (tensor<8x4xf32>, tensor<8xi64>)
-  %5 = nn.cross_entropy mean %x, %y : (tensor<8x4xf32>, tensor<8xi64>) -> tensor<f32>
+  %5, %lse5 = nn.cross_entropy mean %x, %y : (tensor<8x4xf32>, tensor<8xi64>) -> tensor<f32>
   // CHECK: nn.cross_entropy sum %{{.*}}, %{{.*}} ignore_index = 0
-  %6 = nn.cross_entropy sum %x, %y ignore_index = 0 : (tensor<8x4xf32>, tensor<8xi64>) -> tensor<f32>
+  %6, %lse6 = nn.cross_entropy sum %x, %y ignore_index = 0 : (tensor<8x4xf32>, tensor<8xi64>) -> tensor<f32>
   // CHECK: nn.cross_entropy mean %{{.*}} : (tensor<8x4xf32>, tensor<8x4xf32>)
-  %7 = nn.cross_entropy mean %x, %2 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<f32>
-  // CHECK: nn.cross_entropy_grad
-  %8 = nn.cross_entropy_grad %x, %y, %s : (tensor<8x4xf32>, tensor<8xi64>, tensor<f32>) -> tensor<8x4xf32>
+  %7, %lse7 = nn.cross_entropy mean %x, %2 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<f32>
+  // CHECK: nn.cross_entropy_grad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : (tensor<8x4xf32>, tensor<8xi64>, tensor<f32>)
+  %8 = nn.cross_entropy_grad %x, %y, %lse5, %s : (tensor<8x4xf32>, tensor<8xi64>, tensor<f32>) -> tensor<8x4xf32>
   return
 }
 
@@ -211,5 +211,26 @@ func.func @updates(%p: tensor<4xf32>, %g: tensor<4xf32>, %m: tensor<4xf32>, %v: 
   %3:2 = nn.momentum_update %p, %g, %m lr = %lr {momentum = 0.9 : f64, weight_decay = 0.0 : f64, nesterov} : tensor<4xf32>, tensor<f32>
   // CHECK: nn.adam_update {{.*}} decoupled
   %2:3 = nn.adam_update %p, %g, %m, %v lr = %lr step = %step {beta1 = 0.9 : f64, beta2 = 0.999 : f64, eps = 1.0e-8 : f64, weight_decay = 0.1 : f64, decoupled} : tensor<4xf32>, tensor<f32>
+  return
+}
+
+// The log-sum-exp of bf16 logits is f32.
+// CHECK-LABEL: func.func @log_sum_exp
+// CHECK: %{{.*}}, %[[LSE:.*]] = nn.cross_entropy sum %{{.*}} : (tensor<2x8x4xbf16>, tensor<2x8xi64>) -> tensor<bf16>
+// CHECK: return %[[LSE]] : tensor<2x8xf32>
+func.func @log_sum_exp(%x: tensor<2x8x4xbf16>, %y: tensor<2x8xi64>) -> tensor<2x8xf32> {
+  %loss, %lse = nn.cross_entropy sum %x, %y : (tensor<2x8x4xbf16>, tensor<2x8xi64>) -> tensor<bf16>
+  return %lse : tensor<2x8xf32>
+}
+
+// Dropout as users write it, with its seed, and on a shard.
+// CHECK-LABEL: func.func @dropout
+// CHECK: nn.dropout %{{.*}} rate = 1.000000e-01 id = 3 : tensor<8x4xf32>
+// CHECK: nn.dropout %{{.*}} rate = 1.000000e-01 id = 3 seed = %{{.*}} step = %{{.*}} : tensor<8x4xf32>
+// CHECK: nn.dropout %{{.*}} rate = 1.000000e-01 id = 3 seed = %{{.*}} step = %{{.*}} offset = %{{.*}} global = [16, 4] {nn.layer = "h"} : tensor<8x4xf32>
+func.func @dropout(%x: tensor<8x4xf32>, %s: tensor<i64> {nn.seed}, %t: tensor<i64> {nn.step}, %o: tensor<i64>) {
+  %0 = nn.dropout %x rate = 0.1 id = 3 : tensor<8x4xf32>
+  %1 = nn.dropout %x rate = 0.1 id = 3 seed = %s step = %t : tensor<8x4xf32>
+  %2 = nn.dropout %x rate = 0.1 id = 3 seed = %s step = %t offset = %o global = [16, 4] {nn.layer = "h"} : tensor<8x4xf32>
   return
 }

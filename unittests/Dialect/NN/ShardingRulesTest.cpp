@@ -253,18 +253,18 @@ TEST_F(ShardingRules, Losses) {
       "[a,b][a,b]->[] a=2 whole b=3 whole");
   EXPECT_EQ(
       rule("%a: tensor<2x3xf32>, %y: tensor<2xi64>",
-           "%0 = nn.cross_entropy sum %a, %y : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<f32>"),
-      "[a,b][a]->[] a=2 sum b=3 whole");
-  EXPECT_EQ(rule("%a: tensor<2x3xf32>, %y: tensor<2xi64>, %s: tensor<f32>",
-                 "%0 = nn.cross_entropy_grad %a, %y, %s : (tensor<2x3xf32>, tensor<2xi64>, "
+           "%0, %lse0 = nn.cross_entropy sum %a, %y : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<f32>"),
+      "[a,b][a]->[][a] a=2 sum b=3 decompose");
+  EXPECT_EQ(rule("%a: tensor<2x3xf32>, %y: tensor<2xi64>, %l: tensor<2xf32>, %s: tensor<f32>",
+                 "%0 = nn.cross_entropy_grad %a, %y, %l, %s : (tensor<2x3xf32>, tensor<2xi64>, "
                  "tensor<f32>) -> tensor<2x3xf32>"),
-            "[a,b][a][]->[a,b] b=3 whole linear 2");
+            "[a,b][a][a][]->[a,b] b=3 decompose linear 3");
 }
 
 // A padded row of class targets must be an ignored one, of probabilities 0.
 TEST_F(ShardingRules, PaddingOfTargets) {
   Operation *op = parse("%a: tensor<2x3xf32>, %y: tensor<2xi64>",
-                        "%0 = nn.cross_entropy sum %a, %y ignore_index = 7 : (tensor<2x3xf32>, "
+                        "%0, %lse0 = nn.cross_entropy sum %a, %y ignore_index = 7 : (tensor<2x3xf32>, "
                         "tensor<2xi64>) -> tensor<f32>");
   ASSERT_TRUE(op);
   ShardingRule classes = cast<ShardingRuleOpInterface>(op).getShardingRule();
@@ -274,7 +274,7 @@ TEST_F(ShardingRules, PaddingOfTargets) {
 
   op =
       parse("%a: tensor<2x3xf32>",
-            "%0 = nn.cross_entropy sum %a, %a : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>");
+            "%0, %lse0 = nn.cross_entropy sum %a, %a : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>");
   ASSERT_TRUE(op);
   EXPECT_TRUE(cast<ShardingRuleOpInterface>(op).getShardingRule().padding.empty());
 }
@@ -327,6 +327,71 @@ TEST_F(ShardingRules, MaskOnShard) {
   ASSERT_TRUE(sum);
   EXPECT_EQ(sum.getLhs(), block.getArgument(2));
   EXPECT_EQ(sum.getRhs(), shard.offset);
+}
+
+// A shard of rows of 5 elements begins 5 elements later for each row; the offset of an earlier partition is added.
+TEST_F(ShardingRules, DropoutOnShard) {
+  Operation *op = parse("%a: tensor<8x5xf32>, %s: tensor<i64>, %t: tensor<i64>, %o: tensor<i64>, %local: tensor<3x5xf32>",
+                        "%0 = nn.dropout %a rate = 0.5 id = 2 seed = %s step = %t offset = %o global = [16, 5] "
+                        "{nn.layer = \"h\"} : tensor<8x5xf32>");
+  ASSERT_TRUE(op);
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  Block &block = *op->getBlock();
+  SecondShard shard;
+  shard.type = cast<RankedTensorType>(block.getArgument(4).getType());
+  shard.offset = block.getArgument(2);
+  SmallVector<Value> results, operands(op->operand_begin(), op->operand_end());
+  operands[0] = block.getArgument(4);
+  ASSERT_TRUE(succeeded(cast<ShardingRuleOpInterface>(op).localize(builder, operands, shard, results)));
+  auto local = results.front().getDefiningOp<nn::DropoutOp>();
+  ASSERT_TRUE(local);
+  EXPECT_EQ(local.getType(), shard.type);
+  EXPECT_TRUE(local->hasAttr("nn.layer"));
+  EXPECT_EQ(*local.getGlobal(), (ArrayRef<int64_t>{16, 5}));
+  EXPECT_EQ(local.getSeed(), block.getArgument(1));
+  auto sum = local.getOffset().getDefiningOp<nn::AddOp>();
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(sum.getLhs(), block.getArgument(3));
+  auto elements = sum.getRhs().getDefiningOp<nn::MulOp>();
+  ASSERT_TRUE(elements);
+  EXPECT_EQ(elements.getLhs(), shard.offset);
+  auto stride = elements.getRhs().getDefiningOp<nn::ConstantOp>();
+  EXPECT_EQ(cast<DenseIntElementsAttr>(stride.getValue()).getSplatValue<int64_t>(), 5);
+  EXPECT_TRUE(succeeded(verify(*module)));
+}
+
+TEST_F(ShardingRules, Dropout) {
+  EXPECT_EQ(rule("%a: tensor<4x2xf32>, %s: tensor<i64>, %t: tensor<i64>",
+                 "%0 = nn.dropout %a rate = 0.5 id = 2 seed = %s step = %t : tensor<4x2xf32>"),
+            "[a,b][][]->[a,b] linear 0");
+}
+
+// Over sharded classes, rows reduce three times forward; backward reads the log-sum-exp and reduces distributions alone.
+TEST_F(ShardingRules, CrossEntropyDecomposes) {
+  for (std::string targets : {"tensor<2xi64>", "tensor<2x3xf32>"})
+    for (bool isGradient : {false, true}) {
+      Operation *op = parse("%a: tensor<2x3xf32>, %y: " + targets + ", %l: tensor<2xf32>, %s: tensor<f32>",
+                            isGradient ? "%0 = nn.cross_entropy_grad %a, %y, %l, %s : (tensor<2x3xf32>, " + targets +
+                                             ", tensor<f32>) -> tensor<2x3xf32>"
+                                       : "%0, %1 = nn.cross_entropy sum %a, %y : (tensor<2x3xf32>, " + targets +
+                                             ") -> tensor<f32>");
+      ASSERT_TRUE(op);
+      OpBuilder builder(op);
+      auto values = cast<ShardingRuleOpInterface>(op).decompose(builder);
+      ASSERT_TRUE(succeeded(values));
+      ASSERT_EQ(values->size(), op->getNumResults());
+      for (auto [value, result] : llvm::zip(*values, op->getResults()))
+        EXPECT_EQ(value.getType(), result.getType());
+      SmallVector<StringRef> kinds;
+      for (auto reduce : op->getBlock()->getOps<nn::ReduceOp>())
+        if (reduce.getKeepDims())
+          kinds.push_back(nn::stringifyReduce(reduce.getKind()));
+      bool isFloat = targets == "tensor<2x3xf32>";
+      EXPECT_EQ(kinds, isGradient ? SmallVector<StringRef>(isFloat, "sum")
+                                  : (SmallVector<StringRef>{"max", "sum", "sum"}));
+      EXPECT_TRUE(succeeded(verify(*module)));
+    }
 }
 
 TEST_F(ShardingRules, ConstantOnShard) {

@@ -194,6 +194,24 @@ LogicalResult Partitioner::partitionRuled(ShardingRuleOpInterface op) {
   return success();
 }
 
+/// A part that reads nothing, as the positions of elements, would be whole on every device: it lies as
+/// the operand that has its shape.
+void Partitioner::placeSource(Operation *part, Operation *op, const OpSharding &sharding) {
+  if (part->getNumOperands() != 0 || part->getNumResults() != 1)
+    return;
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(part->getResult(0).getType()).getShape();
+  for (auto [operand, layout] : llvm::zip_equal(op->getOperands(), sharding.operands)) {
+    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    if (shape.empty() || !type || type.getShape() != shape)
+      continue;
+    Layout lies = layout, rest = values.restOf(operand);
+    lies.unreduced.clear();
+    rest.unreduced.clear();
+    setSharding(part->getResult(0), mesh.extend(mesh.toSharding(lies), rest));
+    return;
+  }
+}
+
 LogicalResult Partitioner::decompose(ShardingRuleOpInterface op, const OpSharding &sharding) {
   Operation *before = op->getPrevNode();
   OpBuilder parts(op);
@@ -213,6 +231,7 @@ LogicalResult Partitioner::decompose(ShardingRuleOpInterface op, const OpShardin
       }
     if (Attribute layer = op->getAttr(nn::NNDialect::kLayerAttr))
       part->setAttr(nn::NNDialect::kLayerAttr, layer);
+    placeSource(part, op, sharding);
     if (failed(partitionOp(part)))
       return failure();
   }

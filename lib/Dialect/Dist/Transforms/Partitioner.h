@@ -29,6 +29,7 @@ private:
   llvm::LogicalResult partitionAccumulate(AccumulateOp op);
   llvm::LogicalResult partitionReturn(mlir::func::ReturnOp op);
   llvm::LogicalResult decompose(ShardingRuleOpInterface op, const OpSharding &sharding);
+  void placeSource(mlir::Operation *part, mlir::Operation *op, const OpSharding &sharding);
 
   /// What the annotation of a value says; nothing when it has none.
   llvm::FailureOr<std::optional<PlanMesh::Parts>> annotationOf(mlir::Operation *at,

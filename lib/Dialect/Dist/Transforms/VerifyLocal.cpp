@@ -49,6 +49,8 @@ LogicalResult verifyPartitioned(Operation *op, Attribute attr) {
 LogicalResult verifyNothingLeft(Operation *op) {
   if (isa<ReshardOp>(op))
     return op->emitOpError("belongs to a global program (L1); run dist-partition");
+  if (auto random = dyn_cast<nn::RandomOpInterface>(op); random && !random.isSeeded())
+    return op->emitOpError("has no seed and step to draw from; run nn-seed on the global program");
   for (StringRef name : {DistDialect::kShardingsAttr, DistDialect::kArgShardingsAttr})
     if (auto shardings = op->getAttrOfType<ArrayAttr>(name))
       for (Attribute sharding : shardings)

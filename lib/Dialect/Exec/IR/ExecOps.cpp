@@ -76,7 +76,7 @@ LogicalResult ArgOp::verify() {
   if (failed(verifyOffset(*this, getOffset())) ||
       failed(verifyLogicalTensor(*this, getResult().getType(), getGlobal(), getBatchDim())))
     return failure();
-  if (getKind() == ArgKind::step || getKind() == ArgKind::valid_rows) {
+  if (getKind() == ArgKind::step || getKind() == ArgKind::valid_rows || getKind() == ArgKind::seed) {
     BufferType type = getResult().getType();
     if (!type.getShape().empty() || !type.getElementType().isInteger(64))
       return emitOpError() << stringifyArgKind(getKind()) << " must be a scalar i64, got: " << type;

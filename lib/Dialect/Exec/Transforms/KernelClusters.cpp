@@ -110,9 +110,13 @@ static std::optional<Iteration> computeIteration(Operation *op) {
     return std::nullopt;
   for (const TensorFactors &tensor : rule.results)
     for (ArrayRef<unsigned> dim : tensor)
-      for (unsigned factor : dim)
-        if (rule.factors[factor].kind != FactorKind::PassThrough && factor != result.space.back())
+      for (unsigned factor : dim) {
+        // A reduced factor that a result has passes through there.
+        FactorKind kind = rule.factors[factor].kind;
+        bool passes = kind == FactorKind::PassThrough || kind == FactorKind::Reduction;
+        if (!passes && factor != result.space.back())
           return std::nullopt;
+      }
   return result;
 }
 

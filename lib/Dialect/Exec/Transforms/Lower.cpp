@@ -199,6 +199,8 @@ static ArgKind kindOf(nn::ArgRole role) {
     return ArgKind::step;
   case nn::ArgRole::ValidRows:
     return ArgKind::valid_rows;
+  case nn::ArgRole::Seed:
+    return ArgKind::seed;
   default:
     return ArgKind::input;
   }

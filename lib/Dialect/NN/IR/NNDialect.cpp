@@ -35,7 +35,7 @@ static bool isIndexScalar(Type type) {
 static bool isRoleAttr(StringRef name) {
   return name == NNDialect::kInputAttr || name == NNDialect::kParamAttr ||
          name == NNDialect::kBufferAttr || name == NNDialect::kStateAttr || name == NNDialect::kStepAttr ||
-         name == NNDialect::kValidRowsAttr;
+         name == NNDialect::kValidRowsAttr || name == NNDialect::kSeedAttr;
 }
 
 /// What the ops compute on and the runtime stores; params and losses are floats.
@@ -106,7 +106,7 @@ LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
   if (!isElementType(tensor.getElementType()))
     return op->emitOpError() << "'" << name << "' needs elements of f32, f64, bf16, i32, i64 or "
                              << "i1, got: " << type;
-  if (name == kStepAttr || name == kValidRowsAttr) {
+  if (name == kStepAttr || name == kValidRowsAttr || name == kSeedAttr) {
     if (!isa<UnitAttr>(value))
       return op->emitOpError() << "'" << name << "' takes no value, got: " << value;
     if (!isIndexScalar(type))

@@ -383,6 +383,8 @@ SHOAL_VJP(MseLossOp) {
 }
 
 SHOAL_VJP(CrossEntropyOp) {
+  if (cotangents[1])
+    return emitOpError() << "has no gradient through its log-sum-exp";
   SHOAL_COTANGENT
   if (needed.test(1))
     return emitOpError() << "has no gradient with respect to its targets";
@@ -404,8 +406,8 @@ SHOAL_VJP(CrossEntropyOp) {
     Value count = b.sum(b.cast(counted, logits.getElementType()), dims, /*keepDims=*/false);
     scale = b.div(ct, b.max(count, b.scalar(count, 1)));
   }
-  result[0] = builder.create<CrossEntropyGradOp>(b.loc, logits, getLogits(), getTargets(), scale,
-                                                 getIgnoreIndexAttr());
+  result[0] = builder.create<CrossEntropyGradOp>(b.loc, logits, getLogits(), getTargets(), getLse(),
+                                                 scale, getIgnoreIndexAttr());
   return result;
 }
 

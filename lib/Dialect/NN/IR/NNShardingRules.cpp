@@ -387,17 +387,22 @@ ShardingRule MseLossOp::getShardingRule() {
   return rule;
 }
 
-/// Rows are independent, the class dimension needs replication.
+/// Rows are independent, the class dimension is taken apart where it is sharded.
 static std::pair<TensorFactors, TensorFactors> addLogitsAndTargets(ShardingRule &rule,
                                                                    RankedTensorType logits,
                                                                    RankedTensorType targets,
                                                                    FactorKind rowKind) {
   TensorFactors logitsFactors = addFactors(rule, logits.getShape(), rowKind);
-  rule.factors.back().kind = FactorKind::NeedReplication;
+  rule.factors.back().kind = FactorKind::Decompose;
   TensorFactors targetsFactors = logitsFactors;
   if (targets.getRank() < logits.getRank())
     targetsFactors.pop_back();
   return {logitsFactors, targetsFactors};
+}
+
+static TensorFactors rowsOf(TensorFactors logits) {
+  logits.pop_back();
+  return logits;
 }
 
 ShardingRule CrossEntropyOp::getShardingRule() {
@@ -407,7 +412,7 @@ ShardingRule CrossEntropyOp::getShardingRule() {
       rule, getLogits().getType(), targetsType,
       getReduction() == LossReduction::sum ? FactorKind::Reduction : FactorKind::NeedReplication);
   rule.operands = {logits, targets};
-  rule.results = {{}};
+  rule.results = {{}, rowsOf(logits)};
   // A padded row must not count: its target is ignored (its probabilities are 0).
   if (!isa<FloatType>(targetsType.getElementType()))
     rule.padding = {std::nullopt, double(int64_t(getIgnoreIndex()))};
@@ -419,9 +424,9 @@ ShardingRule CrossEntropyGradOp::getShardingRule() {
   ShardingRule rule;
   auto [logits, targets] = addLogitsAndTargets(rule, getLogits().getType(), getTargets().getType(),
                                                FactorKind::PassThrough);
-  rule.operands = {logits, targets, {}};
+  rule.operands = {logits, targets, rowsOf(logits), {}};
   rule.results = {logits};
-  rule.linear = {{2}};
+  rule.linear = {{3}};
   return rule;
 }
 

@@ -20,6 +20,8 @@ ArgRole getArgRole(FunctionOpInterface func, unsigned index) {
       return ArgRole::Step;
     if (name == NNDialect::kValidRowsAttr)
       return ArgRole::ValidRows;
+    if (name == NNDialect::kSeedAttr)
+      return ArgRole::Seed;
   }
   return ArgRole::None;
 }
@@ -47,6 +49,8 @@ StringRef getArgName(FunctionOpInterface func, unsigned index) {
       return "step";
     if (name == NNDialect::kValidRowsAttr)
       return "valid_rows";
+    if (name == NNDialect::kSeedAttr)
+      return "seed";
   }
   return {};
 }

@@ -263,7 +263,9 @@ LogicalResult OptimizePass::optimize(func::FuncOp model) {
     }
   }
   bool isScheduled = lrSchedule != "none";
-  Value step = optimizer == "sgd" && !isScheduled ? Value() : buildStep(model, signature, builder);
+  // Whoever reads the step (dropout, the model itself) sees it advance, whatever the optimizer.
+  bool countsSteps = optimizer != "sgd" || isScheduled || findArg(model, ArgRole::Step);
+  Value step = countsSteps ? buildStep(model, signature, builder) : Value();
   Value rate;
   if (isScheduled) {
     rate = buildRate(builder, loc, step);

@@ -18,8 +18,8 @@ MODEL = """
   %features = nn.reduce mean %attended dims = [0] : tensor<5xf64> -> tensor<f64>
   %gram = nn.matmul %h, %h {transpose_b} : (tensor<Rx5xf64>, tensor<Rx5xf64>) -> tensor<RxRxf64>
   %similarity = nn.reduce mean %gram dims = [0, 1] : tensor<RxRxf64> -> tensor<f64>
-  %soft = nn.cross_entropy mean %h, %t : (tensor<Rx5xf64>, tensor<Rx5xf64>) -> tensor<f64>
-  %hard = nn.cross_entropy mean %h, %y ignore_index = 2 : (tensor<Rx5xf64>, tensor<Rxi64>) -> tensor<f64>
+  %soft, %soft_lse = nn.cross_entropy mean %h, %t : (tensor<Rx5xf64>, tensor<Rx5xf64>) -> tensor<f64>
+  %hard, %hard_lse = nn.cross_entropy mean %h, %y ignore_index = 2 : (tensor<Rx5xf64>, tensor<Rxi64>) -> tensor<f64>
   %flat = nn.reshape %h : tensor<Rx5xf64> -> tensor<Fx1xf64>
   %max = nn.reduce max %flat dims = [0, 1] : tensor<Fx1xf64> -> tensor<f64>
   %ht = nn.transpose %h [1, 0] : tensor<Rx5xf64> -> tensor<5xRxf64>

@@ -22,16 +22,17 @@ inline constexpr llvm::StringLiteral kEvaluationAttr = "nn.evaluation";
 /// it where the loss is a mean.
 inline constexpr llvm::StringLiteral kLossCountMetric = "loss_count";
 
-enum class ArgRole { None, Input, Param, Buffer, State, Step, ValidRows };
+enum class ArgRole { None, Input, Param, Buffer, State, Step, ValidRows, Seed };
 
-/// Whether arguments of the role outlive a step: a result may say that it updates one.
+/// Whether a result may say that it updates arguments of the role, which outlive a step. The seed does too, and
+/// never changes.
 inline bool isUpdatable(ArgRole role) {
   return role == ArgRole::Param || role == ArgRole::Buffer || role == ArgRole::State ||
          role == ArgRole::Step;
 }
 
 /// The role of a function argument, and the name by which files and `nn.updates` know it
-/// ("step" and "valid_rows" for those two; empty without a role).
+/// ("step", "valid_rows" and "seed" for those; empty without a role).
 ArgRole getArgRole(mlir::FunctionOpInterface func, unsigned index);
 llvm::StringRef getArgName(mlir::FunctionOpInterface func, unsigned index);
 

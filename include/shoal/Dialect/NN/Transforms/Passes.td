@@ -30,7 +30,7 @@ def SelectResultsPass : Pass<"nn-select-results", "::mlir::ModuleOp"> {
     func.func @f(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<8xi64> {nn.input = "y"})
         -> (tensor<f32> {nn.loss}, tensor<8x4xf32> {nn.output = "z"}) {
       %0 = nn.tanh %x : tensor<8x4xf32>
-      %1 = nn.cross_entropy mean %0, %y : (tensor<8x4xf32>, tensor<8xi64>) -> tensor<f32>
+      %1, %lse1 = nn.cross_entropy mean %0, %y : (tensor<8x4xf32>, tensor<8xi64>) -> tensor<f32>
       return %1, %0 : tensor<f32>, tensor<8x4xf32>
     }
     ```
@@ -44,6 +44,34 @@ def SelectResultsPass : Pass<"nn-select-results", "::mlir::ModuleOp"> {
   }];
   let options = [Option<"mode", "mode", "std::string", "\"train\"", "train, eval or infer">];
   let dependentDialects = ["::mlir::func::FuncDialect"];
+}
+
+def SeedPass : Pass<"nn-seed", "::mlir::ModuleOp"> {
+  let summary = "give random ops the seed and the step they draw from";
+  let description = [{
+    A model says where it is random (`nn.dropout` and its id); what it draws is a function of (seed, step, id, index in the whole tensor), so
+    that every plan and every rank agree. The pass adds the hidden argument `nn.seed` and the operands, with `nn.step`, which is added too
+    where the model has none. Two ops with one id would draw the same numbers and are refused. Ops inside `dist.accumulate` count their
+    elements in the whole batch: the first index of each micro-batch is one more input. Models without random ops stay as they are, so
+    behind `nn-select-results` evaluation and inference ask for no seed.
+
+    Before:
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32> {nn.input = "x"}) -> (tensor<8x4xf32> {nn.output = "y"}) {
+      %0 = nn.dropout %x rate = 0.1 id = 0 : tensor<8x4xf32>
+      return %0 : tensor<8x4xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32> {nn.input = "x"}, %seed: tensor<i64> {nn.seed}, %step: tensor<i64> {nn.step})
+        -> (tensor<8x4xf32> {nn.output = "y"}) {
+      %0 = nn.dropout %x rate = 0.1 id = 0 seed = %seed step = %step : tensor<8x4xf32>
+      return %0 : tensor<8x4xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::shoal::nn::NNDialect"];
 }
 
 def ConvertDtypePass : Pass<"nn-convert-dtype", "::mlir::ModuleOp"> {

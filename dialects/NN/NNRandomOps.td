@@ -1,0 +1,24 @@
+// Random ops. Part of NNOps.td, which has the classes.
+
+def NN_DropoutOp : NN_PositionOp<"dropout", [AllTypesMatch<["input", "result"]>, AttrSizedOperandSegments,
+    DeclareOpInterfaceMethods<TrainingModeOpInterface>, DeclareOpInterfaceMethods<RandomOpInterface>]> {
+  let summary = "elements become 0 with probability `rate`, the others grow by 1 / (1 - rate)";
+  let description = [{
+    `nn.dropout %x rate = 0.1 id = 3 : tensor<32x64xf32>` (Srivastava et al. 2014). In inference it is the identity.
+
+    Element i, counted row-major, is kept where the first word of Philox 4x32-10 (Salmon et al. 2011) with the key `seed` and the counter
+    (i, id, step), i of 64 and the others of 32 bits, is at least floor(rate * 2^32). So the mask is one under every plan, and its gradient is
+    the same op. Ids tell the ops of a model apart; `nn-seed` refuses two ops with one id.
+
+    `nn-seed` adds `seed = %seed step = %step`. The partitioner adds `offset = %o global = [32, 64]`: the index in the whole tensor of the first
+    element of a shard, and the shape in which indices are counted.
+  }];
+  let arguments = (ins NN_FloatTensor:$input, Optional<NN_IndexScalar>:$seed, Optional<NN_IndexScalar>:$step, Optional<NN_IndexScalar>:$offset,
+                       F64Attr:$rate, I64Attr:$id, OptionalAttr<DenseI64ArrayAttr>:$global);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = [{
+    $input `rate` `=` $rate `id` `=` $id (`seed` `=` $seed^ `step` `=` $step)? (`offset` `=` $offset^ `global` `=` $global)? attr-dict
+    `:` type($result)
+  }];
+  let hasVerifier = 1;
+}

@@ -1,0 +1,95 @@
+// nn.dropout: what it accepts, its gradient, its form in inference, and how a shard knows which
+// elements of the whole tensor it holds.
+#include "Build.h"
+
+using namespace mlir;
+using namespace shoal;
+using namespace shoal::nn;
+
+LogicalResult DropoutOp::verify() {
+  double rate = getRate().convertToDouble();
+  if (!(rate >= 0 && rate < 1))
+    return emitOpError() << "rate must be in [0, 1), got: " << rate;
+  int64_t id = getId();
+  if (id < 0 || id > int64_t(UINT32_MAX))
+    return emitOpError() << "id must be in [0, 2^32), got: " << id;
+  if (bool(getSeed()) != bool(getStep()))
+    return emitOpError() << "takes a seed and a step, or none, got a " << (getSeed() ? "seed" : "step");
+  if (bool(getOffset()) != getGlobal().has_value())
+    return emitOpError() << "takes the offset and the shape of the tensor that it is a part of, or none, got "
+                         << (getOffset() ? "an offset" : "a shape");
+  if (!getGlobal())
+    return success();
+  ArrayRef<int64_t> shape = getType().getShape(), global = *getGlobal();
+  bool fits = shape.size() == global.size() &&
+              llvm::all_of(llvm::zip(shape, global), [](auto pair) { return std::get<0>(pair) <= std::get<1>(pair); });
+  if (!fits)
+    return emitOpError() << "global must be the shape of a tensor that holds " << getType() << ", got: ["
+                         << global << "]";
+  return success();
+}
+
+int64_t DropoutOp::getRandomId() { return getId(); }
+bool DropoutOp::isSeeded() { return bool(getSeed()); }
+
+void DropoutOp::setSeed(Value seed, Value step) {
+  getSeedMutable().assign(seed);
+  getStepMutable().assign(step);
+}
+
+void DropoutOp::setPart(Value offset, ArrayRef<int64_t> globalShape) {
+  getOffsetMutable().assign(offset);
+  setGlobal(globalShape);
+}
+
+SmallVector<Value> DropoutOp::buildInference(OpBuilder &) { return {getInput()}; }
+
+/// The same elements of the cotangent are kept, as often as it is asked for.
+FailureOr<SmallVector<Value>> DropoutOp::buildVJP(OpBuilder &builder, ArrayRef<Value> cotangents,
+                                                  const llvm::BitVector &) {
+  SmallVector<Value> result((*this)->getNumOperands());
+  if (Value ct = cotangents[0])
+    result[0] = builder.create<DropoutOp>(getLoc(), getType(), ct, getSeed(), getStep(), getOffset(), getRateAttr(),
+                                          getIdAttr(), getGlobalAttr());
+  return result;
+}
+
+ShardingRule DropoutOp::getShardingRule() {
+  ShardingRule rule;
+  TensorFactors factors;
+  for (int64_t size : getType().getShape())
+    factors.push_back({rule.addFactor(size)});
+  rule.operands.resize((*this)->getNumOperands()); // the others are scalars
+  rule.operands[0] = factors;
+  rule.results = {factors};
+  rule.linear = {{0}};
+  return rule;
+}
+
+LogicalResult DropoutOp::localize(OpBuilder &builder, ValueRange operands, const LocalizeContext &ctx,
+                                  SmallVectorImpl<Value> &results) {
+  Build b{builder, getLoc()};
+  unsigned next = 1;
+  auto take = [&](Value global) { return global ? operands[next++] : Value(); };
+  Value seed = take(getSeed()), step = take(getStep()), offset = take(getOffset());
+  // Offsets of one partition over some axes, and of a later one over others, add up: indices are
+  // counted in the shape of the whole tensor.
+  ArrayRef<int64_t> shape = getGlobal().value_or(getType().getShape());
+  DenseI64ArrayAttr global = getGlobalAttr();
+  int64_t stride = 1;
+  for (unsigned dim = shape.size(); dim-- > 0; stride *= shape[dim]) {
+    Value shard = ctx.operandOffset(builder, 0, dim);
+    if (!shard)
+      continue;
+    auto scalar = RankedTensorType::get({}, builder.getI64Type());
+    Value factor = builder.create<ConstantOp>(b.loc, scalar, DenseIntElementsAttr::get(scalar, stride));
+    shard = b.mul(shard, factor);
+    offset = offset ? b.add(offset, shard) : shard;
+    global = builder.getDenseI64ArrayAttr(shape);
+  }
+  auto local = builder.create<DropoutOp>(b.loc, operands[0].getType(), operands[0], seed, step, offset, getRateAttr(),
+                                         getIdAttr(), global);
+  local->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
+  results.push_back(local);
+  return success();
+}

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Trains a model whose gradient shows its dropout mask, and compares the masks with ones drawn here.
+
+usage: dropout.py --work FOLDER MESH...
+
+MESH replaces the mesh of the model: '["data"=2, "tensor"=2]'. The loss is the sum of w * dropout(x) with x = 1, so
+that the gradient of w is what each element of x was multiplied by; the sum over two steps shows the second mask.
+Evaluation and inference drop nothing, and a seed of inference is refused.
+"""
+
+import argparse
+import os
+import sys
+
+import shoal
+from metrics import read_evaluations, read_metrics
+from philox import dropout_factors
+from plans import ranks_of
+from tensor_files import read_npy, read_safetensors, tensor, write_npy
+
+ROWS, COLUMNS, RATE, ID = 10, 7, 0.25, 6
+
+MODEL = """
+dist.mesh @mesh <MESH>
+func.func @masked(
+    %x: tensor<10x7xf64> {nn.input = "x"},
+    %w: tensor<10x7xf64> {nn.param = #nn.param<"w", init = ones>, dist.sharding = #dist.sharding<@mesh, [{?}, {"tensor"}]>})
+    -> (tensor<f64> {nn.loss}, tensor<10x7xf64> {nn.output = "y"}) {
+  %0 = nn.dropout %x rate = 0.25 id = 6 : tensor<10x7xf64>
+  %1 = nn.mul %0, %w : (tensor<10x7xf64>, tensor<10x7xf64>) -> tensor<10x7xf64>
+  %loss = nn.reduce sum %1 dims = [0, 1] : tensor<10x7xf64> -> tensor<f64>
+  return %loss, %1 : tensor<f64>, tensor<10x7xf64>
+}
+"""
+
+
+def near(got, expected):
+    return len(got) == len(expected) and all(abs(g - e) <= 1e-12 for g, e in zip(got, expected))
+
+
+def check_mesh(work, index, mesh, seed):
+    """The faults that were found under one mesh."""
+    def path(name):
+        return os.path.join(work, f"{index}-{name}")
+
+    with open(path("model.mlir"), "w") as f:
+        f.write(MODEL.replace("MESH", mesh))
+    program = shoal.shoalc(path("model.mlir"), path("program"), "--lr", "1", "--report", path("promise.json"))
+    ranks, data = ranks_of(mesh), ("--data", f"x={work}/x.npy", "--eval-data", f"x={work}/x.npy")
+    shoal.run(ranks, program, *data, "--steps", "2", "--seed", str(seed), "--eval-every", "2",
+              "--dump-grads", path("grads.safetensors"), "--dump-params", path("params.safetensors"),
+              "--metrics", path("metrics.jsonl"), "--report", path("counted.json"))
+    masks = [dropout_factors(seed, step, ID, RATE, ROWS * COLUMNS) for step in (0, 1)]
+    grads, params = read_safetensors(path("grads.safetensors")), read_safetensors(path("params.safetensors"))
+    faults = []
+    if not near(grads["w"].data, masks[0]):
+        faults.append(f"the first step kept {list(grads['w'].data)}, expected {masks[0]}")
+    end = [1 - a - b for a, b in zip(*masks)]
+    if not near(params["w"].data, end):
+        faults.append(f"after two steps w is {list(params['w'].data)}, expected {end}")
+    losses = [r["loss"] for r in read_metrics(path("metrics.jsonl"))]
+    expected = [sum(masks[0]), sum(b * (1 - a) for a, b in zip(*masks))]
+    if not near(losses, expected):
+        faults.append(f"losses {losses}, expected {expected}")
+    evaluated = read_evaluations(path("metrics.jsonl"))[-1]["eval_loss"]
+    if not near([evaluated], [sum(end)]):
+        faults.append(f"evaluation gives {evaluated}, without dropout it is {sum(end)}")
+    if shoal.ranks_of_report(path("promise.json")) != shoal.ranks_of_report(path("counted.json")):
+        faults.append("the reports of compiler and program differ")
+    return faults
+
+
+def check_inference(work):
+    infer = shoal.shoalc(f"{work}/0-model.mlir", f"{work}/infer", "--mode", "infer")
+    shoal.run(1, infer, "--data", f"x={work}/x.npy", "--output", f"y={work}/y.npy",
+              "--load", f"{work}/0-params.safetensors")
+    params = read_safetensors(f"{work}/0-params.safetensors")
+    if not near(read_npy(f"{work}/y.npy").data, params["w"].data):
+        return ["inference drops elements"]
+    text = shoal.run(1, infer, "--data", f"x={work}/x.npy", "--load", f"{work}/0-params.safetensors", "--seed", "1",
+                     expect=2)
+    return [] if "--seed does not apply" in text else [f"a seed of inference is refused by: {text}"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("meshes", nargs="+")
+    parser.add_argument("--work", required=True)
+    args = parser.parse_args()
+    os.makedirs(args.work, exist_ok=True)
+    write_npy(f"{args.work}/x.npy", tensor("f64", (ROWS, COLUMNS), [1.0] * (ROWS * COLUMNS)))
+
+    failed = False
+    for index, mesh in enumerate(args.meshes):
+        for seed in (3, 2**64 - 1) if index == 0 else (3,):
+            faults = check_mesh(args.work, index, mesh, seed)
+            print(f"{mesh}, seed {seed}: {'; '.join(faults) or 'the masks are those of one device'}")
+            failed |= bool(faults)
+    faults = check_inference(args.work)
+    print("inference: " + ("; ".join(faults) or "nothing is dropped"))
+    sys.exit(1 if failed or faults else 0)
+
+
+if __name__ == "__main__":
+    main()
