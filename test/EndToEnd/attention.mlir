@@ -28,6 +28,6 @@ func.func @model(
   %o, %lse = nn.attention %q, %k, %v causal scale = 0.5 : (tensor<10x5x2x3x4xf64>, tensor<10x5x2x4xf64>, tensor<10x5x2x4xf64>) -> tensor<10x5x2x3x4xf64>
   %p = nn.mul %o, %wo : (tensor<10x5x2x3x4xf64>, tensor<2x3x4xf64>) -> tensor<10x5x2x3x4xf64>
   %h = nn.reduce sum %p dims = [1, 2, 3] : tensor<10x5x2x3x4xf64> -> tensor<10x4xf64>
-  %loss, %lse = nn.cross_entropy mean %h, %y : (tensor<10x4xf64>, tensor<10xi64>) -> tensor<f64>
+  %loss, %rows = nn.cross_entropy mean %h, %y : (tensor<10x4xf64>, tensor<10xi64>) -> tensor<f64>
   return %loss, %h : tensor<f64>, tensor<10x4xf64>
 }
