@@ -33,7 +33,7 @@ for interface in ShardingRule Differentiable Reference Lowering; do
 done > "$out/interfaces.md"
 {
   echo "# Command line"
-  for tool in shoalc shoal-run; do
+  for tool in shoal-model shoalc shoal-run; do
     printf '\n## %s\n\n```\n' "$tool"
     "$bin/$tool" --help
     printf '```\n'

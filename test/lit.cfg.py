@@ -1,6 +1,7 @@
 # How lit runs Shoal's tests: .mlir through shoal-opt and FileCheck, .test for whole programs.
 import os
 import shutil
+import subprocess
 
 import lit.formats
 from lit.llvm import llvm_config
@@ -33,6 +34,18 @@ config.substitutions.append(("%python", config.python_executable))
 config.substitutions.append(("%support", os.path.join(config.test_source_root, "support")))
 config.substitutions.append(("%examples", os.path.join(config.shoal_source_dir, "examples")))
 config.substitutions.append(("%shoal_lib_dir", config.shoal_lib_dir))
+
+# A Python with PyTorch and Hugging Face's transformers, where there is one; what they compute is also recorded in
+# EndToEnd/golden, so that their tests run without.
+torch_python = os.environ.get("SHOAL_TORCH_PYTHON", config.python_executable)
+found = subprocess.run([torch_python, "-c", "import importlib.util as u, sys; "
+                        "sys.exit(not all(map(u.find_spec, ('torch', 'transformers', 'safetensors'))))"])
+if found.returncode == 0:
+    config.available_features.add("transformers")
+    config.substitutions.insert(0, ("%python_transformers", torch_python))
+else:
+    lit_config.note("EndToEnd/huggingface_torch.test needs a Python with torch and transformers, named by "
+                    "SHOAL_TORCH_PYTHON")
 
 # The CUDA toolkit's assembler, where it is installed.
 ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")

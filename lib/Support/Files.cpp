@@ -11,11 +11,9 @@ namespace fs = llvm::sys::fs;
 
 namespace shoal {
 
-std::unique_ptr<llvm::MemoryBuffer> openModel(llvm::StringRef path, ModelTextProblem &problem) {
-  // MLIR's source locations are 32 bits wide.
-  static constexpr uint64_t kMostBytes = uint64_t(1) << 31;
+std::unique_ptr<llvm::MemoryBuffer> openInput(llvm::StringRef path, uint64_t mostBytes, std::string &error) {
   auto refuse = [&](const llvm::Twine &reason) {
-    problem = {0, 0, ("cannot open input file '" + path + "': " + reason).str()};
+    error = ("cannot open input file '" + path + "': " + reason).str();
     return nullptr;
   };
   fs::file_status status;
@@ -24,17 +22,37 @@ std::unique_ptr<llvm::MemoryBuffer> openModel(llvm::StringRef path, ModelTextPro
       status.type() != fs::file_type::fifo_file)
     return refuse(fs::is_directory(status) ? "must be a file or a pipe, got: a directory"
                                            : "must be a file or a pipe, got: a device");
-  if (fs::is_regular_file(status) && status.getSize() >= kMostBytes)
-    return refuse("must have less than " + llvm::Twine(kMostBytes) +
+  if (fs::is_regular_file(status) && status.getSize() >= mostBytes)
+    return refuse("must have less than " + llvm::Twine(mostBytes) +
                   " bytes, got: " + llvm::Twine(status.getSize()));
   auto buffer = llvm::MemoryBuffer::getFileOrSTDIN(path);
   if (!buffer)
     return refuse(buffer.getError().message());
-  if (auto found = checkModelText((*buffer)->getBuffer())) {
+  return std::move(*buffer);
+}
+
+std::unique_ptr<llvm::MemoryBuffer> openModel(llvm::StringRef path, ModelTextProblem &problem) {
+  // MLIR's source locations are 32 bits wide.
+  static constexpr uint64_t kMostBytes = uint64_t(1) << 31;
+  problem = {0, 0, ""};
+  auto buffer = openInput(path, kMostBytes, problem.message);
+  if (!buffer)
+    return nullptr;
+  if (auto found = checkModelText(buffer->getBuffer())) {
     problem = *found;
     return nullptr;
   }
-  return std::move(*buffer);
+  return buffer;
+}
+
+std::error_code writeOutput(llvm::StringRef path, llvm::StringRef contents) {
+  if (path != "-")
+    return replaceFile(path, contents);
+  llvm::outs() << contents;
+  llvm::outs().flush();
+  std::error_code error = llvm::outs().error();
+  llvm::outs().clear_error();
+  return error;
 }
 
 std::error_code checkWritable(llvm::StringRef path) {

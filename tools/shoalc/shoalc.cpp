@@ -42,17 +42,8 @@ int checkPaths(const CommandLine &line) {
   return 0;
 }
 
-/// Writes text or bytes to a file, or to stdout for "-".
 int write(llvm::StringRef path, llvm::StringRef contents) {
-  std::error_code error;
-  if (path == "-") {
-    llvm::outs() << contents;
-    llvm::outs().flush();
-    error = llvm::outs().error();
-    llvm::outs().clear_error();
-  } else {
-    error = replaceFile(path, contents);
-  }
+  std::error_code error = writeOutput(path, contents);
   return error ? fail(rt::kExitWorkFailed, "cannot write '" + path + "': " + error.message()) : 0;
 }
 

@@ -16,6 +16,9 @@
 
 namespace shoal {
 
+/// Reads a file or pipe ("-": stdin) of less than `mostBytes`. Null with one line in `error` that names it.
+std::unique_ptr<llvm::MemoryBuffer> openInput(llvm::StringRef path, uint64_t mostBytes, std::string &error);
+
 /// Reads a model ("-": stdin) from a file or pipe and holds it against `checkModelText`. Null with what
 /// is wrong in `problem`; line 0 is about the file as a whole, which the message then names.
 std::unique_ptr<llvm::MemoryBuffer> openModel(llvm::StringRef path, ModelTextProblem &problem);
@@ -29,6 +32,9 @@ std::error_code checkWritable(llvm::StringRef path);
 std::error_code replaceFile(llvm::StringRef path, llvm::ArrayRef<llvm::StringRef> parts,
                             llvm::sys::fs::perms permissions = llvm::sys::fs::all_read |
                                                                llvm::sys::fs::all_write);
+
+/// Writes text or bytes to a file, by `replaceFile`, or to stdout for "-".
+std::error_code writeOutput(llvm::StringRef path, llvm::StringRef contents);
 
 } // namespace shoal
 
