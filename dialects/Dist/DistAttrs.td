@@ -100,7 +100,8 @@ def Dist_ShardingAttr : Dist_Attr<"Sharding", "sharding"> {
 def Dist_GlobalAttr : Dist_Attr<"Global", "global"> {
   let summary = "which global value a local one is a piece of";
   let description = [{
-    `#dist.global<12, tensor<8x8xf32>, #dist.sharding<...>>`: result of the L1 op whose `dist.id` is 12. Written by the
+    `#dist.global<12, tensor<8x8xf32>, #dist.sharding<...>>`: the value of L1 with number 12: the first result of an op has its
+    `dist.id`, the others the numbers behind it. Written by the
     partitioner, read by `dist-verify-plan` to compare both programs, and by reports.
   }];
   let genVerifyDecl = 1;

@@ -27,7 +27,8 @@ def ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
       }]>,
     InterfaceMethod<[{
         Replaces an op whose `Decompose` factor is sharded by ops that can be sharded there
-        (softmax becomes max, subtract, exp, sum, divide). Fails for ops without such a factor.
+        (softmax becomes max, subtract, exp, sum, divide). Fails for ops that are not made of others. A kernel may be
+        built by lowering the parts.
       }],
       "::llvm::FailureOr<::llvm::SmallVector<::mlir::Value>>", "decompose",
       (ins "::mlir::OpBuilder &":$builder), "", [{ return ::mlir::failure(); }]>,

@@ -37,7 +37,7 @@ def MeanOpInterface : OpInterface<"MeanOpInterface"> {
 def BatchStatisticsOpInterface : OpInterface<"BatchStatisticsOpInterface"> {
   let cppNamespace = "::shoal::nn";
   let description = [{
-    An op that takes statistics over the batch, so that its value depends on how many rows are real.
+    An op that takes means over dimensions. Where they hold the batch, its value depends on how many rows are real, and
     `nn-explicit-counts` replaces it by ops in which that count is a value.
   }];
   let methods = [

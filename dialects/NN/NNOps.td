@@ -395,5 +395,7 @@ def NN_AdamUpdateOp : NN_Update<"adam_update", ["param", "grad", "m", "v", "new_
 
 include "NNAttentionOps.td"
 include "NNRandomOps.td"
+include "NNNormOps.td"
+include "NNRopeOps.td"
 
 #endif

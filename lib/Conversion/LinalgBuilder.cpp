@@ -1,18 +1,17 @@
 // Scalar and structured-op builders shared by the lowerings of nn ops.
 #include "LinalgBuilder.h"
 
+#include "shoal/Support/Decomposition.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace shoal::lowering {
-
-Type computeType(Type element) {
-  return element.isBF16() ? Float32Type::get(element.getContext()) : element;
-}
 
 // Scalars.
 
@@ -249,6 +248,22 @@ Value LinalgBuilder::reshape(Value tensor, RankedTensorType type) {
   if (type.getRank() > 1)
     return b.create<tensor::ExpandShapeOp>(loc, type, tensor, all(type.getRank()));
   return tensor;
+}
+
+SmallVector<Value> lowerByParts(ShardingRuleOpInterface op) {
+  OpBuilder builder(op.getContext());
+  Decomposition made = *decomposeBefore(op, builder, [&](OpBuilder &b) { return op.decompose(b); });
+  for (Operation &part : llvm::make_early_inc_range(made.parts)) {
+    builder.setInsertionPoint(&part);
+    SmallVector<Value> lowered =
+        *cast<LoweringOpInterface>(part).lowerToLinalg(builder, part.getOperands());
+    for (auto [from, to] : llvm::zip_equal(part.getResults(), lowered)) {
+      std::replace(made.values.begin(), made.values.end(), Value(from), to);
+      from.replaceAllUsesWith(to);
+    }
+    part.erase();
+  }
+  return made.values;
 }
 
 Value LinalgBuilder::cast(Value tensor, Type element) {

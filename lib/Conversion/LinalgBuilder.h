@@ -5,6 +5,8 @@
 #define SHOAL_LIB_CONVERSION_LINALGBUILDER_H
 
 #include "shoal/Interfaces/Lowering.h"
+#include "shoal/Interfaces/ShardingRule.h"
+#include "shoal/Support/Elements.h"
 
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/Builders.h"
@@ -13,9 +15,6 @@
 namespace shoal::lowering {
 
 using namespace mlir;
-
-/// The type in which elements are computed: f32 for bf16, else the type itself.
-Type computeType(Type element);
 
 inline RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
 inline Type elementType(Value value) { return tensorType(value).getElementType(); }
@@ -94,10 +93,15 @@ private:
                              ArrayRef<Input> inputs, bool widen, Body body);
 };
 
+/// The parts of an op (`decompose` of its sharding rule), each lowered as itself.
+SmallVector<Value> lowerByParts(ShardingRuleOpInterface op);
+
 /// Attach the interface once `nn` is loaded.
 void attachElementwiseModels(MLIRContext &context);
 void attachShapeModels(MLIRContext &context);
 void attachReductionModels(MLIRContext &context);
+void attachNormModels(MLIRContext &context);
+void attachRopeModels(MLIRContext &context);
 void attachLossModels(MLIRContext &context);
 void attachRandomModels(MLIRContext &context);
 void attachUpdateModels(MLIRContext &context);

@@ -21,6 +21,8 @@ void registerLoweringModels(DialectRegistry &registry) {
     lowering::attachElementwiseModels(*context);
     lowering::attachShapeModels(*context);
     lowering::attachReductionModels(*context);
+    lowering::attachNormModels(*context);
+    lowering::attachRopeModels(*context);
     lowering::attachLossModels(*context);
     lowering::attachRandomModels(*context);
     lowering::attachUpdateModels(*context);

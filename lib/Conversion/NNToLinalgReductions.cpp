@@ -5,7 +5,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
-#include <algorithm>
 #include <limits>
 
 namespace shoal::lowering {
@@ -198,31 +197,10 @@ SmallVector<Value> crossEntropyGrad(nn::CrossEntropyGradOp op, ValueRange operan
   })};
 }
 
-/// The parts of the op, each lowered as itself.
-SmallVector<Value> batchNorm(nn::BatchNormOp op, ValueRange, LinalgBuilder &linalg) {
-  Operation *before = op->getPrevNode();
-  SmallVector<Value> results = *op.decompose(linalg.b);
-  Operation *next = before ? before->getNextNode() : &op->getBlock()->front();
-  while (next != op) {
-    Operation *part = next;
-    next = next->getNextNode();
-    OpBuilder builder(part);
-    SmallVector<Value> lowered = *cast<LoweringOpInterface>(part).lowerToLinalg(
-        builder, part->getOperands());
-    for (auto [from, to] : llvm::zip_equal(part->getResults(), lowered)) {
-      std::replace(results.begin(), results.end(), Value(from), to);
-      from.replaceAllUsesWith(to);
-    }
-    part->erase();
-  }
-  return results;
-}
-
 } // namespace
 
 void attachReductionModels(MLIRContext &context) {
   attach<nn::ReduceOp, reduce>(context);
-  attach<nn::BatchNormOp, batchNorm>(context);
   attach<nn::SoftmaxOp, softmax>(context);
   attach<nn::LogSoftmaxOp, logSoftmax>(context);
 }

@@ -11,6 +11,7 @@ void shoal::interp::registerReferenceModels(DialectRegistry &registry) {
     attachElementwiseReferences(*context);
     attachShapeReferences(*context);
     attachReductionReferences(*context);
+    attachNormReferences(*context);
     attachLossReferences(*context);
     attachRandomReferences(*context);
     attachUpdateReferences(*context);

@@ -37,6 +37,7 @@ void attachAttentionReferences(mlir::MLIRContext &context);
 void attachElementwiseReferences(mlir::MLIRContext &context);
 void attachShapeReferences(mlir::MLIRContext &context);
 void attachReductionReferences(mlir::MLIRContext &context);
+void attachNormReferences(mlir::MLIRContext &context);
 void attachLossReferences(mlir::MLIRContext &context);
 void attachRandomReferences(mlir::MLIRContext &context);
 void attachUpdateReferences(mlir::MLIRContext &context);

@@ -1,6 +1,6 @@
 // Comparison of a local program on all ranks with the global one on one device.
 //
-// One device runs first, and keeps what its numbered ops (`dist.id`) gave. Then the ranks run; each
+// One device runs first, and keeps its numbered values (`dist.id`). Then the ranks run; each
 // local op that is a piece of a global value (`dist.globals`) is compared as soon as it has run, a
 // partial one once all its ranks have. A micro-batch has the same rows under every plan, so what
 // runs inside an accumulate is compared iteration by iteration. Of all differences the first in the
@@ -29,14 +29,15 @@ using namespace mlir;
 namespace shoal::interp {
 namespace {
 
-// What one device computed for a numbered op, each time that it ran.
+// What one device computed for a numbered value, each time that its op ran.
 struct Reference {
   struct Execution {
     int64_t order = 0;
     double terms = 0; // see PlanVerifier::allowed
-    TensorList values;
+    Tensor value;     // empty when the local program has no pieces of it
   };
   Operation *op = nullptr;
+  unsigned result = 0;
   std::vector<Execution> executions;
 };
 
@@ -95,7 +96,7 @@ private:
   bool invalid = false; // an error has been emitted
 
   llvm::DenseMap<Value, double> terms; // largest norm among what a value of one device is made of
-  llvm::DenseSet<int64_t> wanted; // ids that the local program has pieces of
+  llvm::DenseSet<int64_t> wanted; // numbers that the local program has pieces of
   llvm::DenseMap<int64_t, Reference> references;
   std::optional<Mismatch> first;
 
@@ -160,14 +161,17 @@ FailureOr<TensorList> PlanVerifier::runOneDevice(const TensorList &arguments) {
                    auto id = op->getAttrOfType<IntegerAttr>(dist::DistDialect::kIdAttr);
                    if (!id)
                      return;
-                   Reference &reference = references[id.getInt()];
-                   reference.op = op;
-                   Reference::Execution &execution = reference.executions.emplace_back();
-                   execution.order = order++;
-                   execution.terms = added;
-                   if (wanted.contains(id.getInt()))
-                     for (const Tensor *result : results)
-                       execution.values.push_back(*result);
+                   for (auto [number, result] : llvm::enumerate(results)) {
+                     Reference &reference = references[id.getInt() + number];
+                     reference.op = op;
+                     reference.result = number;
+                     Reference::Execution &execution = reference.executions.emplace_back();
+                     execution.order = order;
+                     execution.terms = added;
+                     if (wanted.contains(id.getInt() + number))
+                       execution.value = *result;
+                   }
+                   ++order;
                  }};
   return runGlobal(global, arguments, run);
 }
@@ -211,22 +215,10 @@ void PlanVerifier::observeLocal(Operation *op, int64_t position, ArrayRef<const 
     if (iteration >= reference.executions.size())
       return refuse(op, "runs more often than the reference's op of dist.id " + Twine(tag.getId()) +
                             ", times: " + Twine(reference.executions.size()));
-    const auto &[order, added, values] = reference.executions[iteration];
-    // An op of several results may have become several ops of one (an accumulate that is unrolled):
-    // the type tells which result is meant; where it does not, the value is not compared.
-    unsigned which = number;
-    if (values.size() != results.size()) {
-      SmallVector<unsigned> candidates;
-      for (auto [r, candidate] : llvm::enumerate(values))
-        if (candidate.type == tag.getType())
-          candidates.push_back(r);
-      if (candidates.size() > 1)
-        continue;
-      which = candidates.empty() ? values.size() : candidates.front();
-    }
-    if (which >= values.size() || values[which].type != tag.getType())
-      return refuse(op, "does not fit the reference's op of dist.id " + Twine(tag.getId()) +
-                            " in number or type of results");
+    const auto &[order, added, whole] = reference.executions[iteration];
+    if (whole.type != tag.getType())
+      return refuse(op, "does not fit the reference's value of dist.id " + Twine(tag.getId()) +
+                            " in its type");
     if (tag.getSharding().getLocalType(tag.getType(), mesh) != result->type)
       return refuse(op, "does not have the shard's type that its dist.globals gives it");
 
@@ -234,12 +226,12 @@ void PlanVerifier::observeLocal(Operation *op, int64_t position, ArrayRef<const 
     std::string what;
     llvm::raw_string_ostream(what)
         << reference.op->getName() << " (dist.id " << tag.getId()
-        << (values.size() > 1 ? ", result " + std::to_string(which) : std::string())
+        << (reference.op->getNumResults() > 1 ? ", result " + std::to_string(reference.result)
+                                              : std::string())
         << (repeats ? ", micro-batch " + std::to_string(iteration) : std::string());
     if (op->getName() != reference.op->getName())
       what += ", here " + op->getName().getStringRef().str();
     what += ")";
-    const Tensor &whole = values[which];
     compared += position == 0;
     if (tag.getSharding().getUnreducedAxes().empty()) {
       comparePiece(whole, *result, tag.getSharding(), position, added, where, what);

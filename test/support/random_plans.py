@@ -253,6 +253,28 @@ class Program:
                     shape, more=[shape_k, shape_k])
         return True
 
+    def norm(self):
+        found = self.any(lambda s: len(s) >= 1)
+        if not found:
+            return False
+        a, shape = found
+        scale = next((v for v, s in self.values if s == shape[-1:]), None) or self.argument(shape[-1:])
+        layer = self.rng.random() < 0.5
+        self.op((f"nn.layer_norm {a}, {scale}, {scale}" if layer else f"nn.rms_norm {a}, {scale}") + " eps = 0.1 {attrs}",
+                f"{tensor(shape)}, {tensor(shape[-1:])}", shape, more=[shape[:-1]] * (2 if layer else 1))
+        return True
+
+    def rope(self):
+        found = self.any(lambda s: len(s) >= 3 and s[-1] % 2 == 0)
+        if not found:
+            return False
+        a, shape = found
+        of = shape[1:2] if self.rng.random() < 0.5 else shape[:2]
+        positions = self.op(f"nn.iota dim = {len(of) - 1} {{attrs}}", tensor(of, "i64"), of, "i64")
+        self.op(f"nn.rope {a}, {positions} base = 100.0 {{attrs}}", f"{tensor(shape)}, {tensor(of, 'i64')}", shape,
+                attrs=["inverse"] if self.rng.random() < 0.3 else [])
+        return True
+
     def resize(self):
         found = self.any(lambda s: len(s) >= 1)
         if not found:
@@ -352,7 +374,7 @@ class Program:
 
     def text(self):
         ops = [self.unary, self.binary, self.binary, self.matmul, self.matmul, self.batch_matmul, self.tensordot, self.reduce,
-               self.reshape, self.transpose, self.softmax, self.attention, self.resize, self.concat, self.dynamic,
+               self.reshape, self.transpose, self.softmax, self.norm, self.rope, self.attention, self.resize, self.concat, self.dynamic,
                self.iota, self.mask, self.broadcast, self.loss, self.dropout]
         for _ in range(self.rng.randint(1, 3)):
             self.argument([self.rng.choice(SIZES) for _ in range(self.rng.randint(1, 3))])

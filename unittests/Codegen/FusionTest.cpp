@@ -59,6 +59,65 @@ TEST(Softmax, EveryDimension) {
                      {.low = -20, .high = 20});
 }
 
+TEST(RowNorm, EveryTypeAndShape) {
+  KernelTester tester;
+  for (std::string shape : {"3x5x33x", "7x768x", "9x1x", "12x"})
+    for (std::string type : {"f32", "f64", "bf16"}) {
+      size_t last = shape.rfind('x', shape.size() - 2);
+      std::string rows = last == std::string::npos ? "" : shape.substr(0, last + 1);
+      std::string x = "tensor<" + shape + type + ">",
+                  p = "tensor<" + (last == std::string::npos ? shape : shape.substr(last + 1)) + type + ">",
+                  s = "tensor<" + rows + (type == "f64" ? "f64" : "f32") + ">";
+      tester.check("func.func private @layer(%x: " + x + ", %g: " + p + ", %b: " + p + ") -> (" + x + ", " + s + ", " + s +
+                   ") attributes {exec.kernel} {\n  %y, %m, %r = nn.layer_norm %x, %g, %b eps = 1.0e-5 : " + x + ", " + p +
+                   "\n  return %y, %m, %r : " + x + ", " + s + ", " + s + "\n}\n" +
+                   "func.func private @rms(%x: " + x + ", %g: " + p + ") -> (" + x + ", " + s +
+                   ") attributes {exec.kernel} {\n  %y, %r = nn.rms_norm %x, %g eps = 1.0e-5 : " + x + ", " + p +
+                   "\n  return %y, %r : " + x + ", " + s + "\n}\n");
+    }
+}
+
+// Far from zero, where the mean of squares less the square of the mean has no digits left.
+TEST(RowNorm, KeepsItsDigits) {
+  KernelTester tester;
+  tester.check(R"(
+    func.func private @k(%x: tensor<6x300xf32>) -> tensor<6x300xf32> attributes {exec.kernel} {
+      %g = nn.constant dense<1.0> : tensor<300xf32>
+      %b = nn.constant dense<0.0> : tensor<300xf32>
+      %y, %m, %r = nn.layer_norm %x, %g, %b eps = 1.0e-5 : tensor<6x300xf32>, tensor<300xf32>
+      return %y : tensor<6x300xf32>
+    })",
+               {.low = 999, .high = 1001}, 2e-3);
+}
+
+TEST(Rope, EveryTypeAndShape) {
+  KernelTester tester;
+  for (std::string type : {"f32", "f64", "bf16"})
+    for (std::string inverse : {"", "{inverse} "}) {
+      std::string x = "tensor<2x5x3x10x" + type + ">", one = "tensor<3x1x2x" + type + ">";
+      tester.check("func.func private @k(%x: " + x + ", %p: tensor<5xi64>) -> " + x +
+                       " attributes {exec.kernel} {\n  %0 = nn.rope %x, %p base = 10000.0 " + inverse + ": " + x +
+                       ", tensor<5xi64>\n  return %0 : " + x + "\n}\n" +
+                       "func.func private @one(%x: " + one + ", %p: tensor<3x1xi32>) -> " + one +
+                       " attributes {exec.kernel} {\n  %0 = nn.rope %x, %p base = 10000.0 " + inverse + ": " + one +
+                       ", tensor<3x1xi32>\n  return %0 : " + one + "\n}\n",
+                   {.intLow = 0, .intHigh = 2000});
+    }
+}
+
+// Angles keep their digits in f32 at positions where they have five before the point: the reference
+// computes in double.
+TEST(Rope, FarPositions) {
+  KernelTester tester;
+  for (int64_t position : {99'000, 1'000'000})
+    tester.check(R"(
+      func.func private @k(%p: tensor<40xi64>) -> (tensor<40x64xf32>, tensor<40x64xf32>) attributes {exec.kernel} {
+        %c, %s = nn.rope_table %p base = 10000.0 : tensor<40xi64> -> tensor<40x64xf32>
+        return %c, %s : tensor<40x64xf32>, tensor<40x64xf32>
+      })",
+                 {.intLow = position, .intHigh = position + 1000}, 1e-7);
+}
+
 TEST(Loss, MeanSquaredError) {
   KernelTester tester;
   for (std::string type : {"f32", "f64", "bf16"})
@@ -172,6 +231,32 @@ TEST(Fusion, LossOfBiasedLogits) {
       return %1, %2, %3 : tensor<f32>, tensor<12x10xf32>, tensor<10xf32>
     })",
                {.intLow = 0, .intHigh = 9});
+}
+
+// The gradient of a norm as differentiation writes it: sums along rows, then across, over rows that a residual brings.
+TEST(Fusion, LayerNormBackward) {
+  KernelTester tester;
+  tester.check(R"(
+    func.func private @k(%x: tensor<3x5x70xf32>, %m: tensor<3x5x1xf32>, %r: tensor<3x5x1xf32>, %ct: tensor<3x5x70xf32>, %g: tensor<70xf32>)
+        -> (tensor<3x5x70xf32>, tensor<70xf32>, tensor<70xf32>) attributes {exec.kernel} {
+      %n = nn.constant dense<0.0142857142857> : tensor<f32>
+      %c = nn.sub %x, %m : (tensor<3x5x70xf32>, tensor<3x5x1xf32>) -> tensor<3x5x70xf32>
+      %h = nn.mul %c, %r : (tensor<3x5x70xf32>, tensor<3x5x1xf32>) -> tensor<3x5x70xf32>
+      %gs = nn.mul %ct, %g : (tensor<3x5x70xf32>, tensor<70xf32>) -> tensor<3x5x70xf32>
+      %p = nn.mul %gs, %h : (tensor<3x5x70xf32>, tensor<3x5x70xf32>) -> tensor<3x5x70xf32>
+      %s1 = nn.reduce sum %p dims = [2] {keep_dims} : tensor<3x5x70xf32> -> tensor<3x5x1xf32>
+      %m1 = nn.mul %s1, %n : (tensor<3x5x1xf32>, tensor<f32>) -> tensor<3x5x1xf32>
+      %a = nn.mul %h, %m1 : (tensor<3x5x70xf32>, tensor<3x5x1xf32>) -> tensor<3x5x70xf32>
+      %s2 = nn.reduce sum %gs dims = [2] {keep_dims} : tensor<3x5x70xf32> -> tensor<3x5x1xf32>
+      %m2 = nn.mul %s2, %n : (tensor<3x5x1xf32>, tensor<f32>) -> tensor<3x5x1xf32>
+      %d = nn.sub %gs, %m2 : (tensor<3x5x70xf32>, tensor<3x5x1xf32>) -> tensor<3x5x70xf32>
+      %e = nn.sub %d, %a : (tensor<3x5x70xf32>, tensor<3x5x70xf32>) -> tensor<3x5x70xf32>
+      %dx = nn.mul %e, %r : (tensor<3x5x70xf32>, tensor<3x5x1xf32>) -> tensor<3x5x70xf32>
+      %q = nn.mul %ct, %h : (tensor<3x5x70xf32>, tensor<3x5x70xf32>) -> tensor<3x5x70xf32>
+      %dg = nn.reduce sum %q dims = [0, 1] : tensor<3x5x70xf32> -> tensor<70xf32>
+      %db = nn.reduce sum %ct dims = [0, 1] : tensor<3x5x70xf32> -> tensor<70xf32>
+      return %dx, %dg, %db : tensor<3x5x70xf32>, tensor<70xf32>, tensor<70xf32>
+    })");
 }
 
 TEST(Fusion, LayerNormAndItsStatistics) {

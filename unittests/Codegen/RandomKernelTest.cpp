@@ -109,7 +109,7 @@ private:
     Entry x = any(), y = any();
     Shape shape;
     int64_t rank = int64_t(x.shape.size());
-    switch (pick(11)) {
+    switch (pick(12)) {
     case 0:
       if (pick(4) == 0)
         return dropout(x);
@@ -133,6 +133,29 @@ private:
       body << (pick(2) ? "nn.softmax " : "nn.log_softmax ") << x.name << " dim = " << pick(rank)
            << " : " << typeOf(x.shape) << "\n";
       return;
+    case 10: {
+      if (rank == 0)
+        return;
+      // Statistics first, so that the rows are the value that comes next.
+      Shape rows(x.shape.begin(), x.shape.end() - 1);
+      Entry scale;
+      for (const Entry &value : values)
+        if (value.shape == Shape{x.shape.back()})
+          scale = value;
+      if (scale.name.empty()) {
+        scale = {define({x.shape.back()}), {x.shape.back()}};
+        body << "nn.constant dense<0.75> : " << typeOf(scale.shape) << "\n";
+      }
+      std::string name = "%" + std::to_string(next++);
+      values.push_back({name + "#1", rows});
+      values.push_back({name + "#0", x.shape});
+      if (pick(2))
+        body << "  " << name << ":2 = nn.rms_norm " << x.name << ", " << scale.name;
+      else
+        body << "  " << name << ":3 = nn.layer_norm " << x.name << ", " << scale.name << ", " << scale.name;
+      body << " eps = 0.5 : " << typeOf(x.shape) << ", " << typeOf(scale.shape) << "\n";
+      return;
+    }
     case 7: {
       if (rank < 2)
         return;

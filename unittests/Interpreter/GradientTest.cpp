@@ -228,7 +228,34 @@ std::vector<GradientCase> allCases() {
             "%3 = nn.mul %2, %0#1 : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>\n"
             "%y = nn.add %3, %0#2 : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>",
         t3);
-  add("reduce_sum", {"tensor<2x3x4xf64>"},
+  // All results, so that cotangents of the statistics meet that of the rows.
+  const std::string t23 = "tensor<2x3xf64>", t234 = "tensor<2x3x4xf64>", toRows = " : (" + t23 + ", " + t23 + ") -> " + t23;
+  add("layer_norm", {t234, t4, t4}, "%y, %m, %r = nn.layer_norm %a, %b, %c eps = 0.1 : " + t234 + ", " + t4, t234);
+  add("layer_norm_statistics", {t234, t4, t4},
+      "%0:3 = nn.layer_norm %a, %b, %c eps = 0.1 : " + t234 + ", " + t4 +
+          "\n%1 = nn.mul %0#0, %0#0 : (" + t234 + ", " + t234 + ") -> " + t234 +
+          "\n%2 = nn.reduce sum %1 dims = [2] : " + t234 + " -> " + t23 + "\n%3 = nn.mul %2, %0#1" + toRows +
+          "\n%y = nn.add %3, %0#2" + toRows,
+      t23);
+  add("layer_norm_mean", {t234},
+      "%s = nn.constant dense<1.5> : tensor<4xf64>\n%0, %y, %r = nn.layer_norm %a, %s, %s eps = 0.1 : " + t234 + ", " + t4, t23);
+  add("layer_norm_of_one_row", {t4, t4, t4}, "%y, %m, %r = nn.layer_norm %a, %b, %c eps = 0.1 : " + t4 + ", " + t4, t4);
+  add("rms_norm", {t234, t4}, "%y, %r = nn.rms_norm %a, %b eps = 0.1 : " + t234 + ", " + t4, t234);
+  add("rms_norm_statistic", {t234, t4},
+      "%0:2 = nn.rms_norm %a, %b eps = 0.1 : " + t234 + ", " + t4 +
+          "\n%1 = nn.reduce sum %0#0 dims = [2] : " + t234 + " -> " + t23 + "\n%y = nn.mul %1, %0#1" + toRows,
+      t23);
+  for (std::string inverse : {"", "{inverse} "}) {
+    add("rope", {"tensor<2x3x2x6xf64>"},
+        "%p = nn.constant dense<[0, 7, 100]> : tensor<3xi64>\n%y = nn.rope %a, %p base = 50.0 " + inverse +
+            ": tensor<2x3x2x6xf64>, tensor<3xi64>",
+        "tensor<2x3x2x6xf64>");
+    add("rotate", {"tensor<2x3x1x2x2xf64>", "tensor<3x2xf64>", "tensor<3x2xf64>"},
+        "%y = nn.rotate %a, %b, %c " + inverse + ": tensor<2x3x1x2x2xf64>, tensor<3x2xf64>", "tensor<2x3x1x2x2xf64>");
+    add("rotate_by_batch", {"tensor<2x3x2x2xf64>", "tensor<2x3x2xf64>", "tensor<2x3x2xf64>"},
+        "%y = nn.rotate %a, %b, %c " + inverse + ": tensor<2x3x2x2xf64>, tensor<2x3x2xf64>", "tensor<2x3x2x2xf64>");
+  }
+  add("reduce_sum", {t234},
       "%y = nn.reduce sum %a dims = [0, 2] : tensor<2x3x4xf64> -> tensor<3xf64>", "tensor<3xf64>");
   add("reduce_sum_keep", {"tensor<2x3x4xf64>"},
       "%y = nn.reduce sum %a dims = [1] {keep_dims} : tensor<2x3x4xf64> -> tensor<2x1x4xf64>",

@@ -28,3 +28,13 @@ func.func @g(%x: tensor<8xf32>) -> tensor<8xf32> {
   %0 = nn.relu %x {dist.id = 77 : i64} : tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// Results of one op have numbers of their own: the op's, and those behind it.
+// CHECK-LABEL: func.func @h
+func.func @h(%x: tensor<4x8xf32>, %p: tensor<8xf32>) -> tensor<4x8xf32> {
+  // CHECK: nn.layer_norm {{.*}} {dist.id = 4 : i64}
+  %y, %mean, %rstd = nn.layer_norm %x, %p, %p eps = 1.0e-5 : tensor<4x8xf32>, tensor<8xf32>
+  // CHECK: nn.relu {{.*}} {dist.id = 7 : i64}
+  %0 = nn.relu %y : tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}

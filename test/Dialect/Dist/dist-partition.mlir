@@ -198,3 +198,33 @@ func.func @micro_batches(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@me
   } : (tensor<8x4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// A norm over a sharded dimension of 24 elements, 5 to a device: sums of the real elements, divided by 24. Each part that
+// computes a result has that result's annotation and number.
+dist.mesh @mesh <["x"=5]>
+// CHECK-LABEL: @layer_norm
+// CHECK-SAME: (%[[X:[a-z0-9]+]]: tensor<2x5xf32>
+// CHECK-DAG: %[[D:.*]] = nn.constant dense<2.400000e+01> : tensor<f32>
+// CHECK-DAG: %[[MX:.*]] = nn.mask %[[X]] dim = 1 limit = {{.*}} fill = 0.0
+// CHECK: %[[S:.*]] = nn.reduce sum %[[MX]] dims = [1]
+// CHECK: nn.div %[[S]], %[[D]]
+// CHECK: %[[MEAN:.*]] = dist.all_reduce {"x"} {{.*}}sum
+// CHECK: %[[C:.*]] = nn.sub %[[X]], %[[MEAN]]
+// CHECK: %[[SQ:.*]] = nn.mul %[[C]], %[[C]]
+// CHECK: nn.mask %[[SQ]] dim = 1
+// CHECK: dist.all_reduce {"x"} {{.*}}sum
+// CHECK: nn.rsqrt
+// CHECK-NOT: dist.all_
+// CHECK: %[[Y:.*]] = nn.add {{.*}} {dist.globals = [#dist.global<4, tensor<2x24xf32>, <@mesh, [{}, {"x"}]>>]}
+// CHECK: %[[RM:.*]] = nn.reshape %[[MEAN]] {dist.globals = [#dist.global<5, tensor<2xf32>, <@mesh, [{}]>>]}
+// CHECK: %[[RR:.*]] = nn.reshape {{.*}} {dist.globals = [#dist.global<6, tensor<2xf32>, <@mesh, [{}]>>]}
+// CHECK: return %[[Y]], %[[RM]], %[[RR]]
+func.func @layer_norm(%x: tensor<2x24xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>},
+                      %p: tensor<24xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}]>})
+    -> (tensor<2x24xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>}, tensor<2xf32>, tensor<2xf32>) {
+  %0:3 = nn.layer_norm %x, %p, %p eps = 1.0e-5 {dist.id = 4 : i64, dist.shardings = [
+    #dist.sharding<@mesh, [{}, {"x"}]>, #dist.sharding<@mesh, [{}]>, #dist.sharding<@mesh, [{}]>]} : tensor<2x24xf32>, tensor<24xf32>
+  return %0#0, %0#1, %0#2 : tensor<2x24xf32>, tensor<2xf32>, tensor<2xf32>
+}

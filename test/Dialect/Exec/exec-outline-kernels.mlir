@@ -265,3 +265,17 @@ func.func @step_eval(%w: tensor<8x8xf32> {nn.param = #nn.param<"w", init = zeros
   %0 = nn.relu %w : tensor<8x8xf32>
   return %0 : tensor<8x8xf32>
 }
+
+// -----
+
+// A norm's statistics are one number per row and its rows are whole: what comes before and behind is in its kernel.
+
+// CHECK: func.func private @k_add_layer_norm_gelu_0({{.*}}) -> (tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8x4xf32>)
+// CHECK-NOT: func.func private
+// CHECK: func.func @norm
+func.func @norm(%x: tensor<8x4xf32>, %r: tensor<8x4xf32>, %p: tensor<4xf32>) -> (tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8x4xf32>) {
+  %0 = nn.add %x, %r : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %y, %mean, %rstd = nn.layer_norm %0, %p, %p eps = 1.0e-5 : tensor<8x4xf32>, tensor<4xf32>
+  %1 = nn.gelu tanh %y : tensor<8x4xf32>
+  return %0, %mean, %rstd, %1 : tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8x4xf32>
+}

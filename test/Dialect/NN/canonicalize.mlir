@@ -64,3 +64,17 @@ func.func @splats() -> (tensor<3x2xf64>, tensor<f32>, tensor<2x2xi64>) {
   %8 = nn.reshape %7 : tensor<4xi64> -> tensor<2x2xi64>
   return %4, %6, %8 : tensor<3x2xf64>, tensor<f32>, tensor<2x2xi64>
 }
+
+// rope becomes a table and rotations of pairs; what is said of it is said of the value that takes its place. Equal tables
+// are equal ops, which is all that CSE needs to make them one for all layers and directions.
+// CHECK-LABEL: func.func @rope
+// CHECK-SAME: (%[[X:.*]]: tensor<2x8x3x6xf32>, %[[P:.*]]: tensor<8xi64>)
+// CHECK: %[[COS:.*]], %[[SIN:.*]] = nn.rope_table %[[P]] base = 1.000000e+04 : tensor<8xi64> -> tensor<8x3xf32>
+// CHECK: %[[PAIRS:.*]] = nn.reshape %[[X]] {nn.layer = "h.0"} : tensor<2x8x3x6xf32> -> tensor<2x8x3x2x3xf32>
+// CHECK: %[[T:.*]] = nn.rotate %[[PAIRS]], %[[COS]], %[[SIN]] {inverse, nn.layer = "h.0"} : tensor<2x8x3x2x3xf32>, tensor<8x3xf32>
+// CHECK: %[[Y:.*]] = nn.reshape %[[T]] {dist.id = 5 : i64, nn.layer = "h.0"} : tensor<2x8x3x2x3xf32> -> tensor<2x8x3x6xf32>
+// CHECK: return %[[Y]]
+func.func @rope(%x: tensor<2x8x3x6xf32>, %p: tensor<8xi64>) -> tensor<2x8x3x6xf32> {
+  %0 = nn.rope %x, %p base = 10000.0 {inverse, dist.id = 5 : i64, nn.layer = "h.0"} : tensor<2x8x3x6xf32>, tensor<8xi64>
+  return %0 : tensor<2x8x3x6xf32>
+}

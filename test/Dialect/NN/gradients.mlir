@@ -240,3 +240,54 @@ func.func @dropout(%a: tensor<4x3xf32> {nn.param = #nn.param<"a", init = zeros>}
   %1 = nn.reduce sum %0 dims = [0, 1] : tensor<4x3xf32> -> tensor<f32>
   return %1 : tensor<f32>
 }
+
+// A norm's gradient reads the statistics of its rows; sums along rows for the input, across rows for the parameters.
+// CHECK-LABEL: func.func @layer_norm(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<2x3x4xf32>
+// CHECK: %[[Y:.*]], %[[MEAN:.*]], %[[RSTD:.*]] = nn.layer_norm %[[X]]
+// CHECK-DAG: %[[R:.*]] = nn.reshape %[[RSTD]] : tensor<2x3xf32> -> tensor<2x3x1xf32>
+// CHECK-DAG: %[[M:.*]] = nn.reshape %[[MEAN]] : tensor<2x3xf32> -> tensor<2x3x1xf32>
+// CHECK: %[[C:.*]] = nn.sub %[[X]], %[[M]]
+// CHECK: %[[XHAT:.*]] = nn.mul %[[C]], %[[R]]
+// CHECK: %[[P:.*]] = nn.mul %[[G:.*]], %[[XHAT]]
+// CHECK: nn.reduce sum %[[P]] dims = [2] {keep_dims}
+// CHECK: nn.reduce sum %[[G]] dims = [2] {keep_dims}
+// CHECK: nn.reduce sum %{{.*}} dims = [0, 1] : tensor<2x3x4xf32> -> tensor<4xf32>
+// CHECK: nn.reduce sum %{{.*}} dims = [0, 1] : tensor<2x3x4xf32> -> tensor<4xf32>
+func.func @layer_norm(%x: tensor<2x3x4xf32> {nn.param = #nn.param<"x", init = zeros>}, %g: tensor<4xf32> {nn.param = #nn.param<"g", init = ones>},
+    %b: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>}) -> (tensor<f32> {nn.loss}) {
+  %y, %mean, %rstd = nn.layer_norm %x, %g, %b eps = 1.0e-5 : tensor<2x3x4xf32>, tensor<4xf32>
+  %1 = nn.mul %y, %y : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %2 = nn.reduce sum %1 dims = [0, 1, 2] : tensor<2x3x4xf32> -> tensor<f32>
+  return %2 : tensor<f32>
+}
+
+// bf16 is computed in f32, but sums over rows are taken in the type of the parameters: behind a cast they could not stay
+// partial over devices.
+// CHECK-LABEL: func.func @rms_norm_bf16(
+// CHECK: nn.rms_norm
+// CHECK: %[[XHAT:.*]] = nn.mul %{{.*}}, %{{.*}} : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+// CHECK: %[[P:.*]] = nn.mul %[[XHAT]], %{{.*}}
+// CHECK: %[[H:.*]] = nn.cast %[[P]] : tensor<3x4xf32> -> tensor<3x4xbf16>
+// CHECK: %[[DG:.*]] = nn.reduce sum %[[H]] dims = [0] : tensor<3x4xbf16> -> tensor<4xbf16>
+// CHECK: return %{{.*}}, %[[DG]]
+func.func @rms_norm_bf16(%x: tensor<3x4xbf16>, %g: tensor<4xbf16> {nn.param = #nn.param<"g", init = ones>}) -> (tensor<bf16> {nn.loss}) {
+  %y, %rstd = nn.rms_norm %x, %g eps = 1.0e-5 : tensor<3x4xbf16>, tensor<4xbf16>
+  %2 = nn.reduce sum %y dims = [0, 1] : tensor<3x4xbf16> -> tensor<bf16>
+  return %2 : tensor<bf16>
+}
+
+// Forward and backward turn by one table.
+// CHECK-LABEL: func.func @rope(
+// CHECK: nn.rope_table
+// CHECK-NOT: nn.rope_table
+// CHECK: nn.rotate %{{.*}} : tensor<2x3x2x2x3xf32>, tensor<3x3xf32>
+// CHECK-NOT: nn.rope_table
+// CHECK: nn.rotate %{{.*}} {inverse} : tensor<2x3x2x2x3xf32>, tensor<3x3xf32>
+func.func @rope(%x: tensor<2x3x2x6xf32> {nn.param = #nn.param<"x", init = zeros>}) -> (tensor<f32> {nn.loss}) {
+  %p = nn.iota dim = 0 : tensor<3xi64>
+  %0 = nn.rope %x, %p base = 10000.0 : tensor<2x3x2x6xf32>, tensor<3xi64>
+  %1 = nn.mul %0, %0 : (tensor<2x3x2x6xf32>, tensor<2x3x2x6xf32>) -> tensor<2x3x2x6xf32>
+  %2 = nn.reduce sum %1 dims = [0, 1, 2, 3] : tensor<2x3x2x6xf32> -> tensor<f32>
+  return %2 : tensor<f32>
+}

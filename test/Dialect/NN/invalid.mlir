@@ -600,3 +600,99 @@ func.func @grad(%a: tensor<8x3xf32>, %y: tensor<8xi64>, %l: tensor<8xf32>, %s: t
   %0 = "nn.cross_entropy_grad"(%a, %y, %s, %s) : (tensor<8x3xf32>, tensor<8xi64>, tensor<f32>, tensor<f32>) -> tensor<8x3xf32>
   return
 }
+
+// -----
+
+func.func @row_norm(%x: tensor<f32>, %p: tensor<1xf32>) {
+  // expected-error @+1 {{input must have a dimension to normalise over, got: 'tensor<f32>'}}
+  %0:2 = nn.rms_norm %x, %p eps = 1.0e-5 : tensor<f32>, tensor<1xf32>
+  return
+}
+
+// -----
+
+func.func @row_norm(%x: tensor<4x2xf32>, %p: tensor<4xf32>) {
+  // expected-error @+1 {{scale and bias must be 'tensor<2xf32>', got: 'tensor<4xf32>'}}
+  %0:3 = nn.layer_norm %x, %p, %p eps = 1.0e-5 : tensor<4x2xf32>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @row_norm(%x: tensor<4x2xbf16>, %p: tensor<2xf32>) {
+  // expected-error @+1 {{scale must be 'tensor<2xbf16>', got: 'tensor<2xf32>'}}
+  %0:2 = nn.rms_norm %x, %p eps = 1.0e-5 : tensor<4x2xbf16>, tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @row_norm(%x: tensor<4x2xf32>, %p: tensor<2xf32>) {
+  // expected-error @+1 {{eps must be at least 0, got: -1}}
+  %0:3 = nn.layer_norm %x, %p, %p eps = -1.0 : tensor<4x2xf32>, tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @rope(%x: tensor<4x2xf32>, %p: tensor<2xi64>) {
+  // expected-error @+1 {{input must have batch, sequence and a dimension to rotate, got: 'tensor<4x2xf32>'}}
+  %0 = nn.rope %x, %p base = 10000.0 : tensor<4x2xf32>, tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @rope(%x: tensor<4x2x3xf32>, %p: tensor<2xi64>) {
+  // expected-error @+1 {{elements must come in pairs, got a last dimension of 3}}
+  %0 = nn.rope %x, %p base = 10000.0 : tensor<4x2x3xf32>, tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @rope(%x: tensor<4x2x6xf32>, %p: tensor<4xi64>) {
+  // expected-error @+1 {{positions must be those of dimension 1 of the input, or of dimensions 0 and 1, got: 'tensor<4xi64>' for 'tensor<4x2x6xf32>'}}
+  %0 = nn.rope %x, %p base = 10000.0 : tensor<4x2x6xf32>, tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @rope(%x: tensor<4x2x6xf32>, %p: tensor<2xi64>) {
+  // expected-error @+1 {{base must be positive, got: 0}}
+  %0 = nn.rope %x, %p base = 0.0 : tensor<4x2x6xf32>, tensor<2xi64>
+  return
+}
+
+// -----
+
+func.func @rope_table(%p: tensor<2xi64>) {
+  // expected-error @+1 {{tables must have the dimensions of positions and one of pairs, got: 'tensor<3x4xf32>' for 'tensor<2xi64>'}}
+  %0:2 = nn.rope_table %p base = 10000.0 : tensor<2xi64> -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @rotate(%x: tensor<4x5x3x6xf32>, %t: tensor<5x6xf32>) {
+  // expected-error @+1 {{input must have batch, sequence, and a dimension of 2 before the last, got: 'tensor<4x5x3x6xf32>'}}
+  %0 = nn.rotate %x, %t, %t : tensor<4x5x3x6xf32>, tensor<5x6xf32>
+  return
+}
+
+// -----
+
+func.func @rotate(%x: tensor<4x5x2x6xf32>, %t: tensor<4x6xf32>) {
+  // expected-error @+1 {{tables must have dimension 1 of the input, or dimensions 0 and 1, and the last one, got: 'tensor<4x6xf32>' for 'tensor<4x5x2x6xf32>'}}
+  %0 = nn.rotate %x, %t, %t : tensor<4x5x2x6xf32>, tensor<4x6xf32>
+  return
+}
+
+// -----
+
+func.func @rotate(%x: tensor<4x5x2x6xbf16>, %t: tensor<5x6xbf16>) {
+  // expected-error @+1 {{tables must have elements of type 'f32', got: 'tensor<5x6xbf16>'}}
+  %0 = nn.rotate %x, %t, %t : tensor<4x5x2x6xbf16>, tensor<5x6xbf16>
+  return
+}

@@ -190,3 +190,27 @@ func.func @batch_norm(%x: tensor<8x4x3xf32> {nn.input = "x"}, %g: tensor<4xf32> 
   %1 = nn.reduce sum %0#0 dims = [0, 1, 2] : tensor<8x4x3xf32> -> tensor<f32>
   return %1, %0#1, %0#2 : tensor<f32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// Rows of a batch are independent in a norm over features, which needs no counts.
+// CHECK-LABEL: func.func @norm_of_features
+// CHECK: nn.layer_norm
+// CHECK-NOT: nn.mask
+// CHECK: return
+func.func @norm_of_features(%x: tensor<8x4xf32> {nn.input = "x"}, %g: tensor<4xf32>) -> (tensor<8x4xf32> {nn.output = "y"}) {
+  %y, %mean, %rstd = nn.layer_norm %x, %g, %g eps = 1.0e-5 : tensor<8x4xf32>, tensor<4xf32>
+  return %y : tensor<8x4xf32>
+}
+
+// A norm over the batch itself is divided by the number of real rows.
+// CHECK-LABEL: func.func @norm_of_batch
+// CHECK-SAME: %[[V:[a-z0-9]+]]: tensor<i64> {nn.valid_rows}
+// CHECK: %[[N:.*]] = nn.cast %[[V]] : tensor<i64> -> tensor<f32>
+// CHECK: %[[SQ:.*]] = nn.mul %[[X:.*]], %[[X]]
+// CHECK: %[[M:.*]] = nn.mask %[[SQ]] dim = 1 limit = %[[V]] fill = 0.0
+// CHECK: %[[S:.*]] = nn.reduce sum %[[M]] dims = [1]
+// CHECK: nn.div %[[S]], %[[N]]
+func.func @norm_of_batch(%x: tensor<8x4xf32> {nn.input = "x"}, %g: tensor<8xf32>) -> (tensor<4x8xf32> {nn.output = "y"}) {
+  %0 = nn.transpose %x [1, 0] : tensor<8x4xf32> -> tensor<4x8xf32>
+  %y, %rstd = nn.rms_norm %0, %g eps = 1.0e-5 : tensor<4x8xf32>, tensor<8xf32>
+  return %y : tensor<4x8xf32>
+}

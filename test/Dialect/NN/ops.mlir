@@ -200,6 +200,30 @@ func.func @attention(%q: tensor<2x6x2x3x4xf32>, %k: tensor<2x6x2x4xf32>, %s: ten
   return
 }
 
+// Normalisation of rows, with the statistics that the gradient reads: f32 for bf16.
+// CHECK-LABEL: func.func @row_norms
+func.func @row_norms(%x: tensor<2x3x8xf32>, %p: tensor<8xf32>, %h: tensor<3x8xbf16>, %q: tensor<8xbf16>) -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<3xf32>) {
+  // CHECK: %{{.*}}, %[[MEAN:.*]], %{{.*}} = nn.layer_norm %{{.*}}, %{{.*}}, %{{.*}} eps = 1.000000e-05 : tensor<2x3x8xf32>, tensor<8xf32>
+  %y, %mean, %rstd = nn.layer_norm %x, %p, %p eps = 1.0e-5 : tensor<2x3x8xf32>, tensor<8xf32>
+  // CHECK: nn.rms_norm %{{.*}}, %{{.*}} eps = 1.000000e-03 : tensor<3x8xbf16>, tensor<8xbf16>
+  %z, %r = nn.rms_norm %h, %q eps = 1.0e-3 : tensor<3x8xbf16>, tensor<8xbf16>
+  return %mean, %rstd, %r : tensor<2x3xf32>, tensor<2x3xf32>, tensor<3xf32>
+}
+
+// Rotary embedding, and what it is made of.
+// CHECK-LABEL: func.func @rope
+func.func @rope(%x: tensor<2x8x3x6xf32>, %s: tensor<8xi64>, %bs: tensor<2x8xi32>, %pairs: tensor<2x8x3x2x3xbf16>) {
+  // CHECK: nn.rope %{{.*}}, %{{.*}} base = 1.000000e+04 : tensor<2x8x3x6xf32>, tensor<8xi64>
+  %0 = nn.rope %x, %s base = 10000.0 : tensor<2x8x3x6xf32>, tensor<8xi64>
+  // CHECK: nn.rope %{{.*}}, %{{.*}} base = 5.000000e+05 {inverse} : tensor<2x8x3x6xf32>, tensor<2x8xi32>
+  %1 = nn.rope %0, %bs base = 500000.0 {inverse} : tensor<2x8x3x6xf32>, tensor<2x8xi32>
+  // CHECK: %[[COS:.*]], %[[SIN:.*]] = nn.rope_table %{{.*}} base = 1.000000e+04 : tensor<2x8xi32> -> tensor<2x8x3xf32>
+  %cos, %sin = nn.rope_table %bs base = 10000.0 : tensor<2x8xi32> -> tensor<2x8x3xf32>
+  // CHECK: nn.rotate %{{.*}}, %[[COS]], %[[SIN]] {inverse} : tensor<2x8x3x2x3xbf16>, tensor<2x8x3xf32>
+  %2 = nn.rotate %pairs, %cos, %sin {inverse} : tensor<2x8x3x2x3xbf16>, tensor<2x8x3xf32>
+  return
+}
+
 // Updates.
 // CHECK-LABEL: func.func @updates
 func.func @updates(%p: tensor<4xf32>, %g: tensor<4xf32>, %m: tensor<4xf32>, %v: tensor<4xf32>, %lr: tensor<f32>, %step: tensor<i64>) {

@@ -124,6 +124,32 @@ TEST_F(ShardingRules, BatchNorm) {
             "[a,b,c][b][b][b][b]->[a,b,c][b][b] a=8 decompose c=3 decompose");
 }
 
+TEST_F(ShardingRules, RowNorms) {
+  EXPECT_EQ(rule("%x: tensor<8x4x3xf32>, %p: tensor<3xf32>",
+                 "%0:3 = nn.layer_norm %x, %p, %p eps = 1.0e-5 : tensor<8x4x3xf32>, tensor<3xf32>"),
+            "[a,b,c][c][c]->[a,b,c][a,b][a,b] c=3 decompose");
+  EXPECT_EQ(rule("%x: tensor<4x3xf32>, %p: tensor<3xf32>",
+                 "%0:2 = nn.rms_norm %x, %p eps = 1.0e-5 : tensor<4x3xf32>, tensor<3xf32>"),
+            "[a,b][b]->[a,b][a] b=3 decompose");
+}
+
+TEST_F(ShardingRules, Rope) {
+  EXPECT_EQ(rule("%x: tensor<2x8x3x6xf32>, %p: tensor<8xi64>",
+                 "%0 = nn.rope %x, %p base = 10000.0 : tensor<2x8x3x6xf32>, tensor<8xi64>"),
+            "[a,b,c,d][b]->[a,b,c,d] d=6 whole linear 0");
+  EXPECT_EQ(rule("%x: tensor<2x8x6xf32>, %p: tensor<2x8xi64>",
+                 "%0 = nn.rope %x, %p base = 10000.0 : tensor<2x8x6xf32>, tensor<2x8xi64>"),
+            "[a,b,c][a,b]->[a,b,c] c=6 whole linear 0");
+  EXPECT_EQ(rule("%p: tensor<2x8xi64>", "%0:2 = nn.rope_table %p base = 10000.0 : tensor<2x8xi64> -> tensor<2x8x3xf32>"),
+            "[a,b]->[a,b,c][a,b,c] c=3 whole");
+  EXPECT_EQ(rule("%x: tensor<2x8x3x2x6xf32>, %t: tensor<8x6xf32>",
+                 "%0 = nn.rotate %x, %t, %t : tensor<2x8x3x2x6xf32>, tensor<8x6xf32>"),
+            "[a,b,c,d,e][b,e][b,e]->[a,b,c,d,e] d=2 whole linear 0 linear 1 2");
+  EXPECT_EQ(rule("%x: tensor<2x8x2x6xf32>, %t: tensor<2x8x6xf32>",
+                 "%0 = nn.rotate %x, %t, %t : tensor<2x8x2x6xf32>, tensor<2x8x6xf32>"),
+            "[a,b,c,d][a,b,d][a,b,d]->[a,b,c,d] c=2 whole linear 0 linear 1 2");
+}
+
 TEST_F(ShardingRules, Mask) {
   EXPECT_EQ(rule("%a: tensor<8x4xf32>, %l: tensor<i64>",
                  "%0 = nn.mask %a dim = 0 limit = %l fill = 0.0 : tensor<8x4xf32>"),

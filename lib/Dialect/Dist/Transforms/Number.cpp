@@ -1,4 +1,4 @@
-// dist-number: a number on every op of the global program.
+// dist-number: a number for every value of the global program, on the op that computes it.
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
@@ -18,8 +18,10 @@ struct NumberPass : shoal::dist::impl::NumberPassBase<NumberPass> {
     int64_t next = 0;
     getOperation().walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (op->getNumResults() > 0 &&
-          isa_and_nonnull<shoal::nn::NNDialect, shoal::dist::DistDialect>(op->getDialect()))
-        op->setAttr(shoal::dist::DistDialect::kIdAttr, builder.getI64IntegerAttr(next++));
+          isa_and_nonnull<shoal::nn::NNDialect, shoal::dist::DistDialect>(op->getDialect())) {
+        op->setAttr(shoal::dist::DistDialect::kIdAttr, builder.getI64IntegerAttr(next));
+        next += op->getNumResults();
+      }
     });
   }
 };

@@ -181,8 +181,7 @@ bool reduceOutside(Operation *op, Retired &retired) {
       changedTags[i] = GlobalAttr::get(op->getContext(), tag.getId(), tag.getType(),
                                        sharding.withUnreduced(ReduceKindAttrEnum::sum, axes));
       op->setAttr(DistDialect::kGlobalsAttr, b.getArrayAttr(changedTags));
-      if (op->getNumResults() == 1)
-        outside->setAttr(DistDialect::kGlobalsAttr, tags);
+      outside->setAttr(DistDialect::kGlobalsAttr, b.getArrayAttr(tags[i]));
     }
     yield->setOperand(i, reduce.getInput());
     retired.add(reduce);

@@ -218,14 +218,15 @@ void Packer::pack(Group &group, int64_t index) {
     ShardingAttr sharding = ShardingAttr::getReplicated(symbol, type.getRank());
     setSharding(unpacked, sharding);
     // It is the gradient's value, whole.
-    Operation *def = gradient.value.getDefiningOp();
-    if (auto globals = def->getAttrOfType<ArrayAttr>(DistDialect::kGlobalsAttr);
-        globals && globals.size() == 1)
-      unpacked->setAttr(DistDialect::kGlobalsAttr, globals);
-    else if (auto id = def->getAttrOfType<IntegerAttr>(DistDialect::kIdAttr);
-             id && def->getNumResults() == 1)
-      unpacked->setAttr(DistDialect::kGlobalsAttr,
-                        b.getArrayAttr(GlobalAttr::get(context, id.getInt(), type, sharding)));
+    auto result = cast<OpResult>(gradient.value);
+    Operation *def = result.getOwner();
+    Attribute tag;
+    if (auto globals = def->getAttrOfType<ArrayAttr>(DistDialect::kGlobalsAttr))
+      tag = globals[result.getResultNumber()];
+    else if (auto id = def->getAttrOfType<IntegerAttr>(DistDialect::kIdAttr))
+      tag = GlobalAttr::get(context, id.getInt() + result.getResultNumber(), type, sharding);
+    if (tag)
+      unpacked->setAttr(DistDialect::kGlobalsAttr, b.getArrayAttr(tag));
     replaceUses(gradient.value, unpacked);
   }
 }

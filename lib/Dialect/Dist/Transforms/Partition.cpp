@@ -69,7 +69,7 @@ GlobalAttr Partitioner::tagOf(Operation *op, unsigned result, const Layout &layo
   auto id = op->getAttrOfType<IntegerAttr>(DistDialect::kIdAttr);
   if (!id || !type)
     return {};
-  return GlobalAttr::get(op->getContext(), id.getInt(), type, mesh.toSharding(layout));
+  return GlobalAttr::get(op->getContext(), id.getInt() + result, type, mesh.toSharding(layout));
 }
 
 void Partitioner::finish(Operation *op, Operation *last, ArrayRef<Value> results,
@@ -107,10 +107,9 @@ LogicalResult Partitioner::defineResult(Operation *op, unsigned result, Value lo
   if (failed(annotated))
     return failure();
   values.setAnnotated(global, wanted->layout);
-  if (op->getNumResults() == 1)
-    if (GlobalAttr tag = tagOf(op, result, wanted->layout))
-      annotated->getDefiningOp()->setAttr(DistDialect::kGlobalsAttr,
-                                          ArrayAttr::get(op->getContext(), {tag}));
+  if (GlobalAttr tag = tagOf(op, result, wanted->layout))
+    annotated->getDefiningOp()->setAttr(DistDialect::kGlobalsAttr,
+                                        ArrayAttr::get(op->getContext(), {tag}));
   return success();
 }
 

@@ -2,6 +2,7 @@
 #include "Partitioner.h"
 
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Support/Decomposition.h"
 #include "shoal/Support/Elements.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -212,31 +213,42 @@ void Partitioner::placeSource(Operation *part, Operation *op, const OpSharding &
   }
 }
 
+/// A part that computes results of the op carries what is said of them: annotations, and numbers, which
+/// count results.
+static void identify(Operation *part, Operation *op, ArrayRef<Value> values) {
+  SmallVector<int64_t> standsFor;
+  for (Value result : part->getResults()) {
+    auto at = llvm::find(values, result);
+    if (at == values.end())
+      return;
+    standsFor.push_back(at - values.begin());
+  }
+  Builder b(op->getContext());
+  for (StringRef name : {DistDialect::kShardingsAttr, DistDialect::kGlobalsAttr})
+    if (auto entries = op->getAttrOfType<ArrayAttr>(name))
+      part->setAttr(name, b.getArrayAttr(llvm::map_to_vector(
+                              standsFor, [&](int64_t i) { return entries[i]; })));
+  auto inOrder = llvm::seq<int64_t>(standsFor.front(), standsFor.front() + standsFor.size());
+  if (auto id = op->getAttrOfType<IntegerAttr>(DistDialect::kIdAttr);
+      id && llvm::equal(standsFor, inOrder))
+    part->setAttr(DistDialect::kIdAttr, b.getI64IntegerAttr(id.getInt() + standsFor.front()));
+}
+
 LogicalResult Partitioner::decompose(ShardingRuleOpInterface op, const OpSharding &sharding) {
-  Operation *before = op->getPrevNode();
-  OpBuilder parts(op);
-  auto replacements = op.decompose(parts);
-  if (failed(replacements) || replacements->size() != op->getNumResults())
+  OpBuilder before(op);
+  auto made = decomposeBefore(op, before, [&](OpBuilder &b) { return op.decompose(b); });
+  if (failed(made))
     return op->emitOpError("is sharded along a dimension that it cannot be split over: ")
            << mesh.print(sharding.operands.front());
-  Operation *first = before ? before->getNextNode() : &op->getBlock()->front();
-  for (Operation *part = first; part != op; part = part->getNextNode()) {
-    // What stands for the op itself carries its annotation and its identity.
-    for (auto [i, value] : llvm::enumerate(*replacements))
-      if (value.getDefiningOp() == part && part->getNumResults() == op->getNumResults()) {
-        for (StringRef name :
-             {DistDialect::kShardingsAttr, DistDialect::kIdAttr, DistDialect::kGlobalsAttr})
-          if (Attribute attr = op->getAttr(name))
-            part->setAttr(name, attr);
-      }
+  for (Operation &part : made->parts) {
+    identify(&part, op, made->values);
     if (Attribute layer = op->getAttr(nn::NNDialect::kLayerAttr))
-      part->setAttr(nn::NNDialect::kLayerAttr, layer);
-    placeSource(part, op, sharding);
-    if (failed(partitionOp(part)))
+      part.setAttr(nn::NNDialect::kLayerAttr, layer);
+    placeSource(&part, op, sharding);
+    if (failed(partitionOp(&part)))
       return failure();
   }
-  for (auto [result, value] : llvm::zip_equal(op->getResults(), *replacements))
-    result.replaceAllUsesWith(value);
+  op->replaceAllUsesWith(made->values);
   return success();
 }
 

@@ -177,51 +177,50 @@ namespace {
 enum class Level { Full, Row, Final };
 } // namespace
 
-/// The level of the op's results in a cluster over `space`, given those of the cluster's values;
-/// none when the op cannot be part of it.
-static std::optional<Level> levelIn(Operation *op, const Iteration *own, Shape space,
-                                    const DenseMap<Value, Level> &levels) {
+/// Enters the levels of the op's results in a cluster over `space`, given those of the cluster's
+/// other values; false when the op cannot be part of it.
+static bool addLevels(Operation *op, const Iteration *own, Shape space,
+                      DenseMap<Value, Level> &levels) {
   if (!own)
-    return std::nullopt;
+    return false;
   bool full = own->shape == space;
   if (!full && !isRowShape(own->shape, space))
-    return std::nullopt;
+    return false;
   for (auto [operand, factors] : llvm::zip_equal(op->getOperands(), own->rule.operands)) {
     auto at = levels.find(operand);
     if (at == levels.end())
       continue;
     if (at->second == Level::Final)
-      return std::nullopt;
+      return false;
     if (full) {
       // Row values broadcast along the row, or are one number (a target) for each.
       bool rows = at->second == Level::Row && spansRows(factors, own->space);
       if (!rows && !spans(factors, own->space))
-        return std::nullopt;
+        return false;
     } else if (at->second != Level::Row || shapeOf(operand) != own->shape) {
-      return std::nullopt;
+      return false;
     }
   }
-  if (isElementwise(op, *own))
-    return full ? Level::Full : Level::Row;
-  auto all = [&](auto holds) {
-    return llvm::all_of(own->rule.results, [&](auto &tensor) { return holds(tensor, own->space); });
-  };
-  if (all(spans))
-    return full ? std::optional(Level::Full) : std::nullopt;
-  return full && space.size() >= 2 && all(spansRows) ? Level::Row : Level::Final;
+  bool elementwise = isElementwise(op, *own);
+  for (auto [result, factors] : llvm::zip_equal(op->getResults(), own->rule.results)) {
+    bool isWhole = spans(factors, own->space);
+    // Rows of rows would be visited from end to end in the loop over rows.
+    if (isWhole && !full && !elementwise)
+      return false;
+    if (isWhole)
+      levels[result] = full ? Level::Full : Level::Row;
+    else
+      levels[result] = full && space.size() >= 2 && spansRows(factors, own->space) ? Level::Row : Level::Final;
+  }
+  return true;
 }
 
 /// Whether the ops, in program order, can be one kernel over `space`.
 static bool formsKernel(ArrayRef<Operation *> ops, Shape space, Iterations &iterations) {
   DenseMap<Value, Level> levels;
-  for (Operation *op : ops) {
-    std::optional<Level> level = levelIn(op, iterations.of(op), space, levels);
-    if (!level)
-      return false;
-    for (Value result : op->getResults())
-      levels[result] = *level;
-  }
-  return true;
+  return llvm::all_of(ops, [&](Operation *op) {
+    return addLevels(op, iterations.of(op), space, levels);
+  });
 }
 
 /// The largest space among the ops, which all others must fit.

@@ -6,6 +6,7 @@
 #include "BatchDims.h"
 #include "ModelRewriter.h"
 
+#include "shoal/Support/Decomposition.h"
 #include "shoal/Support/SignatureEdit.h"
 
 namespace shoal::nn {
@@ -29,6 +30,7 @@ public:
 
 private:
   LogicalResult addValidRows();
+  LogicalResult checkOwnCounts();
   LogicalResult rewrite(Operation *op);
   LogicalResult decompose(Operation *op);
   LogicalResult maskOperands(Operation *op, const ShardingRule &rule);
@@ -72,6 +74,44 @@ LogicalResult CountRewriter::addValidRows() {
   validRows = SignatureEdit(model).addArgument(RankedTensorType::get({}, builder.getI64Type()),
                                                NNDialect::kValidRowsAttr, builder.getUnitAttr());
   return success();
+}
+
+/// Who has valid rows already counts by himself, or has been through this pass: nothing may be left that
+/// takes statistics over the batch.
+LogicalResult CountRewriter::checkOwnCounts() {
+  int64_t rows = 1;
+  for (unsigned i = 0; i < model.getNumArguments(); ++i) {
+    if (!isBatchedInput(model, i))
+      continue;
+    int64_t size = cast<RankedTensorType>(model.getArgument(i).getType()).getDimSize(0);
+    if (rows == 1)
+      batch = BatchDims(rows = size);
+    if (size == rows && rows > 1)
+      batch.setInner(model.getArgument(i), 0, 1);
+  }
+  auto counts = [&](Operation *op, const ShardingRule &rule) {
+    auto isStatistic = [&](unsigned factor) { return rule.factors[factor].kind == FactorKind::Decompose; };
+    // In a region the batch is not followed: there it is the first dimension.
+    if (op->getBlock() != &model.front())
+      return !rule.operands[0].empty() && llvm::any_of(rule.operands[0][0], isStatistic);
+    return llvm::any_of(op->getOperands(), [&](Value operand) { return batch.getLostAt(operand); }) ||
+           llvm::any_of(batch.getBatchFactors(op, rule), [&](const BatchFactors &factors) {
+             return llvm::any_of(factors.factors, isStatistic);
+           });
+  };
+  auto counting = model.walk<WalkOrder::PreOrder>([&](ShardingRuleOpInterface op) {
+    ShardingRule rule = op.getShardingRule();
+    if (isa<BatchStatisticsOpInterface>(op.getOperation()) && counts(op, rule)) {
+      op->emitOpError() << "would count rows that are not real; write its masked sums where the model "
+                           "has 'nn.valid_rows' itself";
+      return WalkResult::interrupt();
+    }
+    if (op->getBlock() == &model.front() &&
+        llvm::any_of(op->getOperands(), [&](Value v) { return batch.isBatched(v); }))
+      batch.propagate(op, rule);
+    return WalkResult::advance();
+  });
+  return failure(counting.wasInterrupted());
 }
 
 Value CountRewriter::limit(int64_t inner) {
@@ -195,24 +235,21 @@ LogicalResult CountRewriter::maskOperands(Operation *op, const ShardingRule &rul
 // Ops, first to last.
 
 LogicalResult CountRewriter::decompose(Operation *op) {
-  builder.setInsertionPoint(op);
-  Operation *before = op->getPrevNode();
-  FailureOr<SmallVector<Value>> values;
-  if (auto statistics = dyn_cast<BatchStatisticsOpInterface>(op)) {
+  auto made = decomposeBefore(op, builder, [&](OpBuilder &b) -> FailureOr<SmallVector<Value>> {
+    auto statistics = dyn_cast<BatchStatisticsOpInterface>(op);
+    if (!statistics)
+      return cast<ShardingRuleOpInterface>(op).decompose(b);
     Type element = getElementTypeOrSelf(op->getResult(0).getType());
-    values = statistics.decomposeWithCount(builder, [&](ValueRange of, ArrayRef<int64_t> dims) {
+    return statistics.decomposeWithCount(b, [&](ValueRange of, ArrayRef<int64_t> dims) {
       return countOf(of, dims, element);
     });
-  } else {
-    values = cast<ShardingRuleOpInterface>(op).decompose(builder);
-  }
-  if (failed(values))
+  });
+  if (failed(made))
     return op->emitOpError() << "combines rows of the batch and cannot be decomposed";
-  Operation *next = before ? before->getNextNode() : &op->getBlock()->front();
-  op->replaceAllUsesWith(*values);
+  op->replaceAllUsesWith(made->values);
   replaced.push_back(op);
-  for (; next != op; next = next->getNextNode())
-    if (failed(rewrite(next)))
+  for (Operation &part : made->parts)
+    if (failed(rewrite(&part)))
       return failure();
   return success();
 }
@@ -231,9 +268,6 @@ LogicalResult CountRewriter::rewrite(Operation *op) {
              << "holds a region, through which the batch dimension is not followed";
     return success();
   }
-
-  if (isa<BatchStatisticsOpInterface>(op))
-    return decompose(op);
 
   // A mean's rule says nothing of its rows, that of the sum does.
   auto mean = dyn_cast<MeanOpInterface>(op);
@@ -302,15 +336,8 @@ void CountRewriter::markOutputs() {
 }
 
 LogicalResult CountRewriter::run() {
-  // Who has valid rows already counts by himself, or has been through this pass.
-  if (findArg(model, ArgRole::ValidRows)) {
-    auto counting = model.walk([](BatchStatisticsOpInterface op) {
-      op->emitOpError() << "would count rows that are not real; write its masked sums where the model "
-                           "has 'nn.valid_rows' itself";
-      return WalkResult::interrupt();
-    });
-    return failure(counting.wasInterrupted());
-  }
+  if (findArg(model, ArgRole::ValidRows))
+    return checkOwnCounts();
   if (failed(addValidRows()))
     return failure();
   entry.setInsertionPointToStart(&model.front());

@@ -6,10 +6,10 @@ include "mlir/Pass/PassBase.td"
 // Annotation.
 
 def NumberPass : Pass<"dist-number", "::mlir::ModuleOp"> {
-  let summary = "numbers the ops of the global program";
+  let summary = "numbers the values of the global program";
   let description = [{
     Gives every `nn` and `dist` op with results a `dist.id`, in program order, so that the local program can say which global value each
-    of its values is a piece of (`dist.globals`), and a difference can be named.
+    of its values is a piece of (`dist.globals`), and a difference can be named. It is the number of the first result; the others follow.
 
     ```mlir
     %0 = nn.relu %x : tensor<8xf32>
