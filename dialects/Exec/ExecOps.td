@@ -114,16 +114,18 @@ def Exec_ArgOp : Exec_Op<"arg", [HasParent<"ProgramOp">, DeclareOpInterfaceMetho
   let description = [{
     `%w1 = exec.arg param "w1" at 0 global tensor<64x128xf32> sharding = <@mesh, [{}, {"tensor"} ]> init = kaiming_uniform(0.0, 0.0) : !exec.buffer<64x64xf32>`.
     `offset` in bytes from the start of the arena, a multiple of 64. `global` (the buffer's own shape when absent) and `sharding` say which box of the logical tensor this
-    rank holds. `batch` is the sample dimension of a batched input.
+    rank holds. `batch` is the sample dimension of a batched input. `file` is the shape in files, the logical tensor's own when absent. `indices` says
+    that the elements of an input are in [0, `indices`), or are `ignored`: the runtime refuses others.
   }];
   let arguments = (ins Exec_ArgKindAttr:$kind, StrAttr:$name, I64Attr:$offset, OptionalAttr<TypeAttrOf<AnyStaticShapeTensor>>:$global,
                        OptionalAttr<Dist_ShardingAttr>:$sharding, DefaultValuedAttr<I64Attr, "-1">:$batch_dim,
                        DefaultValuedAttr<Exec_InitAttr, "::shoal::exec::Init::none">:$init,
-                       DefaultValuedAttr<F64Attr, "0.0">:$a, DefaultValuedAttr<F64Attr, "0.0">:$b);
+                       DefaultValuedAttr<F64Attr, "0.0">:$a, DefaultValuedAttr<F64Attr, "0.0">:$b,
+                       OptionalAttr<DenseI64ArrayAttr>:$file, OptionalAttr<I64Attr>:$indices, OptionalAttr<I64Attr>:$ignored);
   let results = (outs Exec_BufferType:$result);
-  let assemblyFormat = "custom<Keyword>($kind) $name `at` $offset (`global` $global^)? (`sharding` `=` $sharding^)? (`batch` `=` $batch_dim^)? (`init` `=` custom<Keyword>($init)^ `(` $a `,` $b `)`)? attr-dict `:` type($result)";
+  let assemblyFormat = "custom<Keyword>($kind) $name `at` $offset (`global` $global^)? (`sharding` `=` $sharding^)? (`batch` `=` $batch_dim^)? (`init` `=` custom<Keyword>($init)^ `(` $a `,` $b `)`)? (`file` `=` $file^)? (`indices` `=` $indices^)? (`ignored` `=` $ignored^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
-  let extraClassDeclaration = "StorageClass getStorageClass();";
+  let extraClassDeclaration = "StorageClass getStorageClass();\n::llvm::LogicalResult verifyContents();";
 }
 
 def Exec_BufferOp : Exec_Op<"buffer", [HasParent<"ProgramOp">]> {
@@ -190,6 +192,21 @@ def Exec_GemmOp : Exec_LibraryRow<"gemm"> {
     $a `,` $b `into` $c `m` `=` $m `n` `=` $n `k` `=` $k `lda` `=` $lda `ldb` `=` $ldb `ldc` `=` $ldc (`batch` `=` $batch^ `strides` `=` $strides)?
     (`transpose_a` $transpose_a^)? (`transpose_b` $transpose_b^)? (`accumulate` $accumulate^)? (`stream` $stream^)? attr-dict
     `:` type($a) `,` type($b) `,` type($c) (`->` type($token)^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def Exec_ScatterAddOp : Exec_LibraryRow<"scatter_add", [AttrSizedOperandSegments]> {
+  let summary = "rows added up by their numbers";
+  let description = [{
+    `exec.scatter_add %ids, %values offset %o into %table : <12xi64>, <12x64xf32> offset <i64> into <100x64xf32>`: row r of the table becomes the sum of the rows of `values` whose number in `ids`, less the
+    offset, is r, in their order; other numbers add nothing. Sums of bf16 are made in the workspace, as f32 (torch.index_add_ into zeros).
+  }];
+  let arguments = !con((ins Exec_BufferType:$ids, Exec_BufferType:$values, Optional<Exec_BufferType>:$offset, Exec_BufferType:$output,
+                            Optional<Exec_BufferType>:$workspace), rowArguments);
+  let assemblyFormat = [{
+    $ids `,` $values (`offset` $offset^)? `into` $output (`workspace` $workspace^)? (`stream` $stream^)? attr-dict
+    `:` type($ids) `,` type($values) (`offset` type($offset)^)? `into` type($output) (`workspace` type($workspace)^)? (`->` type($token)^)?
   }];
   let hasVerifier = 1;
 }

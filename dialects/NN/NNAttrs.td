@@ -46,9 +46,13 @@ def NN_ParamAttr : NN_Attr<"Param", "param"> {
   let description = [{
     `#nn.param<"w1", init = kaiming_uniform>`, `#nn.param<"g", init = constant(1.0)>`, `init = uniform(-0.1, 0.1)`,
     `init = normal(0.0, 0.02)`. Values are functions of (seed, name, global index), the same under every plan.
+
+    `#nn.param<"c_attn.weight", init = zeros, file = [768, 2304]>` on a tensor<768x3x12x64xf32>: files hold the same elements, row-major,
+    in another shape. So a program has heads as dimensions, and a checkpoint its own layout. Which parameters are matrices, and what their rows
+    and columns are, is asked of the shape in files as well.
   }];
   let parameters = (ins "::mlir::StringAttr":$name, "::shoal::nn::Init":$init,
-                        "::llvm::APFloat":$a, "::llvm::APFloat":$b);
+                        "::llvm::APFloat":$a, "::llvm::APFloat":$b, "::mlir::DenseI64ArrayAttr":$file);
   let hasCustomAssemblyFormat = 1;
 }
 

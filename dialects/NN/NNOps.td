@@ -261,6 +261,37 @@ def NN_TensordotOp : NN_Op<"tensordot", [DeclareOpInterfaceMethods<InferTypeOpIn
   }];
 }
 
+def NN_EmbeddingOp : NN_PositionOp<"embedding", [DeclareOpInterfaceMethods<InferTypeOpInterface>,
+    DeclareOpInterfaceMethods<IndexOperandOpInterface>]> {
+  let summary = "rows of a table by their numbers";
+  let description = [{
+    `nn.embedding %table, %ids : (tensor<50257x64xf32>, tensor<4x12xi64>) -> tensor<4x12x64xf32>`. A number outside the table gives a row of
+    NaN. On a device the table may be some of the rows: `offset` is the number of its first, and `vocab` how many the whole has, both set by the
+    partitioner; numbers of rows that lie elsewhere give zeros, so that the devices' results add up.
+  }];
+  let arguments = (ins NN_FloatTensor:$table, NN_IntTensor:$ids, Optional<NN_IndexScalar>:$offset, OptionalAttr<I64Attr>:$vocab);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$table `,` $ids (`offset` `=` $offset^)? (`vocab` `=` $vocab^)? attr-dict `:` `(` type($table) `,` type($ids) `)` `->` type($result)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Rows of the whole table.
+    int64_t getNumRows() { return getVocab() ? int64_t(*getVocab()) : getTable().getType().getDimSize(0); }
+  }];
+}
+
+def NN_EmbeddingGradOp : NN_PositionOp<"embedding_grad"> {
+  let summary = "cotangent of the table of an embedding: rows added up by their numbers";
+  let description = [{
+    `nn.embedding_grad %ids, %ct : (tensor<4x12xi64>, tensor<4x12x64xf32>) -> tensor<50257x64xf32>`: row r is the sum of the rows of `ct` whose
+    number is r, added in their order, in f32 for bf16. Numbers outside add nothing. `offset` as in `nn.embedding`. Made by `nn-differentiate`. A
+    library call: the sum over rows that are met by chance is no loop nest.
+  }];
+  let arguments = (ins NN_IntTensor:$ids, NN_FloatTensor:$cotangent, Optional<NN_IndexScalar>:$offset);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$ids `,` $cotangent (`offset` `=` $offset^)? attr-dict `:` `(` type($ids) `,` type($cotangent) `)` `->` type($result)";
+  let hasVerifier = 1;
+}
+
 def NN_ReduceOp : NN_Op<"reduce", [DeclareOpInterfaceMethods<InferTypeOpInterface>,
     DeclareOpInterfaceMethods<MeanOpInterface>]> {
   let summary = "sum, mean or max over dimensions";

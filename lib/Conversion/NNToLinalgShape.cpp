@@ -7,6 +7,8 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include <limits>
+
 namespace shoal::lowering {
 namespace {
 
@@ -76,6 +78,28 @@ Value elementOr(Scalars &s, Value tensor, int64_t dim, Value position, Value oth
   return s.select(s.inRange(position, size), element, other);
 }
 
+/// Each row is read at its number, or at the nearest there is, and thrown away if that is another one.
+SmallVector<Value> embedding(nn::EmbeddingOp op, ValueRange operands, LinalgBuilder &linalg) {
+  RankedTensorType type = tensorType(op.getResult());
+  int64_t idsRank = tensorType(operands[1]).getRank(), rows = shapeOf(operands[0])[0];
+  Type element = type.getElementType(), i64 = linalg.b.getI64Type();
+  SmallVector<Input> inputs{{operands[1], AffineMap::getMultiDimIdentityMap(
+                                              type.getRank(), linalg.b.getContext())
+                                              .getMajorSubMap(idsRank)}};
+  if (op.getOffset())
+    inputs.push_back(linalg.scalar(operands[2], type.getRank()));
+  return {linalg.move(type.getShape(), element, inputs, [&](Scalars &s, ValueRange x) -> Value {
+    Value id = s.cast(x[0], i64), row = op.getOffset() ? s.sub(id, x[1]) : id;
+    SmallVector<Value> indices{s.toIndex(s.min(s.max(row, s.integer(i64, 0)), s.integer(i64, rows - 1)))};
+    for (int64_t d = idsRank; d < type.getRank(); ++d)
+      indices.push_back(s.b.create<linalg::IndexOp>(s.loc, d));
+    Value found = s.b.create<tensor::ExtractOp>(s.loc, operands[0], indices);
+    Value here = s.select(s.inRange(row, rows), found, s.constant(element, 0));
+    Value nan = s.constant(element, std::numeric_limits<double>::quiet_NaN());
+    return s.select(s.inRange(id, op.getNumRows()), here, nan);
+  })};
+}
+
 SmallVector<Value> pad(nn::PadOp op, ValueRange operands, LinalgBuilder &linalg) {
   RankedTensorType type = tensorType(op.getResult());
   int64_t dim = op.getDim();
@@ -130,6 +154,7 @@ void attachShapeModels(MLIRContext &context) {
   attach<nn::BroadcastOp, broadcast>(context);
   attach<nn::SliceOp, slice>(context);
   attach<nn::DynamicSliceOp, dynamicSlice>(context);
+  attach<nn::EmbeddingOp, embedding>(context);
   attach<nn::PadOp, pad>(context);
   attach<nn::ConcatOp, concat>(context);
   attach<nn::DynamicUpdateSliceOp, dynamicUpdateSlice>(context);

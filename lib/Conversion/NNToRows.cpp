@@ -138,6 +138,20 @@ LogicalResult buildAttentionGrad(nn::AttentionGradOp op, exec::RowContext &rows)
   return success();
 }
 
+LogicalResult buildEmbeddingGrad(nn::EmbeddingGradOp op, exec::RowContext &rows) {
+  rows.getBuilder().create<exec::ScatterAddOp>(
+      op.getLoc(), Type(), rows.bufferOf(op.getIds()), rows.bufferOf(op.getCotangent()),
+      op.getOffset() ? rows.bufferOf(op.getOffset()) : Value(), rows.bufferOf(op.getResult()),
+      rows.getWorkspace(), 0, nameOf(op));
+  return success();
+}
+
+/// Sums of bf16 are kept in f32 until they are whole.
+int64_t embeddingGradWorkspace(nn::EmbeddingGradOp op) {
+  RankedTensorType type = tensorType(op.getResult());
+  return type.getElementType().isBF16() ? type.getNumElements() * int64_t(sizeof(float)) : 0;
+}
+
 template <typename Op> int64_t noWorkspace(Op) { return 0; }
 
 /// The interface of a library call by plain functions.
@@ -163,6 +177,8 @@ void attachLibraryModels(MLIRContext &context) {
   nn::AttentionGradOp::attachInterface<LibraryModel<nn::AttentionGradOp, buildAttentionGrad,
                                                     getAttentionWorkspace<nn::AttentionGradOp>>>(
       context);
+  nn::EmbeddingGradOp::attachInterface<
+      LibraryModel<nn::EmbeddingGradOp, buildEmbeddingGrad, embeddingGradWorkspace>>(context);
 }
 
 } // namespace shoal::lowering

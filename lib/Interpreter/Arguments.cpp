@@ -74,10 +74,11 @@ static rt::InitKind kindOf(nn::Init init) {
   llvm_unreachable("every init is listed");
 }
 
+// `shape` is the one in files, which says what rows and columns are.
 static Tensor makeParameter(StringRef name, const nn::InitialValue &initial, RankedTensorType type,
-                            const ArgumentOptions &options) {
+                            ArrayRef<int64_t> shape, const ArgumentOptions &options) {
   rt::InitKind kind = kindOf(initial.kind);
-  SmallVector<uint64_t> dims(type.getShape().begin(), type.getShape().end());
+  SmallVector<uint64_t> dims(shape.begin(), shape.end());
   uint64_t key = rt::streamKey(options.seed, std::string_view(name));
   bool addNoise = options.perturb && kind == rt::InitKind::Constant;
   Tensor value(type);
@@ -151,7 +152,8 @@ FailureOr<Tensor> makeArgument(FunctionOpInterface func, unsigned index, int64_t
   switch (nn::getArgRole(func, index)) {
   case nn::ArgRole::Param:
     if (initial)
-      return makeParameter(nn::getArgName(func, index), *initial, type, options);
+      return makeParameter(nn::getArgName(func, index), *initial, type,
+                           nn::getFileShape(func, index).value_or(type.getShape()), options);
     break;
   case nn::ArgRole::Buffer:
   case nn::ArgRole::State:

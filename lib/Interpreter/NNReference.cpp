@@ -10,6 +10,7 @@ void shoal::interp::registerReferenceModels(DialectRegistry &registry) {
     attachAttentionReferences(*context);
     attachElementwiseReferences(*context);
     attachShapeReferences(*context);
+    attachEmbeddingReferences(*context);
     attachReductionReferences(*context);
     attachNormReferences(*context);
     attachLossReferences(*context);

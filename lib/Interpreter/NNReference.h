@@ -36,6 +36,7 @@ inline Results single(Tensor tensor) {
 void attachAttentionReferences(mlir::MLIRContext &context);
 void attachElementwiseReferences(mlir::MLIRContext &context);
 void attachShapeReferences(mlir::MLIRContext &context);
+void attachEmbeddingReferences(mlir::MLIRContext &context);
 void attachReductionReferences(mlir::MLIRContext &context);
 void attachNormReferences(mlir::MLIRContext &context);
 void attachLossReferences(mlir::MLIRContext &context);

@@ -44,9 +44,7 @@ Dataset::Dataset(const Program &program, uint32_t position,
     if (arg.batchDim < 0) {
       input.whole.resize(input.box.localElements() * elementBytes(input.type));
       input.box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
-        convert(input.file.data() + global * fileElementBytes(input.file.type()),
-                input.file.type(), input.whole.data() + local * elementBytes(input.type),
-                input.type, count, input.file.path());
+        take(input, global, count, input.whole.data() + local * elementBytes(input.type));
       });
       input.file.checkWhole();
       continue;
@@ -81,6 +79,34 @@ void Dataset::checkShape(const Input &input) const {
   if (!canConvert(input.file.type(), input.type))
     badInput(path, ": holds ", fileTypeName(input.file.type()), ", but input '", name,
              "' expects ", dtypeName(input.type));
+}
+
+// Before the step that would use them, and on the rank that does: a file may be larger than memory.
+void Dataset::take(const Input &input, uint64_t global, uint64_t count, char *to) const {
+  convert(input.file.data() + global * fileElementBytes(input.file.type()), input.file.type(), to,
+          input.type, count, input.file.path());
+  const Arg &arg = *input.arg;
+  if (arg.indices == 0)
+    return;
+  for (uint64_t i = 0; i < count; ++i) {
+    int64_t value = 0;
+    if (input.type == DType::I32) {
+      int32_t narrow;
+      std::memcpy(&narrow, to + i * sizeof narrow, sizeof narrow);
+      value = narrow;
+    } else {
+      std::memcpy(&value, to + i * sizeof value, sizeof value);
+    }
+    if ((value >= 0 && value < arg.indices) || value == arg.ignored)
+      continue;
+    uint64_t rowElements = 1;
+    const std::vector<uint64_t> &shape = input.file.shape();
+    for (size_t d = 1; d < shape.size(); ++d)
+      rowElements *= shape[d];
+    std::string ignored = arg.ignored == 0 ? "" : cat(", or ", arg.ignored);
+    badInput(input.file.path(), ": row ", (global + i) / rowElements, " holds ", value,
+             ", but input '", program_.str(arg.name), "' expects 0 to ", arg.indices - 1, ignored);
+  }
 }
 
 uint64_t Dataset::fill(uint64_t epoch, uint64_t batch, char *arena) {
@@ -130,8 +156,7 @@ void Dataset::fillBatched(const Input &input, const std::vector<uint64_t> &fileR
     rows.start = fileRows[std::min(start + i, uint64_t(fileRows.size()) - 1)];
     rows.localStart = i;
     box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
-      convert(input.file.data() + global * fileElementBytes(input.file.type()), input.file.type(),
-              to + local * elementBytes(input.type), input.type, count, input.file.path());
+      take(input, global, count, to + local * elementBytes(input.type));
     });
   }
   input.file.checkWhole();

@@ -45,6 +45,8 @@ private:
   };
 
   void checkShape(const Input &input) const;
+  // Converts a run of the file's elements to `to`, and holds indices against their range.
+  void take(const Input &input, uint64_t global, uint64_t count, char *to) const;
   void fillBatched(const Input &input, const std::vector<uint64_t> &fileRows, char *to) const;
 
   const Program &program_;

@@ -13,7 +13,7 @@ namespace {
 
 void draw(const Program &program, const Arg &arg, const Box &box, uint64_t seed, char *to) {
   DType type = program.views()[arg.view].dtype;
-  std::vector<uint64_t> shape = globalShape(program.dims(arg));
+  std::vector<uint64_t> shape = program.fileShape(arg);
   // State and buffers have no init kind: they are filled with `a`.
   InitKind init = arg.kind == ArgKind::Param ? arg.init : InitKind::Constant;
   uint64_t key = streamKey(seed, program.str(arg.name));
@@ -52,10 +52,10 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
       std::memcpy(to, &key, sizeof key);
       continue;
     }
-    std::span<const Dim> dims = program.dims(arg);
+    std::vector<uint64_t> shape = program.fileShape(arg);
     const FoundTensor *found = files ? files->find(name) : nullptr;
     const TensorEntry *tensor = found ? found->tensor : nullptr;
-    Box box = boxOf(program, dims, position);
+    Box box = boxOf(program, program.dims(arg), position);
     auto complain = [&](const std::string &what) { wrong += (wrong.empty() ? "" : "; ") + what; };
     if (files && (arg.kind == ArgKind::State || arg.kind == ArgKind::Step)) {
       std::string &first = tensor ? stateThere : stateMissing;
@@ -64,9 +64,9 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
     }
     if (tensor) {
       used.insert(found);
-      if (tensor->shape != globalShape(dims))
+      if (tensor->shape != shape)
         complain(cat("'", name, "' has shape ", shapeText(tensor->shape), ", expected ",
-                     shapeText(dims)));
+                     shapeText(shape)));
       else if (!canConvert(tensor->type, view.dtype) ||
                isFloatType(tensor->type) != isFloatType(fileTypeOf(view.dtype)))
         complain(cat("'", name, "' holds ", fileTypeName(tensor->type), ", expected ",
@@ -74,9 +74,9 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
       else
         read(*tensor, box, view.dtype, found->path, to);
     } else if (isModelState(arg.kind) && files) {
-      complain(cat("'", name, "' is missing, expected shape ", shapeText(dims)));
+      complain(cat("'", name, "' is missing, expected shape ", shapeText(shape)));
     } else if (arg.kind == ArgKind::Param && arg.init == InitKind::None) {
-      badInput("parameter '", name, "' ", shapeText(dims), " has no init and needs --load");
+      badInput("parameter '", name, "' ", shapeText(shape), " has no init and needs --load");
     } else if (arg.kind != ArgKind::Step) {
       draw(program, arg, box, seed, to);
     }
@@ -100,7 +100,7 @@ void dumpTensors(const World &world, const Program &program, uint32_t position,
                  const std::vector<DumpTensor> &tensors, OutputFile *file) {
   std::vector<TensorSpec> specs;
   for (const DumpTensor &tensor : tensors)
-    specs.push_back({tensor.name, fileTypeOf(tensor.type), globalShape(tensor.dims)});
+    specs.push_back({tensor.name, fileTypeOf(tensor.type), tensor.shape});
   SafetensorsLayout layout(specs);
   if (file)
     file->write(layout.header().data(), layout.header().size(), 0);

@@ -20,9 +20,10 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
                                              uint64_t seed, const ParameterFiles *files,
                                              char *arena);
 
-// A tensor to be written: `local` is this position's buffer.
+// A tensor to be written: `local` is this position's buffer, `shape` the one in files.
 struct DumpTensor {
   std::string name;
+  std::vector<uint64_t> shape;
   std::span<const Dim> dims;
   DType type;
   const char *local;

@@ -43,6 +43,8 @@ const char *rowKind(const Instr &instr) {
       return "attention";
     case LibraryFunction::AttentionGrad:
       return "attention_grad";
+    case LibraryFunction::ScatterAdd:
+      return "scatter_add";
     }
   return opcodeName(instr.op);
 }
@@ -52,6 +54,13 @@ std::vector<uint64_t> globalShape(std::span<const Dim> dims) {
   for (const Dim &dim : dims)
     shape.push_back(dim.global);
   return shape;
+}
+
+std::vector<uint64_t> Program::fileShape(const Arg &a) const {
+  if (a.numFileSizes == 0)
+    return globalShape(dims(a));
+  std::span<const int64_t> sizes = params_.subspan(a.firstFileSize, a.numFileSizes);
+  return {sizes.begin(), sizes.end()};
 }
 
 std::string shapeText(std::span<const uint64_t> shape, int32_t batchDim) {

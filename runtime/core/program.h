@@ -35,6 +35,8 @@ public:
 
   std::span<const Dim> dims(const Arg &a) const { return dims_.subspan(a.firstDim, a.numDims); }
   std::span<const Dim> dims(const Result &r) const { return dims_.subspan(r.firstDim, r.numDims); }
+  // The shape in files, of the same elements as the logical shape.
+  std::vector<uint64_t> fileShape(const Arg &a) const;
   std::span<const uint32_t> axesOf(const Dim &d) const {
     return indices_.subspan(d.firstAxis, d.numAxes);
   }

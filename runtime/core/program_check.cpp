@@ -18,10 +18,6 @@ namespace {
 constexpr uint64_t kMaxArenaBytes = uint64_t(1) << 46;
 constexpr uint64_t kMaxMeshPositions = 1 << 20;
 
-bool isFloat(DType type) {
-  return type == DType::F32 || type == DType::F64 || type == DType::BF16;
-}
-
 } // namespace
 
 void ProgramChecker::check() const {
@@ -159,6 +155,31 @@ void ProgramChecker::checkDims(const std::string &who, uint32_t first, uint32_t 
              p.views_[view].elements);
 }
 
+// What files say of an argument: their shape, and what the numbers in them may be.
+void ProgramChecker::checkContents(const std::string &who, const Arg &arg) const {
+  if (arg.firstFileSize > p.params_.size() ||
+      arg.numFileSizes > p.params_.size() - arg.firstFileSize)
+    badInput("program: the shape in files of ", who, " must lie inside ", p.params_.size(),
+             " parameters, got: ", arg.numFileSizes, " at ", arg.firstFileSize);
+  if (arg.numFileSizes != 0) {
+    uint64_t elements = 1, inFile = 1;
+    for (const Dim &dim : p.dims(arg))
+      elements *= dim.global; // at most kMaxArenaBytes, as checkDims found
+    for (int64_t size : p.params_.subspan(arg.firstFileSize, arg.numFileSizes))
+      if (size < 1 || !multiplyFits(inFile, uint64_t(size), kMaxArenaBytes, inFile))
+        badInput("program: the shape in files of ", who, " must have sizes from 1 on, and at most ",
+                 kMaxArenaBytes, " elements, got: ", size);
+    if (inFile != elements || !(isModelState(arg.kind) || arg.kind == ArgKind::State))
+      badInput("program: the shape in files of ", who, " must be that of a parameter with ",
+               elements, " elements, got: ", inFile);
+  }
+  DType type = p.views_[arg.view].dtype;
+  bool mayIndex = arg.kind == ArgKind::Input && (type == DType::I32 || type == DType::I64);
+  if (arg.indices < 0 || (arg.indices > 0 && !mayIndex))
+    badInput("program: the indices of ", who, " must number 0, or more in an input of i32 or i64, ",
+             "got: ", arg.indices);
+}
+
 void ProgramChecker::checkArgs() const {
   std::set<std::string_view> names;
   uint32_t steps = 0, validRows = 0, seeds = 0;
@@ -175,6 +196,7 @@ void ProgramChecker::checkArgs() const {
       badInput("program: ", who, " is no input and must have batch dimension -1, got: ",
                arg.batchDim);
     checkDims(who, arg.firstDim, arg.numDims, arg.view, arg.batchDim);
+    checkContents(who, arg);
     if (!names.insert(p.str(arg.name)).second)
       badInput("program: the name of ", who, " is taken by another argument");
     const View &view = p.views_[arg.view];

@@ -12,6 +12,10 @@ inline bool multiplyFits(uint64_t a, uint64_t b, uint64_t limit, uint64_t &produ
   return !__builtin_mul_overflow(a, b, &product) && product <= limit;
 }
 
+constexpr bool isFloat(DType type) {
+  return type == DType::F32 || type == DType::F64 || type == DType::BF16;
+}
+
 class ProgramChecker {
 public:
   explicit ProgramChecker(const Program &program) : p(program) {}
@@ -26,6 +30,7 @@ private:
                  int32_t batchDim) const;
   void checkViews() const;
   void checkArgs() const;
+  void checkContents(const std::string &who, const Arg &arg) const;
   void checkPersistentArgsApart() const;
   void checkResults() const;
   void checkInstrs() const;
@@ -34,6 +39,7 @@ private:
   void checkOnlyAt(const std::string &who, const Instr &instr) const;
   void checkPeers(const std::string &who, const Instr &instr) const;
   void checkLibrary(const std::string &who, const Instr &instr) const;
+  void checkScatterAdd(const std::string &who, const Instr &instr) const;
   void checkGemm(const std::string &who, const Instr &instr) const;
   void checkAttention(const std::string &who, const Instr &instr) const;
 

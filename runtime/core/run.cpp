@@ -220,7 +220,8 @@ void Run::writeParams() {
   std::vector<DumpTensor> tensors;
   for (const Arg &arg : program_.args())
     if (isModelState(arg.kind))
-      tensors.push_back({std::string(program_.str(arg.name)), program_.dims(arg),
+      tensors.push_back({std::string(program_.str(arg.name)), program_.fileShape(arg),
+                         program_.dims(arg),
                          program_.views()[arg.view].dtype, session_->address(arg.view)});
   dumpTensors(world_, program_, position_, tensors, paramsFile_.get());
 }

@@ -2,6 +2,7 @@
 #include "host/library.h"
 #include "core/error.h"
 #include "host/attention.h"
+#include "host/scatter_add.h"
 
 namespace shoal::rt {
 
@@ -15,6 +16,8 @@ std::unique_ptr<LibraryCall> Libraries::bind(LibraryFunction function,
     return bindAttention(attentionShape(params.data()), buffers);
   case LibraryFunction::AttentionGrad:
     return bindAttentionGrad(attentionShape(params.data()), buffers);
+  case LibraryFunction::ScatterAdd:
+    return makeScatterAdd(params, buffers);
   }
   badInput("program: unknown library function ", uint32_t(function));
 }

@@ -4,8 +4,8 @@
 usage: plans.py MODEL.mlir --rows ROWS --work FOLDER [--shoalc "OPTIONS"] [--steps N] MESH...
 
 MESH replaces the word MESH of the model (`dist.mesh @mesh <MESH>`); the first is one
-device: '["data"=1, "tensor"=1]'. Inputs x (f64, from the model's type) and y (i64 classes,
-some ignored) are made here. Losses and gradient norms, first-step gradients, and
+device: '["data"=1, "tensor"=1]'. Its batched inputs are made here: floats, y (i64 classes, some
+ignored), and other integers, which index the vocabulary that the classes are. Losses and gradient norms, first-step gradients, and
 parameters and optimizer state at the end must agree: in f64 to 1e-10 of each tensor's
 root mean square. The bytes that shoalc promises must be those that the program counts.
 """
@@ -26,13 +26,21 @@ IGNORED = -100
 
 
 def make_data(text, rows, work):
-    """Writes x.npy and y.npy for `%x: tensor<BxFxf64>` and `%y: tensor<Bxi64>` of the model."""
-    features = int(re.search(r"%x: +tensor<\d+x(\d+)xf64>", text).group(1))
-    classes = int(re.search(r"-> \(tensor<f64> {nn.loss}, tensor<\d+x(\d+)xf64>", text).group(1))
-    x = (math.sin(0.9 * (i + 1)) for i in range(rows * features))
-    y = (IGNORED if r % 4 == 2 else (r * r + r // 3) % classes for r in range(rows))
-    write_npy(f"{work}/x.npy", tensor("f64", (rows, features), x))
-    write_npy(f"{work}/y.npy", tensor("i64", (rows,), y))
+    """Writes NAME.npy for each `%NAME: tensor<Bx...> {nn.input = "NAME"}` of the model; returns --data options."""
+    classes = int(re.search(r"-> \(tensor<f64> {nn.loss}, tensor<[\dx]*x(\d+)xf64>", text).group(1))
+    options = []
+    for name, shape, dtype in re.findall(r'%(\w+): +tensor<([\dx]+)x(f64|i64)> +{nn.input = "\1"}', text):
+        sizes = [rows, *map(int, shape.split("x")[1:])]
+        n = math.prod(sizes)
+        if dtype == "f64":
+            values = (math.sin(0.9 * (i + 1)) for i in range(n))
+        elif name == "y":
+            values = (IGNORED if r % 4 == 2 else (r * r + r // 3) % classes for r in range(n))
+        else:
+            values = ((3 * r * r + r // 2) % classes for r in range(n))
+        write_npy(f"{work}/{name}.npy", tensor(dtype, tuple(sizes), values))
+        options += ["--data", f"{name}={work}/{name}.npy"]
+    return options
 
 
 def ranks_of(mesh):
@@ -48,7 +56,7 @@ def check_reports(mesh, promised, counted):
             sys.exit(f"mesh {mesh}: promised {ours}, counted {theirs}")
 
 
-def run_plan(args, text, index, mesh):
+def run_plan(args, text, data, index, mesh):
     """Compiles and trains under one mesh; returns records, gradients and parameters."""
     def path(name):
         return os.path.join(args.work, f"{index}-{name}")
@@ -57,8 +65,7 @@ def run_plan(args, text, index, mesh):
         f.write(text.replace("MESH", mesh))
     program = shoal.shoalc(path("model.mlir"), path("program"), "--report", path("promise.json"),
                            *shlex.split(args.shoalc))
-    shoal.run(ranks_of(mesh), program, "--data", f"x={args.work}/x.npy", "--data", f"y={args.work}/y.npy",
-              "--steps", str(args.steps), "--seed", "3", "--shuffle", "--metrics", path("metrics.jsonl"),
+    shoal.run(ranks_of(mesh), program, *data, "--steps", str(args.steps), "--seed", "3", "--shuffle", "--metrics", path("metrics.jsonl"),
               "--report", path("counted.json"), "--dump-params", path("params.safetensors"),
               "--dump-grads", path("grads.safetensors"))
     check_reports(mesh, shoal.ranks_of_report(path("promise.json")), shoal.ranks_of_report(path("counted.json")))
@@ -94,11 +101,11 @@ def main():
     os.makedirs(args.work, exist_ok=True)
     with open(args.model) as f:
         text = f.read()
-    make_data(text, args.rows, args.work)
+    data = make_data(text, args.rows, args.work)
 
     expected, failed = None, False
     for index, mesh in enumerate(args.meshes):
-        got = run_plan(args, text, index, mesh)
+        got = run_plan(args, text, data, index, mesh)
         if expected is None:
             expected = got
             continue

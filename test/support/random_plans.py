@@ -174,6 +174,20 @@ class Program:
                 f"({tensor(shape)}, {tensor(b_shape)}) -> {tensor(result)}", result, attrs=attrs)
         return True
 
+    def embedding(self):
+        found = self.any(lambda s: len(s) >= 1)
+        if not found:
+            return False
+        table, shape = found
+        ids_shape = [self.rng.choice(SIZES) for _ in range(self.rng.randint(1, 2))]
+        result = ids_shape + shape[1:]
+        if self.elements(result) > 3000:
+            return False
+        ids = self.argument(ids_shape, "i64")
+        self.op(f"nn.embedding {table}, {ids} {{attrs}}",
+                f"({tensor(shape)}, {tensor(ids_shape, 'i64')}) -> {tensor(result)}", result)
+        return True
+
     def reduce(self):
         found = self.any(lambda s: len(s) >= 1)
         if not found:
@@ -373,8 +387,9 @@ class Program:
         return True
 
     def text(self):
-        ops = [self.unary, self.binary, self.binary, self.matmul, self.matmul, self.batch_matmul, self.tensordot, self.reduce,
-               self.reshape, self.transpose, self.softmax, self.norm, self.rope, self.attention, self.resize, self.concat, self.dynamic,
+        ops = [self.unary, self.binary, self.binary, self.matmul, self.matmul, self.batch_matmul, self.tensordot, self.embedding,
+               self.reduce, self.reshape, self.transpose, self.softmax, self.norm, self.rope, self.attention, self.resize,
+               self.concat, self.dynamic,
                self.iota, self.mask, self.broadcast, self.loss, self.dropout]
         for _ in range(self.rng.randint(1, 3)):
             self.argument([self.rng.choice(SIZES) for _ in range(self.rng.randint(1, 3))])

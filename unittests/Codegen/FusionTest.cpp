@@ -163,6 +163,26 @@ TEST(Loss, CrossEntropyOfIgnoredAndForeignTargets) {
   tester.check(crossEntropy("sum", "f32", "9xi64"), {.intLow = -1, .intHigh = -1});
 }
 
+// Numbers of rows, of rows of another device, and of none: rows, zeros, NaN.
+TEST(Embedding, WholeTableAndShard) {
+  KernelTester tester;
+  for (std::string type : {"f32", "f64", "bf16"})
+    for (std::string ids : {"i64", "i32"}) {
+      std::string table = "tensor<4x6x" + type + ">", numbers = "tensor<5x3x" + ids + ">",
+                  result = "tensor<5x3x6x" + type + ">",
+                  types = " : (" + table + ", " + numbers + ") -> " + result;
+      tester.check("func.func private @whole(%t: " + table + ", %i: " + numbers + ") -> " + result +
+                       " attributes {exec.kernel} {\n  %0 = nn.embedding %t, %i" + types +
+                       "\n  return %0 : " + result + "\n}\n" +
+                       "func.func private @shard(%t: " + table + ", %i: " + numbers +
+                       ", %o: tensor<i64>) -> " + result +
+                       " attributes {exec.kernel} {\n"
+                       "  %0 = nn.embedding %t, %i offset = %o vocab = 7" + types +
+                       "\n  return %0 : " + result + "\n}\n",
+                   {.intLow = -1, .intHigh = 8});
+    }
+}
+
 std::string updates(const std::string &shape, const std::string &type) {
   std::string p = "tensor<" + shape + type + ">", s = "tensor<" + type + ">";
   return "func.func private @sgd(%p: " + p + ", %g: " + p + ", %lr: " + s + ") -> " + p +

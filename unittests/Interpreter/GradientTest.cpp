@@ -166,6 +166,18 @@ std::vector<GradientCase> allCases() {
   tensordot("tensordot_tatb", "4x2x3", "5x4", 1, "2x3x5x", "{transpose_a, transpose_b}");
   tensordot("tensordot_outer", "2x3", "4", 0, "2x3x4x");
   tensordot("tensordot_whole", "2x3", "2x3", 2, "", "{transpose_b}");
+  // Rows that are named twice, once and never.
+  add("embedding", {"tensor<4x3xf64>"},
+      "%ids = nn.constant dense<[[2, 0], [2, 3]]> : tensor<2x2xi64>\n"
+      "%y = nn.embedding %a, %ids : (tensor<4x3xf64>, tensor<2x2xi64>) -> tensor<2x2x3xf64>",
+      "tensor<2x2x3xf64>");
+  // A table as input and as output, transposed.
+  add("embedding_tied", {"tensor<4x3xf64>"},
+      "%ids = nn.constant dense<[1, 1, 3]> : tensor<3xi64>\n"
+      "%0 = nn.embedding %a, %ids : (tensor<4x3xf64>, tensor<3xi64>) -> tensor<3x3xf64>\n"
+      "%y = nn.tensordot %0, %a axes = 1 {transpose_b} : (tensor<3x3xf64>, tensor<4x3xf64>) -> "
+      "tensor<3x4xf64>",
+      "tensor<3x4xf64>");
   add("weight_used_twice", {"tensor<1x2xf64>", "tensor<2x2xf64>"},
       "%0 = nn.matmul %a, %b : (tensor<1x2xf64>, tensor<2x2xf64>) -> tensor<1x2xf64>\n"
       "%y = nn.matmul %0, %b : (tensor<1x2xf64>, tensor<2x2xf64>) -> tensor<1x2xf64>",

@@ -32,7 +32,7 @@ struct Built {
 
 // Inputs x [batch, columns] sharded over (data, tensor) and y [batch] over data.
 Built build(uint32_t data, uint32_t tensor, uint64_t batch, uint64_t columns,
-            bool countsRows = true) {
+            bool countsRows = true, BlobBuilder::ArgSpec labels = {}) {
   BlobBuilder blob("data");
   uint32_t dataAxis = blob.addAxis("data", data), tensorAxis = blob.addAxis("tensor", tensor);
   uint64_t rows = (batch + data - 1) / data, width = (columns + tensor - 1) / tensor;
@@ -43,7 +43,11 @@ Built build(uint32_t data, uint32_t tensor, uint64_t batch, uint64_t columns,
   blob.header().arenaBytes = 4096 + rows * (width + 1) * 8;
   blob.header().batchRows = batch;
   blob.addArg({"x", ArgKind::Input, built.x, {{batch, {dataAxis}}, {columns, {tensorAxis}}}, 0});
-  blob.addArg({"y", ArgKind::Input, built.y, {{batch, {dataAxis}}}, 0});
+  labels.name = "y";
+  labels.view = built.y;
+  labels.dims = {{batch, {dataAxis}}};
+  labels.batchDim = 0;
+  blob.addArg(labels);
   if (countsRows)
     blob.addArg({"valid", ArgKind::ValidRows, built.valid});
   std::vector<unsigned char> bytes = blob.finish();
@@ -135,6 +139,22 @@ TEST(Dataset, FilesMustFit) {
   Built whole = build(1, 1, 4, 5, /*countsRows=*/false);
   expectBadInput([&] { Dataset d(*whole.program, 0, {{"x", x.path()}, {"y", y.path()}}); },
                  "has 11 rows, and the program takes only whole batches of 4");
+}
+
+// Numbers that index nothing are refused before the step that would use them, by rank and row.
+TEST(Dataset, IndicesOutsideAreRefused) {
+  Built built = build(2, 1, 4, 5, true, {.indices = 11, .ignored = -100});
+  const Program &program = *built.program;
+  ScratchFile x(npy<float>(FileType::F32, {11, 5}, 0)), y(npy<int64_t>(FileType::I64, {11}, 1));
+  Arena arena(program.header().arenaBytes);
+  auto fill = [&](uint32_t position, uint64_t batch) {
+    Dataset(program, position, {{"x", x.path()}, {"y", y.path()}}).fill(0, batch, arena.base());
+  };
+  // Labels are 1 to 11. Of the last batch, rows 8 to 10, the other rank has the last.
+  for (uint64_t batch : {0, 1})
+    fill(0, batch), fill(1, batch);
+  fill(0, 2);
+  expectBadInput([&] { fill(1, 2); }, ": row 10 holds 11, but input 'y' expects 0 to 10, or -100");
 }
 
 } // namespace

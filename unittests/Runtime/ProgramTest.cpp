@@ -159,6 +159,18 @@ TEST(Program, RecordRules) {
   expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.kind = ArgKind(9); }, "unknown kind 9");
   expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.batchDim = 0; }, "is no input");
   expectBroken<Arg>(&Header::args, 1, [](Arg &a) { a.batchDim = 2; }, "batch dimension");
+  // The parameters of the product begin with 2 x 6 x 2 sizes, w has 24 elements.
+  expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.numFileSizes = 1000; }, "1000 at 0");
+  expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.firstFileSize = ~0u, a.numFileSizes = 1; },
+                    "the shape in files of argument 0 'w' must lie inside");
+  expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.numFileSizes = 2; },
+                    "must be that of a parameter with 24 elements, got: 12");
+  expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.numFileSizes = 5; }, "sizes from 1 on");
+  expectBroken<Arg>(&Header::args, 2, [](Arg &a) { a.firstFileSize = 3, a.numFileSizes = 1; },
+                    "must be that of a parameter");
+  expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.indices = 4; }, "in an input of i32 or i64");
+  expectBroken<Arg>(&Header::args, 1, [](Arg &a) { a.indices = 4; }, "in an input of i32 or i64");
+  expectBroken<Arg>(&Header::args, 1, [](Arg &a) { a.indices = -4; }, "got: -4");
   expectBroken<Arg>(&Header::args, 1, [](Arg &a) { a.batchDim = 1; }, "batch of 5 rows");
   expectBroken<Arg>(&Header::args, 2, [](Arg &a) { a.view = 6; }, "must be a scalar i64");
   expectBroken<Arg>(&Header::args, 2, [](Arg &a) { a.view = 3; }, "must not share storage");
@@ -262,6 +274,23 @@ TEST(Program, OperandRules) {
   gemm({1, 2, 2, 3, 0, 0, 2, 2, 2, 2, 4, 1, 0, 0, 0}, "must be apart");
   gemm({2, 6, 2, 1, 0, 0, 3, 6, 6, 0, 0, 0, 0, 1, 0}, "as its views say");
   gemm({2, 2, 2, 1, 0, 0, 3, 6, 3, 0, 0, 0, 0, 0, 0}, "must not share storage", {e.x, e.w, e.x});
+  auto scatter = [&](std::vector<uint32_t> operands, std::vector<int64_t> params,
+                     const std::string &part) {
+    expectRowRefused({.op = Opcode::Library, .a = uint32_t(LibraryFunction::ScatterAdd),
+                      .operands = operands, .params = params}, part);
+  };
+  const int64_t i64 = int64_t(DType::I64), f32 = int64_t(DType::F32);
+  scatter({e.valid, e.x, e.out}, {1, 1, 1, 0, i64}, "takes 6 parameters, got: 5");
+  scatter({e.valid, e.x, e.out}, {1, 1, 1, 2, i64, f32}, "must be 0 or 1, got: 2");
+  scatter({e.valid, e.x, e.out}, {1, 1, 1, 1, i64, f32}, "takes 4 operands, got: 3");
+  scatter({e.valid, e.x, e.out}, {1, 0, 1, 0, i64, f32}, "must be at least 1, got: 0");
+  scatter({e.valid, e.x, e.out}, {2, 1, 1, 0, i64, f32}, "ids of");
+  scatter({e.valid, e.x, e.out}, {1, 1, 1ll << 62, 0, i64, f32}, "values of");
+  scatter({e.valid, e.x, e.out}, {1, 1ll << 40, 6, 0, i64, f32}, "output of");
+  scatter({e.x, e.w, e.out}, {6, 6, 2, 0, f32, f32}, "as its views say");
+  scatter({e.valid, e.x, e.x}, {1, 1, 6, 0, i64, int64_t(DType::F64)}, "as its views say");
+  scatter({e.valid, e.x, e.x}, {1, 1, 6, 0, i64, f32}, "must not share storage");
+  scatter({e.valid, e.x, e.w, e.x}, {1, 1, 6, 1, i64, f32}, "offset of");
   expectRowRefused({.op = Opcode::Library, .a = 77}, "calls unknown library function 77");
 }
 

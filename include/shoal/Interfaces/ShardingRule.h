@@ -61,6 +61,9 @@ struct ShardingRule {
   /// padding: the logits of an ignored target. So rows past the valid ones need no mask in them;
   /// what pads shards is not finite and does.
   llvm::SmallVector<unsigned> leftOut;
+  /// Operands whose padding in shards is never read, whatever it holds: the rows of a table that no
+  /// index names. They need no mask, which would be a copy of the table.
+  llvm::SmallVector<unsigned> unread;
 
   unsigned addFactor(int64_t size, FactorKind kind = FactorKind::PassThrough,
                      ReduceKind reduce = ReduceKind::Sum) {

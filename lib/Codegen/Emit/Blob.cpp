@@ -182,6 +182,10 @@ void Emitter::addArgument(exec::ArgOp op) {
   spec.init = initOf(op.getInit());
   spec.a = op.getA().convertToDouble();
   spec.b = op.getB().convertToDouble();
+  if (std::optional<ArrayRef<int64_t>> file = op.getFile())
+    spec.file.assign(file->begin(), file->end());
+  spec.indices = op.getIndices().value_or(0);
+  spec.ignored = op.getIgnored() ? int64_t(*op.getIgnored()) : 0;
   blob.addArg(spec);
 }
 

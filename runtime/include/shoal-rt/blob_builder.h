@@ -30,6 +30,8 @@ public:
     int32_t batchDim = -1;
     InitKind init = InitKind::None;
     double a = 0, b = 0;
+    std::vector<int64_t> file = {}; // the shape in files; empty: the logical shape
+    int64_t indices = 0, ignored = 0;
   };
   struct ResultSpec {
     std::string name;
@@ -99,7 +101,9 @@ public:
     if (spec.view < views_.size())
       views_[spec.view].storageClass = storageClassOf(spec.kind);
     args_.push_back({string(spec.name), spec.kind, spec.view, addDims(spec.dims),
-                     uint32_t(spec.dims.size()), spec.init, spec.batchDim, spec.a, spec.b});
+                     uint32_t(spec.dims.size()), spec.init, spec.batchDim, spec.a, spec.b,
+                     append(params_, spec.file), uint32_t(spec.file.size()), spec.indices,
+                     spec.ignored});
     return uint32_t(args_.size() - 1);
   }
 

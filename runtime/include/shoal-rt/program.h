@@ -127,6 +127,9 @@ struct Arg {
   InitKind init;
   int32_t batchDim; // inputs: the sample dimension, -1 when un-batched
   double a, b;      // of `init`
+  uint32_t firstFileSize, numFileSizes; // into `params`: the shape in files; none: the logical shape
+  int64_t indices; // inputs: elements are in [0, indices), or `ignored`; 0: they may be anything
+  int64_t ignored; // 0 where none is
 };
 
 enum class ResultKind : uint32_t {
@@ -200,6 +203,7 @@ struct Instr {
 enum class LibraryFunction : uint32_t {
   Gemm, // params = GemmParam; operands = A, B, C
   Attention, AttentionGrad, // see shoal-rt/attention.h
+  ScatterAdd, // params = ScatterAddParam; operands = ids, values, [offset], output, [workspace]
 };
 
 // Gemm: C[b] (m x n) = op(A[b]) (m x k) * op(B[b]) (k x n) (+ C[b] when Accumulate), row-major.
@@ -207,6 +211,13 @@ enum GemmParam : uint32_t {
   kGemmM, kGemmN, kGemmK, kGemmBatch, kGemmTransA, kGemmTransB, kGemmLdA, kGemmLdB, kGemmLdC,
   kGemmStrideA, kGemmStrideB, kGemmStrideC, // elements between batches
   kGemmAccumulate, kGemmDTypeIn, kGemmDTypeOut, kGemmNumParams,
+};
+
+// ScatterAdd: output (Rows x Width) = per row r the sum of the rows k of values (Count x Width) with
+// ids[k] - offset == r, in their order; bf16 is summed in a workspace of as many f32.
+enum ScatterAddParam : uint32_t {
+  kScatterAddCount, kScatterAddRows, kScatterAddWidth, kScatterAddHasOffset, kScatterAddDTypeIds,
+  kScatterAddDType, kScatterAddNumParams,
 };
 
 // One send or receive of a PointToPoint row: `view`, and per mesh position the

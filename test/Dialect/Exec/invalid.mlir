@@ -50,6 +50,75 @@ exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optim
 
 // -----
 
+// Rows are numbered by integers.
+exec.program @p infer arena = 1024 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %i = exec.arg input "i" at 0 : !exec.buffer<5xf32>
+  %v = exec.buffer activation at 64 : !exec.buffer<5x2xf32>
+  %r = exec.buffer activation at 128 : !exec.buffer<3x2xf32>
+  // expected-error @+1 {{ids must be i32 or i64, got: '!exec.buffer<5xf32>'}}
+  exec.scatter_add %i, %v into %r : !exec.buffer<5xf32>, !exec.buffer<5x2xf32> into !exec.buffer<3x2xf32>
+}
+
+// -----
+
+// Every number has its row.
+exec.program @p infer arena = 1024 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %i = exec.arg input "i" at 0 : !exec.buffer<5xi64>
+  %v = exec.buffer activation at 64 : !exec.buffer<4x2xf32>
+  %r = exec.buffer activation at 128 : !exec.buffer<3x2xf32>
+  // expected-error @+1 {{values must be 5 rows of 2 elements, got: '!exec.buffer<4x2xf32>'}}
+  exec.scatter_add %i, %v into %r : !exec.buffer<5xi64>, !exec.buffer<4x2xf32> into !exec.buffer<3x2xf32>
+}
+
+// -----
+
+// Sums of bf16 are made as f32.
+exec.program @p infer arena = 1024 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %i = exec.arg input "i" at 0 : !exec.buffer<5xi64>
+  %v = exec.buffer activation at 64 : !exec.buffer<5x2xbf16>
+  %r = exec.buffer activation at 128 : !exec.buffer<3x2xbf16>
+  // expected-error @+1 {{needs 24 bytes of workspace, got: 0}}
+  exec.scatter_add %i, %v into %r : !exec.buffer<5xi64>, !exec.buffer<5x2xbf16> into !exec.buffer<3x2xbf16>
+}
+
+// -----
+
+// A shard has one first row.
+exec.program @p infer arena = 1024 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %i = exec.arg input "i" at 0 : !exec.buffer<5xi64>
+  %o = exec.arg input "o" at 64 : !exec.buffer<2xi64>
+  %v = exec.buffer activation at 128 : !exec.buffer<5x2xf32>
+  %r = exec.buffer activation at 192 : !exec.buffer<3x2xf32>
+  // expected-error @+1 {{offset must be a scalar i64, got: '!exec.buffer<2xi64>'}}
+  exec.scatter_add %i, %v offset %o into %r : !exec.buffer<5xi64>, !exec.buffer<5x2xf32> offset !exec.buffer<2xi64> into !exec.buffer<3x2xf32>
+}
+
+// -----
+
+// Files hold the elements of the whole tensor.
+exec.program @p infer arena = 1024 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{the shape in files must have 6 elements, got: [5]}}
+  %w = exec.arg param "w" at 0 file = [5] : !exec.buffer<2x3xf32>
+}
+
+// -----
+
+// Parameters index nothing.
+exec.program @p infer arena = 1024 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{only inputs of integers are indices, got: param '!exec.buffer<2x3xf32>'}}
+  %w = exec.arg param "w" at 0 indices = 4 : !exec.buffer<2x3xf32>
+}
+
+// -----
+
+// What is ignored is beside what is not.
+exec.program @p infer arena = 1024 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{indices must be at least 1, got: 0}}
+  %i = exec.arg input "i" at 0 ignored = -1 : !exec.buffer<2xi64>
+}
+
+// -----
+
 // A launch names a kernel.
 exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
   %a = exec.arg param "a" at 0 : !exec.buffer<2xf32>

@@ -90,3 +90,19 @@ exec.program @attention infer arena = 20480 rows = 0 bytes = <params = 2560, gra
   %dq = exec.buffer activation at 3328 : !exec.buffer<2x6x2x1x4xf32>
   exec.attention_grad %o, %q, %k, %k, %o, %l segments = %s, %s into %dq, %dk, %dv workspace %w window = 2 scale = 0.5 : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<2x6xi64>, !exec.buffer<2x6xi64>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<198xf32>)
 }
+
+// CHECK: exec.program @rows
+exec.program @rows infer arena = 1024 rows = 0 bytes = <params = 64, grads = 0, optimizer = 0, activations = 960, workspace = 64> {
+  // CHECK: %t = exec.arg param "t" at 0 init = constant(0.000000e+00, 0.000000e+00) file = [12] : <2x3x2xf32>
+  %t = exec.arg param "t" at 0 init = constant(0.0, 0.0) file = [12] : !exec.buffer<2x3x2xf32>
+  // CHECK: %i = exec.arg input "i" at 64 indices = 9 ignored = -100 : <5xi32>
+  %i = exec.arg input "i" at 64 indices = 9 ignored = -100 : !exec.buffer<5xi32>
+  %o = exec.arg input "o" at 128 : !exec.buffer<i64>
+  %v = exec.buffer activation at 192 : !exec.buffer<5x2x2xbf16>
+  %r = exec.buffer activation at 256 : !exec.buffer<3x2x2xbf16>
+  %w = exec.buffer workspace at 320 : !exec.buffer<12xf32>
+  // CHECK: %[[T:.*]] = exec.scatter_add %i, %[[V:.*]] offset %o into %[[R:.*]] workspace %{{.*}} {name = "n"} : <5xi32>, <5x2x2xbf16> offset !exec.buffer<i64> into <3x2x2xbf16> workspace !exec.buffer<12xf32> -> !exec.token
+  %token = exec.scatter_add %i, %v offset %o into %r workspace %w {name = "n"} : !exec.buffer<5xi32>, !exec.buffer<5x2x2xbf16> offset !exec.buffer<i64> into !exec.buffer<3x2x2xbf16> workspace !exec.buffer<12xf32> -> !exec.token
+  // CHECK: exec.wait %[[T]] stream 1
+  exec.wait %token stream 1
+}

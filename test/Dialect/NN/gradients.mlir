@@ -191,6 +191,18 @@ func.func @tensordot(%a: tensor<3x4x2xf32> {nn.param = #nn.param<"a", init = zer
   return %1 : tensor<f32>
 }
 
+// Numbers get no gradient, the rows that they name that of where they went.
+// CHECK-LABEL: func.func @embedding(
+// CHECK-SAME: %[[T:.*]]: tensor<7x2xf32> {{{.*}}}, %[[I:.*]]: tensor<3xi64>
+// CHECK: nn.embedding %[[T]], %[[I]]
+// CHECK: %[[CT:.*]] = nn.mul %{{.*}} : (tensor<3x2xf32>, tensor<f32>)
+// CHECK: nn.embedding_grad %[[I]], %[[CT]] : (tensor<3xi64>, tensor<3x2xf32>) -> tensor<7x2xf32>
+func.func @embedding(%t: tensor<7x2xf32> {nn.param = #nn.param<"t", init = zeros>}, %i: tensor<3xi64> {nn.input = "i"}, %c: tensor<3x2xf32>) -> (tensor<f32> {nn.loss}) {
+  %0 = nn.embedding %t, %i : (tensor<7x2xf32>, tensor<3xi64>) -> tensor<3x2xf32>
+  %1 = nn.mse_loss sum %0, %c : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
 // A right side that serves every batch gets the sum over batches.
 // CHECK-LABEL: func.func @matmul_shared(
 // CHECK: nn.matmul %[[A:.*]], %[[B:.*]] {transpose_a}

@@ -373,6 +373,75 @@ func.func @tensordot(%a: tensor<2x3xf32>, %b: tensor<3x4xf32>) {
 
 // -----
 
+func.func @embedding(%t: tensor<f32>, %i: tensor<3xi64>) {
+  // expected-error @+1 {{table must have rows, got: 'tensor<f32>'}}
+  %0 = nn.embedding %t, %i : (tensor<f32>, tensor<3xi64>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @embedding(%t: tensor<7x2xf32>, %i: tensor<3xi64>, %o: tensor<i64>) {
+  // expected-error @+1 {{a part of a table, which has an offset, must say the vocab of the whole}}
+  %0 = nn.embedding %t, %i offset = %o : (tensor<7x2xf32>, tensor<3xi64>) -> tensor<3x2xf32>
+  return
+}
+
+// -----
+
+func.func @embedding(%t: tensor<7x2xf32>, %i: tensor<3xi64>) {
+  // expected-error @+1 {{vocab must be at least 1, got: 0}}
+  %0 = nn.embedding %t, %i vocab = 0 : (tensor<7x2xf32>, tensor<3xi64>) -> tensor<3x2xf32>
+  return
+}
+
+// -----
+
+func.func @embedding(%t: tensor<7x2xf32>, %i: tensor<3xf32>) {
+  // expected-error @+1 {{operand #1 must be statically shaped tensor of 32-bit signless integer or 64-bit signless integer values}}
+  %0 = nn.embedding %t, %i : (tensor<7x2xf32>, tensor<3xf32>) -> tensor<3x2xf32>
+  return
+}
+
+// -----
+
+func.func @embedding_grad(%i: tensor<3xi64>, %ct: tensor<4x2xf32>) {
+  // expected-error @+1 {{cotangent must be a row of the table per number, 'tensor<3x2xf32>', got: 'tensor<4x2xf32>'}}
+  %0 = nn.embedding_grad %i, %ct : (tensor<3xi64>, tensor<4x2xf32>) -> tensor<7x2xf32>
+  return
+}
+
+// -----
+
+// expected-error @+1 {{the shape in files must have as many elements as 'tensor<3x4xf32>', got: [3, 5]}}
+func.func @file_shape(%w: tensor<3x4xf32> {nn.param = #nn.param<"w", init = zeros, file = [3, 5]>}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{sizes of the shape in files must be at least 1, got: -3}}
+func.func @file_shape(%w: tensor<3x4xf32> {nn.param = #nn.param<"w", init = zeros, file = [-3, -4]>}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{the shape in files must have dimensions, got: []}}
+func.func @file_shape(%w: tensor<1xf32> {nn.param = #nn.param<"w", init = zeros, file = []>}) {
+  return
+}
+
+// -----
+
+// Sizes whose product wraps to the number of elements.
+// expected-error @+1 {{the shape in files must have as many elements as 'tensor<4xf32>'}}
+func.func @file_shape(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros, file = [4294967296, 4294967296, 4]>}) {
+  return
+}
+
+// -----
+
 func.func @matmul(%a: tensor<2x3xf32>, %b: tensor<4x5xf32>) {
   // expected-error @+1 {{inner dimensions must be equal, got: 3 in a and 4 in b}}
   %0 = nn.matmul %a, %b : (tensor<2x3xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>

@@ -147,6 +147,29 @@ func.func @tensordot(%x: tensor<5x2x6xf32>, %w: tensor<6x3x4xf32>, %h: tensor<5x
   return
 }
 
+// Rows of a table by their numbers, of the whole table and of a shard of it, and their gradient.
+// CHECK-LABEL: func.func @embedding
+func.func @embedding(%t: tensor<7x6xf32>, %i: tensor<5x2xi64>, %n: tensor<3xi32>, %o: tensor<i64>, %ct: tensor<5x2x6xf32>) {
+  // CHECK: nn.embedding %{{.*}}, %{{.*}} : (tensor<7x6xf32>, tensor<5x2xi64>) -> tensor<5x2x6xf32>
+  %0 = nn.embedding %t, %i : (tensor<7x6xf32>, tensor<5x2xi64>) -> tensor<5x2x6xf32>
+  // CHECK: nn.embedding %{{.*}}, %{{.*}} offset = %{{.*}} vocab = 20 : (tensor<7x6xf32>, tensor<3xi32>) -> tensor<3x6xf32>
+  %1 = nn.embedding %t, %n offset = %o vocab = 20 : (tensor<7x6xf32>, tensor<3xi32>) -> tensor<3x6xf32>
+  // CHECK: nn.embedding_grad %{{.*}}, %{{.*}} : (tensor<5x2xi64>, tensor<5x2x6xf32>) -> tensor<7x6xf32>
+  %2 = nn.embedding_grad %i, %ct : (tensor<5x2xi64>, tensor<5x2x6xf32>) -> tensor<7x6xf32>
+  // CHECK: nn.embedding_grad %{{.*}}, %{{.*}} offset = %{{.*}} : (tensor<5x2xi64>, tensor<5x2x6xf32>) -> tensor<3x6xf32>
+  %3 = nn.embedding_grad %i, %ct offset = %o : (tensor<5x2xi64>, tensor<5x2x6xf32>) -> tensor<3x6xf32>
+  return
+}
+
+// A parameter that files hold in another shape.
+// CHECK-LABEL: func.func @file_shape
+// CHECK-SAME: #nn.param<"w", init = normal(0.0, 0.02), file = [6, 12]>
+// CHECK-SAME: #nn.param<"b", init = zeros, file = [12]>
+func.func @file_shape(%w: tensor<6x3x4xf32> {nn.param = #nn.param<"w", init = normal(0.0, 0.02), file = [6, 12]>},
+    %b: tensor<3x4xf32> {nn.param = #nn.param<"b", init = zeros, file = [12]>}) {
+  return
+}
+
 // Reductions, softmax, losses.
 // CHECK-LABEL: func.func @reductions
 func.func @reductions(%x: tensor<8x4xf32>, %y: tensor<8xi64>, %s: tensor<f32>) {

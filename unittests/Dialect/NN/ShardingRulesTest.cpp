@@ -254,6 +254,17 @@ TEST_F(ShardingRules, Attention) {
             "b=5 whole c=5 whole e=4 sum f=8 whole linear 0");
 }
 
+TEST_F(ShardingRules, Embedding) {
+  EXPECT_EQ(rule("%t: tensor<7x6xf32>, %i: tensor<5x2xi64>",
+                 "%0 = nn.embedding %t, %i : (tensor<7x6xf32>, tensor<5x2xi64>) -> "
+                 "tensor<5x2x6xf32>"),
+            "[c,d][a,b]->[a,b,d] c=7 sum linear 0");
+  EXPECT_EQ(rule("%i: tensor<5x2xi64>, %ct: tensor<5x2x6xf32>, %o: tensor<i64>",
+                 "%0 = nn.embedding_grad %i, %ct offset = %o : (tensor<5x2xi64>, "
+                 "tensor<5x2x6xf32>) -> tensor<7x6xf32>"),
+            "[a,b][a,b,d][]->[c,d] a=5 sum b=2 sum linear 1");
+}
+
 TEST_F(ShardingRules, Reduce) {
   EXPECT_EQ(
       rule("%a: tensor<2x3xf32>",

@@ -161,8 +161,9 @@ LogicalResult Partitioner::partitionRuled(ShardingRuleOpInterface op) {
     if (failed(local))
       return failure();
     auto type = dyn_cast<RankedTensorType>(operand.getType());
+    bool isRead = !llvm::is_contained(rule.unread, i);
     for (auto [d, factors] : llvm::enumerate(rule.operands[i])) {
-      bool isReduced = factors.size() == 1 &&
+      bool isReduced = isRead && factors.size() == 1 &&
                        rule.factors[factors[0]].kind == FactorKind::Reduction &&
                        !layout.dims[d].empty();
       if (!isReduced || type.getDimSize(d) % groupSize(layout.dims[d], mesh.sizes()) == 0)

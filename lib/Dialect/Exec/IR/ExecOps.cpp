@@ -81,6 +81,27 @@ LogicalResult ArgOp::verify() {
     if (!type.getShape().empty() || !type.getElementType().isInteger(64))
       return emitOpError() << stringifyArgKind(getKind()) << " must be a scalar i64, got: " << type;
   }
+  return verifyContents();
+}
+
+LogicalResult ArgOp::verifyContents() {
+  auto whole = getGlobal() ? cast<RankedTensorType>(*getGlobal()).getShape() : getResult().getType().getShape();
+  if (std::optional<ArrayRef<int64_t>> file = getFile()) {
+    int64_t elements = 1;
+    for (int64_t size : *file)
+      if (size < 1 || llvm::MulOverflow(elements, size, elements))
+        return emitOpError() << "sizes of the shape in files must be at least 1 and fit 64 bits, got: [" << *file << "]";
+    if (elements != ShapedType::getNumElements(whole))
+      return emitOpError() << "the shape in files must have " << ShapedType::getNumElements(whole)
+                           << " elements, got: [" << *file << "]";
+  }
+  if (!getIndices() && !getIgnored())
+    return success();
+  if (getKind() != ArgKind::input || !isa<IntegerType>(getResult().getType().getElementType()))
+    return emitOpError() << "only inputs of integers are indices, got: " << stringifyArgKind(getKind())
+                         << " " << getResult().getType();
+  if (!getIndices() || int64_t(*getIndices()) < 1)
+    return emitOpError() << "indices must be at least 1, got: " << (getIndices() ? int64_t(*getIndices()) : 0);
   return success();
 }
 
@@ -257,6 +278,54 @@ void GemmOp::getParams(SmallVectorImpl<int64_t> &params) {
   params[rt::kGemmAccumulate] = getAccumulate();
   params[rt::kGemmDTypeIn] = int64_t(getDType(getA().getType().getElementType()));
   params[rt::kGemmDTypeOut] = int64_t(getDType(getC().getType().getElementType()));
+}
+
+/// Rows of as many elements each, numbered by integers.
+LogicalResult ScatterAddOp::verify() {
+  BufferType ids = getIds().getType(), values = getValues().getType(), output = getOutput().getType();
+  Type element = values.getElementType();
+  if (!ids.getElementType().isInteger(32) && !ids.getElementType().isInteger(64))
+    return emitOpError() << "ids must be i32 or i64, got: " << ids;
+  if (!isa<FloatType>(element) || output.getElementType() != element)
+    return emitOpError() << "values and output must be of one float type, got: " << values << " and " << output;
+  if (output.getShape().empty())
+    return emitOpError() << "output must have rows, got: " << output;
+  int64_t width = ShapedType::getNumElements(output.getShape().drop_front()), needed;
+  if (llvm::MulOverflow(ids.getNumElements(), width, needed) || needed != values.getNumElements())
+    return emitOpError() << "values must be " << ids.getNumElements() << " rows of " << width
+                         << " elements, got: " << values;
+  if (getOffset()) {
+    auto offset = cast<BufferType>(getOffset().getType());
+    if (!offset.getShape().empty() || !offset.getElementType().isInteger(64))
+      return emitOpError() << "offset must be a scalar i64, got: " << offset;
+  }
+  int64_t bytes = element.isBF16() ? output.getNumElements() * int64_t(sizeof(float)) : 0;
+  int64_t given = getWorkspace() ? cast<BufferType>(getWorkspace().getType()).getNumBytes() : 0;
+  if (given < bytes || bool(getWorkspace()) != (bytes > 0))
+    return emitOpError() << "needs " << bytes << " bytes of workspace, got: " << given;
+  return success();
+}
+void ScatterAddOp::getReads(SmallVectorImpl<Value> &buffers) {
+  buffers.append({getIds(), getValues()});
+  if (getOffset())
+    buffers.push_back(getOffset());
+}
+void ScatterAddOp::getWrites(SmallVectorImpl<Value> &buffers) {
+  buffers.push_back(getOutput());
+  if (getWorkspace())
+    buffers.push_back(getWorkspace());
+}
+bool ScatterAddOp::mayWorkInPlace(Value, Value) { return false; }
+rt::LibraryFunction ScatterAddOp::getFunction() { return rt::LibraryFunction::ScatterAdd; }
+void ScatterAddOp::getParams(SmallVectorImpl<int64_t> &params) {
+  BufferType output = getOutput().getType();
+  params.assign(rt::kScatterAddNumParams, 0);
+  params[rt::kScatterAddCount] = getIds().getType().getNumElements();
+  params[rt::kScatterAddRows] = output.getShape().front();
+  params[rt::kScatterAddWidth] = ShapedType::getNumElements(output.getShape().drop_front());
+  params[rt::kScatterAddHasOffset] = bool(getOffset());
+  params[rt::kScatterAddDTypeIds] = int64_t(getDType(getIds().getType().getElementType()));
+  params[rt::kScatterAddDType] = int64_t(getDType(output.getElementType()));
 }
 
 LogicalResult CopyOp::verify() {

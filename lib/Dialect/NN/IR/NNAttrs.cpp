@@ -121,7 +121,27 @@ Attribute ParamAttr::parse(AsmParser &parser, Type) {
   for (unsigned i = 0; i < count; ++i)
     if ((i && parser.parseComma()) || parseFinite(parser, values[i]))
       return {};
-  if ((count && parser.parseRParen()) || parser.parseGreater())
+  if (count && parser.parseRParen())
+    return {};
+  DenseI64ArrayAttr file;
+  if (succeeded(parser.parseOptionalComma())) {
+    SmallVector<int64_t> shape;
+    if (parser.parseKeyword("file") || parser.parseEqual())
+      return {};
+    SMLoc shapeLoc = parser.getCurrentLocation();
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() -> ParseResult {
+          return parser.parseInteger(shape.emplace_back());
+        }))
+      return {};
+    if (shape.empty())
+      return parser.emitError(shapeLoc) << "the shape in files must have dimensions, got: []", Attribute();
+    for (int64_t size : shape)
+      if (size < 1)
+        return parser.emitError(shapeLoc) << "sizes of the shape in files must be at least 1, got: " << size,
+               Attribute();
+    file = DenseI64ArrayAttr::get(parser.getContext(), shape);
+  }
+  if (parser.parseGreater())
     return {};
   if (*init == Init::uniform && values[0] > values[1]) {
     parser.emitError(loc) << "uniform must have its lower bound first, got: ("
@@ -133,7 +153,7 @@ Attribute ParamAttr::parse(AsmParser &parser, Type) {
                           << values[1].convertToDouble();
     return {};
   }
-  return ParamAttr::get(parser.getContext(), name, *init, values[0], values[1]);
+  return ParamAttr::get(parser.getContext(), name, *init, values[0], values[1], file);
 }
 
 void ParamAttr::print(AsmPrinter &printer) const {
@@ -147,6 +167,11 @@ void ParamAttr::print(AsmPrinter &printer) const {
       printExact(printer, getB());
     }
     printer << ')';
+  }
+  if (getFile()) {
+    printer << ", file = [";
+    llvm::interleaveComma(getFile().asArrayRef(), printer.getStream());
+    printer << ']';
   }
   printer << '>';
 }

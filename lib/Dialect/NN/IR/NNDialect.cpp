@@ -5,6 +5,7 @@
 #include "shoal/Support/Names.h"
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace shoal::nn;
@@ -36,6 +37,14 @@ static bool isRoleAttr(StringRef name) {
   return name == NNDialect::kInputAttr || name == NNDialect::kParamAttr ||
          name == NNDialect::kBufferAttr || name == NNDialect::kStateAttr || name == NNDialect::kStepAttr ||
          name == NNDialect::kValidRowsAttr || name == NNDialect::kSeedAttr;
+}
+
+static bool holdsAsMany(DenseI64ArrayAttr shape, RankedTensorType type) {
+  int64_t elements = 1;
+  for (int64_t size : shape.asArrayRef())
+    if (llvm::MulOverflow(elements, size, elements))
+      return false;
+  return elements == type.getNumElements();
 }
 
 /// What the ops compute on and the runtime stores; params and losses are floats.
@@ -119,6 +128,11 @@ LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
       return op->emitOpError() << "'" << name << "' must be #nn.param, got: " << value;
     if (!isa<Float32Type, Float64Type, BFloat16Type>(tensor.getElementType()))
       return op->emitOpError() << "a parameter must be f32, f64 or bf16, got: " << type;
+    // A shard has fewer elements; there the rank program's arguments are checked, which know the whole.
+    auto file = cast<ParamAttr>(value).getFile();
+    if (file && !func.getArgAttr(argIndex, "dist.global") && !holdsAsMany(file, tensor))
+      return op->emitOpError() << "the shape in files must have as many elements as " << type
+                               << ", got: [" << file.asArrayRef() << "]";
   } else if (name == kBufferAttr) {
     if (!isa<BufferAttr>(value))
       return op->emitOpError() << "'" << name << "' must be #nn.buffer, got: " << value;

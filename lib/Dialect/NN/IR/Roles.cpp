@@ -55,6 +55,13 @@ StringRef getArgName(FunctionOpInterface func, unsigned index) {
   return {};
 }
 
+std::optional<ArrayRef<int64_t>> getFileShape(FunctionOpInterface func, unsigned index) {
+  auto param = func.getArgAttrOfType<ParamAttr>(index, NNDialect::kParamAttr);
+  if (!param || !param.getFile())
+    return std::nullopt;
+  return param.getFile().asArrayRef();
+}
+
 bool isBatchedInput(FunctionOpInterface func, unsigned index) {
   Attribute attr = func.getArgAttr(index, NNDialect::kInputAttr);
   auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[index]);

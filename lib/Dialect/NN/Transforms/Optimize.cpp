@@ -209,7 +209,11 @@ void OptimizePass::update(SignatureEdit &signature, OpBuilder &builder, const Gr
   auto type = cast<RankedTensorType>(gradient.param.getType());
   Build b{builder, loc};
   Value rate = scheduled ? b.cast(scheduled, type.getElementType()) : b.scalar(type.getElementType(), lr);
-  bool decays = decay == "all" || type.getRank() >= 2;
+  auto argument = cast<BlockArgument>(gradient.param);
+  auto model = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  // A bias over heads is a vector to everybody else.
+  std::optional<ArrayRef<int64_t>> file = getFileShape(model, argument.getArgNumber());
+  bool decays = decay == "all" || (file ? int64_t(file->size()) : type.getRank()) >= 2;
   auto weightDecayAttr = builder.getF64FloatAttr(decays ? weightDecay.getValue() : 0.0);
   SmallVector<StringAttr> stateNames;
   auto state = [&](StringRef suffix) -> Value {

@@ -36,6 +36,9 @@ inline bool isUpdatable(ArgRole role) {
 ArgRole getArgRole(mlir::FunctionOpInterface func, unsigned index);
 llvm::StringRef getArgName(mlir::FunctionOpInterface func, unsigned index);
 
+/// The shape in files of a parameter, where it is not the argument's own.
+std::optional<llvm::ArrayRef<int64_t>> getFileShape(mlir::FunctionOpInterface func, unsigned index);
+
 /// Whether the argument is an input whose first dimension is the sample dimension.
 bool isBatchedInput(mlir::FunctionOpInterface func, unsigned index);
 
