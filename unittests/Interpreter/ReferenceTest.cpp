@@ -122,5 +122,40 @@ TEST_F(ReferenceTest, argumentsAreFunctionsOfSeedAndName) {
   EXPECT_NE(makeArgument(func, 3, 0, ArgumentOptions{1, true})->f[0], 0.0);
 }
 
+// Inputs are drawn from all that they index, wherever on the way a part of them is taken; what each of
+// several ops has a row or class for is drawn alone. Only what is an index as a whole bounds data.
+TEST_F(ReferenceTest, indicesCoverWhatTheyIndex) {
+  OwningOpRef<ModuleOp> module = parse(R"(
+    func.func @f(%i: tensor<400xi64> {nn.input = "i"}, %j: tensor<400xi64> {nn.input = "j"}, %k: tensor<400xi32> {nn.input = "k"},
+                 %w: tensor<400x9xf32> {nn.param = #nn.param<"w", init = zeros>},
+                 %t: tensor<40x3xf32> {nn.param = #nn.param<"t", init = zeros>})
+        -> (tensor<f32> {nn.loss}) {
+      %0 = nn.embedding %t, %i : (tensor<40x3xf32>, tensor<400xi64>) -> tensor<400x3xf32>
+      %1 = nn.slice %j dim = 0 start = 7 : tensor<400xi64> -> tensor<200xi64>
+      %2 = nn.reshape %1 : tensor<200xi64> -> tensor<2x100xi64>
+      %3 = nn.embedding %t, %2 : (tensor<40x3xf32>, tensor<2x100xi64>) -> tensor<2x100x3xf32>
+      %4 = nn.embedding %t, %k : (tensor<40x3xf32>, tensor<400xi32>) -> tensor<400x3xf32>
+      %l = nn.cross_entropy sum %w, %k ignore_index = -7 : (tensor<400x9xf32>, tensor<400xi32>) -> tensor<f32>
+      return %l : tensor<f32>
+    })");
+  func::FuncOp func = function(*module);
+  auto bounds = [&](unsigned argument) {
+    std::vector<int64_t> drawn = makeArgument(func, argument, 0, ArgumentOptions{})->i;
+    auto [low, high] = std::minmax_element(drawn.begin(), drawn.end());
+    return std::pair(*low, *high);
+  };
+  EXPECT_EQ(bounds(0), std::pair(int64_t(0), int64_t(39)));
+  EXPECT_EQ(bounds(1), std::pair(int64_t(0), int64_t(39)));
+  EXPECT_EQ(bounds(2), std::pair(int64_t(0), int64_t(8))); // -7 is no row of the table
+  auto sizeOf = [&](unsigned argument, nn::IndexUse use) {
+    auto range = nn::findIndexRange(func.getArgument(argument), use, [](OpOperand &) { return Value(); });
+    return range ? range->size : 0;
+  };
+  EXPECT_EQ(sizeOf(0, nn::IndexUse::All), 40);
+  EXPECT_EQ(sizeOf(1, nn::IndexUse::All), 0);
+  EXPECT_EQ(sizeOf(1, nn::IndexUse::Some), 40);
+  EXPECT_EQ(sizeOf(2, nn::IndexUse::All), 9);
+}
+
 } // namespace
 } // namespace shoal::interp
