@@ -33,6 +33,9 @@ def Dist_Dialect : Dialect {
     static constexpr llvm::StringLiteral kGlobalAttr = "dist.global";
     /// On L2 communication op: the mesh positions that run it, all without it. Elsewhere its results are undefined.
     static constexpr llvm::StringLiteral kAtAttr = "dist.at";
+    /// On dist.reshard, and on the collectives it becomes: fetches again, for the backward pass, what the forward pass
+    /// had and did not keep. Neither merged with the first, nor started before the place where it stands.
+    static constexpr llvm::StringLiteral kRefetchAttr = "dist.refetch";
 
   private:
     void registerAttributesAndTypes();

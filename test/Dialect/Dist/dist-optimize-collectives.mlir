@@ -158,3 +158,72 @@ func.func @positions_outside(%a: tensor<8xf32>) -> tensor<4xf32> {
   } : (tensor<8xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// Cotangents arrive in turn, partial ones between whole ones: the partial ones are summed and reduced once. What an interior sum
+// stood for in the global program is gone with it.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @between
+// CHECK-SAME: %[[W:[^:]*]]: tensor<8xf32>, %[[V:[^:]*]]: tensor<8xf32>, %[[A:[^:]*]]: tensor<8xf32>, %[[B:[^:]*]]: tensor<8xf32>
+// CHECK-DAG: %[[S:.*]] = nn.add %[[A]], %[[B]] : (
+// CHECK-DAG: %[[R:.*]] = dist.all_reduce {"x"} sum %[[S]]
+// CHECK-DAG: %[[WV:.*]] = nn.add %[[W]], %[[V]] : (
+// CHECK: %[[T:.*]] = nn.add %[[WV]], %[[R]] {dist.globals
+// CHECK-NOT: all_reduce
+// CHECK: return %[[T]]
+func.func @between(%w: tensor<8xf32>, %v: tensor<8xf32>, %a: tensor<8xf32>, %b: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = dist.all_reduce {"x"} sum %a {reason = "a"} : tensor<8xf32>
+  %1 = nn.add %w, %0 {dist.globals = [#dist.global<0, tensor<8xf32>, <@mesh, [{}]>>]} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %2 = nn.add %1, %v {dist.globals = [#dist.global<1, tensor<8xf32>, <@mesh, [{}]>>]} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %3 = dist.all_reduce {"x"} sum %b {reason = "b"} : tensor<8xf32>
+  %4 = nn.add %2, %3 {dist.globals = [#dist.global<2, tensor<8xf32>, <@mesh, [{}]>>]} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %4 : tensor<8xf32>
+}
+
+// -----
+
+// So are reductions that scatter, along one dimension; an interior sum that someone else reads stays, and both reductions with it.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @scattered_sums
+// CHECK: %[[S:.*]] = nn.add %{{.*}}, %{{.*}} : (tensor<8xf32>
+// CHECK: dist.reduce_scatter {"x"} sum dim = 0 %[[S]]
+// CHECK-NOT: reduce_scatter
+// CHECK: return
+func.func @scattered_sums(%a: tensor<8xf32>, %b: tensor<8xf32>) -> tensor<4xf32> {
+  %0 = dist.reduce_scatter {"x"} sum dim = 0 %a {reason = "a"} : tensor<8xf32> -> tensor<4xf32>
+  %1 = dist.reduce_scatter {"x"} sum dim = 0 %b {reason = "b"} : tensor<8xf32> -> tensor<4xf32>
+  %2 = nn.add %0, %1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %2 : tensor<4xf32>
+}
+// CHECK-LABEL: @read_between
+// CHECK-COUNT-2: dist.all_reduce
+func.func @read_between(%w: tensor<8xf32>, %a: tensor<8xf32>, %b: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %0 = dist.all_reduce {"x"} sum %a {reason = "a"} : tensor<8xf32>
+  %1 = nn.add %w, %0 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %2 = dist.all_reduce {"x"} sum %b {reason = "b"} : tensor<8xf32>
+  %3 = nn.add %1, %2 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %1, %3 : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// What is fetched again is not what was fetched first, and does not start with it; fetched again twice, it is one.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @refetched
+// CHECK: dist.all_gather {"x"} dim = 0 %{{.*}} {reason
+// CHECK: nn.neg
+// CHECK-NEXT: nn.exp
+// CHECK-NEXT: dist.all_gather {"x"} dim = 0 %{{.*}} {dist.refetch
+// CHECK-NOT: all_gather
+// CHECK: return
+func.func @refetched(%a: tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %0 = dist.all_gather {"x"} dim = 0 %a {reason = "one"} : tensor<4xf32> -> tensor<8xf32>
+  %1 = nn.neg %0 : tensor<8xf32>
+  %2 = nn.exp %1 : tensor<8xf32>
+  %3 = dist.all_gather {"x"} dim = 0 %a {dist.refetch, reason = "one"} : tensor<4xf32> -> tensor<8xf32>
+  %4 = dist.all_gather {"x"} dim = 0 %a {dist.refetch, reason = "two"} : tensor<4xf32> -> tensor<8xf32>
+  %5 = nn.mul %2, %3 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %6 = nn.mul %2, %4 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return %5, %6 : tensor<8xf32>, tensor<8xf32>
+}

@@ -571,3 +571,21 @@ module attributes {a = #dist.global<10000000000000000000, tensor<4xf32>, #dist.s
 
 // expected-error @+1 {{id must be from 0 to 2^63 - 1, got: -1}}
 module attributes {a = #dist.global<-1, tensor<4xf32>, #dist.sharding<@mesh, [{}]>>} {}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{dist.refetch is a unit attribute of dist.reshard and collectives, got: 1}}
+  %0 = dist.all_gather {"x"} dim = 0 %x {dist.refetch = 1 : i64} : tensor<4xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{dist.refetch is a unit attribute of dist.reshard and collectives, got: unit}}
+  %0 = nn.neg %x {dist.refetch} : tensor<4xf32>
+  return
+}

@@ -246,6 +246,12 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitOpError() << name << " belongs on communication in a module with a dist.mesh";
     return verifyPositions(op, attr, mesh.getMesh());
   }
+  if (name == kRefetchAttr) {
+    if (!isa<UnitAttr>(attr.getValue()) || !(isa<ReshardOp>(op) || isTensorCollective(op)))
+      return op->emitOpError() << name << " is a unit attribute of dist.reshard and collectives, got: "
+                               << attr.getValue();
+    return success();
+  }
   if (name == kShardingAttr)
     return op->emitOpError() << name << " belongs on arguments and results of functions; ops have "
                              << kShardingsAttr;

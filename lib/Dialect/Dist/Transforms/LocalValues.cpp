@@ -89,6 +89,25 @@ FailureOr<Value> LocalValues::get(OpBuilder &builder, Operation *user, Value glo
   return value;
 }
 
+FailureOr<Value> LocalValues::fetchAgain(OpBuilder &builder, Operation *user, Value global, const Layout &to,
+                                         const Twine &reason) {
+  const Entry &entry = entries.find(global)->second;
+  Entry alone{entry.type, entry.annotated, entry.rest, {}};
+  for (auto &variant : entry.variants)
+    if (variant.first == entry.annotated)
+      alone.variants.push_back(variant);
+  auto found = plan(alone, to);
+  if (!found)
+    return user->emitError("no collectives lead from ")
+           << mesh.print(entry.annotated) << " to " << mesh.print(to) << " (" << reason << ")";
+  auto [plan, value] = *found;
+  for (const ReshardStep &step : plan.steps) {
+    value = emit(builder, user->getLoc(), value, step, entry.rest, builder.getStringAttr(reason));
+    value.getDefiningOp()->setAttr(DistDialect::kRefetchAttr, builder.getUnitAttr());
+  }
+  return value;
+}
+
 Value LocalValues::emit(OpBuilder &builder, Location loc, Value input, const ReshardStep &step,
                         const Layout &rest, StringAttr reason) const {
   using Kind = ReshardStep::Kind;

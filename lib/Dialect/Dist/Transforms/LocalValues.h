@@ -38,6 +38,10 @@ public:
   llvm::FailureOr<mlir::Value> get(mlir::OpBuilder &builder, mlir::Operation *user,
                                    mlir::Value global, const Layout &to, const llvm::Twine &reason);
 
+  /// The value in a layout, from the annotated one by collectives of its own that serve no later user.
+  llvm::FailureOr<mlir::Value> fetchAgain(mlir::OpBuilder &builder, mlir::Operation *user, mlir::Value global,
+                                          const Layout &to, const llvm::Twine &reason);
+
   /// Emits one step; the result is annotated with `rest`.
   mlir::Value emit(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value input,
                    const ReshardStep &step, const Layout &rest, mlir::StringAttr reason) const;

@@ -23,6 +23,8 @@ bool isPlainCollective(Operation *op) {
 /// that are waited for later, and the buckets that they read.
 bool startsEarly(Operation *op) {
   auto collective = dyn_cast<CollectiveOpInterface>(op);
+  if (op->hasAttr(DistDialect::kRefetchAttr))
+    return false; // its operand has been ready since the forward pass
   return isa<PackOp>(op) || (collective && collective.communicates() && isTensorCollective(op));
 }
 
@@ -61,9 +63,9 @@ private:
 
 // Equal collectives become one.
 
-/// Whether two collectives on the same operand do the same; why they exist does not matter.
-bool areEqual(Operation *a, Operation *b) {
-  if (a->getName() != b->getName() || a->getOperands() != b->getOperands() ||
+/// Whether two collectives do the same to their operands; why they exist does not matter.
+bool areAlike(Operation *a, Operation *b) {
+  if (a->getName() != b->getName() || a->getOperandTypes() != b->getOperandTypes() ||
       a->getResultTypes() != b->getResultTypes())
     return false;
   auto strip = [](Operation *op) {
@@ -82,7 +84,7 @@ bool mergeEqual(Operation *op, Retired &retired) {
     return false;
   for (Operation *other : llvm::make_early_inc_range(op->getOperand(0).getUsers()))
     if (other != op && other->getBlock() == op->getBlock() && op->isBeforeInBlock(other) &&
-        areEqual(op, other)) {
+        op->getOperands() == other->getOperands() && areAlike(op, other)) {
       other->replaceAllUsesWith(op);
       if (!op->hasAttr(DistDialect::kGlobalsAttr))
         copyAttr(other, op, DistDialect::kGlobalsAttr);
@@ -126,28 +128,95 @@ bool scatterReduced(Operation *op, Retired &retired) {
   return true;
 }
 
-/// A sum of two all_reduces is the all_reduce of the sum.
+/// The reduction of partial sums, scattered or not, that makes a value for this use alone.
+Operation *getReduction(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !op->hasOneUse())
+    return nullptr;
+  if (auto reduce = dyn_cast<AllReduceOp>(op))
+    return reduce.getKind() == ReduceKindAttrEnum::sum ? op : nullptr;
+  if (auto scatter = dyn_cast<ReduceScatterOp>(op))
+    return scatter.getKind() == ReduceKindAttrEnum::sum ? op : nullptr;
+  return nullptr;
+}
+
+/// An add of two values of its own type.
+nn::AddOp getPlainAdd(Operation *op) {
+  auto add = dyn_cast_or_null<nn::AddOp>(op);
+  return add && add.getLhs().getType() == add.getType() && add.getRhs().getType() == add.getType() ? add
+                                                                                                  : nn::AddOp();
+}
+
+/// The add, among those that make `value` for this use alone, that adds a reduction like `reduction`; its way
+/// down to there, itself last.
+SmallVector<nn::AddOp> findAlikeBelow(Value value, Operation *reduction) {
+  SmallVector<SmallVector<nn::AddOp>> work;
+  auto push = [&](SmallVector<nn::AddOp> way, Value next) {
+    nn::AddOp add = getPlainAdd(next.getDefiningOp());
+    if (!add || !add->hasOneUse() || add->getBlock() != reduction->getBlock())
+      return;
+    way.push_back(add);
+    work.push_back(std::move(way));
+  };
+  push({}, value);
+  while (!work.empty()) {
+    SmallVector<nn::AddOp> way = work.pop_back_val();
+    for (Value operand : way.back()->getOperands())
+      if (Operation *other = getReduction(operand); other && areAlike(other, reduction))
+        return way;
+    for (Value operand : way.back()->getOperands())
+      push(way, operand);
+  }
+  return {};
+}
+
+/// A sum of reductions is the reduction of a sum: of both operands of an add, or of one and of another one that
+/// is added below it. Cotangents are summed in the order in which they are made, the reduced between the whole.
 bool reduceSum(Operation *op, Retired &retired) {
-  auto add = dyn_cast<nn::AddOp>(op);
-  if (!add || add.getLhs().getType() != add.getRhs().getType() || add.getLhs() == add.getRhs())
+  nn::AddOp add = getPlainAdd(op);
+  if (!add || add.getLhs() == add.getRhs())
     return false;
-  auto a = add.getLhs().getDefiningOp<AllReduceOp>(), b = add.getRhs().getDefiningOp<AllReduceOp>();
-  if (!a || !b || a.getKind() != ReduceKindAttrEnum::sum || b.getKind() != a.getKind() ||
-      a.getAxes() != b.getAxes() || !a->hasOneUse() || !b->hasOneUse() ||
-      a->getAttr(DistDialect::kAtAttr) != b->getAttr(DistDialect::kAtAttr))
-    return false;
-  OpBuilder builder(op);
-  Value sum = builder.create<nn::AddOp>(op->getLoc(), a.getInput(), b.getInput());
-  copyAttr(op, sum.getDefiningOp(), DistDialect::kShardingsAttr);
-  auto reduced = builder.create<AllReduceOp>(op->getLoc(), sum.getType(), a.getAxes(), a.getKind(),
-                                             sum, a.getReasonAttr());
-  copyPositions(a, reduced);
-  copyTags(op, reduced);
-  op->replaceAllUsesWith(reduced);
-  retired.add(op);
-  retired.add(a);
-  retired.add(b);
-  return true;
+  for (unsigned side : {0, 1}) {
+    Operation *mine = getReduction(add->getOperand(side));
+    if (!mine || mine->getBlock() != op->getBlock())
+      continue;
+    Value rest = add->getOperand(1 - side);
+    Operation *other = getReduction(rest);
+    bool isDirect = other && other->getBlock() == op->getBlock() && areAlike(mine, other);
+    SmallVector<nn::AddOp> way;
+    if (!isDirect) {
+      way = findAlikeBelow(rest, mine);
+      if (way.empty())
+        continue;
+      for (unsigned i : {0, 1})
+        if (Operation *found = getReduction(way.back()->getOperand(i)); found && areAlike(found, mine)) {
+          other = found;
+          way.back().replaceAllUsesWith(way.back()->getOperand(1 - i));
+          break;
+        }
+    }
+    OpBuilder builder(op);
+    auto sum = builder.create<nn::AddOp>(op->getLoc(), other->getOperand(0), mine->getOperand(0));
+    copyAttr(mine, sum, DistDialect::kShardingsAttr);
+    Operation *reduced = builder.clone(*other);
+    reduced->setOperand(0, sum);
+    reduced->removeAttr(DistDialect::kGlobalsAttr);
+    if (isDirect) {
+      copyTags(op, reduced);
+      op->replaceAllUsesWith(reduced);
+      retired.add(op);
+    } else {
+      // Sums between are no values of the global program any more.
+      for (nn::AddOp between : way)
+        between->removeAttr(DistDialect::kGlobalsAttr);
+      add->setOperand(side, reduced->getResult(0));
+      retired.add(way.back());
+    }
+    retired.add(mine);
+    retired.add(other);
+    return true;
+  }
+  return false;
 }
 
 /// An all_reduce that a micro-batch region yields is done once, on the sum.

@@ -304,7 +304,9 @@ LogicalResult Partitioner::partitionReshard(ReshardOp op) {
                            ? op.getReason()->str()
                            : nameOf(op) + ": " + mesh.print(values.layoutOf(op.getInput())) +
                                  " -> " + mesh.print(parts->layout);
-  auto local = get(op, op.getInput(), parts->layout, reason);
+  auto local = op->hasAttr(DistDialect::kRefetchAttr)
+                   ? values.fetchAgain(builder(), op, op.getInput(), parts->layout, reason)
+                   : get(op, op.getInput(), parts->layout, reason);
   if (failed(local))
     return failure();
   if (values.restOf(op.getInput()) != parts->rest) {

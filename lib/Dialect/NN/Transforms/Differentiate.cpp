@@ -5,6 +5,8 @@
 
 #include "shoal/Support/SignatureEdit.h"
 
+#include "llvm/ADT/MapVector.h"
+
 namespace shoal::nn {
 #define GEN_PASS_DEF_DIFFERENTIATEPASS
 #include "shoal/passes/ShoalNN.h.inc"
@@ -87,6 +89,7 @@ LogicalResult Differentiator::differentiate(Operation *op) {
   if (inner->size() != op->getNumOperands())
     return op->emitOpError() << "gradient must have one cotangent per operand, "
                              << op->getNumOperands() << ", got: " << inner->size();
+  llvm::SmallMapVector<Value, Value, 4> own;
   for (auto [i, cotangent] : llvm::enumerate(*inner)) {
     if (!cotangent || !needed[i])
       continue;
@@ -94,8 +97,12 @@ LogicalResult Differentiator::differentiate(Operation *op) {
     if (cotangent.getType() != type)
       return op->emitOpError() << "cotangent of operand " << i << " must be " << type
                                << ", got: " << cotangent.getType();
-    accumulate(op->getOperand(i), cotangent);
+    // What one op adds to one value is summed first: where it is partial over devices, it is reduced once.
+    Value &sum = own[op->getOperand(i)];
+    sum = sum ? builder.create<AddOp>(cotangent.getLoc(), sum, cotangent).getResult() : cotangent;
   }
+  for (auto [value, cotangent] : own)
+    accumulate(value, cotangent);
   return success();
 }
 
