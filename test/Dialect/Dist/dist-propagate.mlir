@@ -158,7 +158,7 @@ func.func @by_hand(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{
   return %1 : tensor<8x2xf32>
 }
 
-// A reshard says where the layout changes: nothing passes it in either direction.
+// A reshard says where the layout changes: nothing passes the dimensions that it closes.
 // CHECK-LABEL: func.func @reshard
 // CHECK-SAME: %{{[^:]*}}: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>}
 // CHECK-SAME: -> (tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
@@ -230,6 +230,33 @@ func.func @priorities(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh,
   // CHECK: nn.matmul {{.*}}[#dist.sharding<@mesh, [{"x"}, {}]>]
   %0 = nn.matmul %a, %b : (tensor<8x4xf32>, tensor<4x800xf32>) -> tensor<8x800xf32>
   return %0 : tensor<8x800xf32>
+}
+
+// -----
+
+// What a reshard leaves open passes it, in both directions; partial values end there.
+dist.mesh @mesh <["x"=2, "y"=2]>
+// CHECK-LABEL: func.func @open_reshard
+func.func @open_reshard(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>},
+                        %b: tensor<4x6xf32> {dist.sharding = #dist.sharding<@mesh, [{"y"}, {}]>}) -> tensor<8x6xf32> {
+  // CHECK: nn.matmul {{.*}}[{"x"}, {}], unreduced=sum{"y"}
+  %0 = nn.matmul %a, %b : (tensor<8x4xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
+  // CHECK: dist.reshard {{.*}} <@mesh, [{"x"}, {"y"}]>
+  %1 = dist.reshard %0 <@mesh, [{?}, {"y"}]> : tensor<8x6xf32>
+  return %1 : tensor<8x6xf32>
+}
+
+// -----
+
+// A new value is made as the argument lies that it updates, wherever its gradient lies.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: func.func @update
+func.func @update(%w: tensor<8xf32> {nn.param = #nn.param<"w", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{}]>},
+                  %g: tensor<8xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}]>}) -> (tensor<8xf32> {nn.updates = "w"}) {
+  %lr = nn.constant dense<0.1> : tensor<f32>
+  // CHECK: nn.sgd_update {{.*}}dist.shardings = [#dist.sharding<@mesh, [{}]>]
+  %0 = nn.sgd_update %w, %g lr = %lr {weight_decay = 0.0 : f64} : tensor<8xf32>, tensor<f32>
+  return %0 : tensor<8xf32>
 }
 
 // -----

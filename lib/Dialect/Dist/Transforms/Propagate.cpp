@@ -116,6 +116,8 @@ private:
     while (changed) {
       changed = false;
       for (const Node &node : graph.nodes) {
+        if (node.isChange)
+          continue;
         OpSharding sharding = shardWithPartials(node);
         for (auto [index, result] : llvm::enumerate(sharding.results)) {
           Slot &slot = graph.slots[node.results[index]];
@@ -129,6 +131,8 @@ private:
         }
       }
       for (const Node &node : graph.nodes) {
+        if (node.isChange)
+          continue;
         OpSharding sharding = shardWithPartials(node);
         for (auto [slot, layout] : llvm::zip_equal(node.operands, sharding.operands))
           for (unsigned axis : graph.slots[slot].layout.unreduced)
@@ -170,6 +174,8 @@ private:
   /// in another layout, than the value has. Partial values that are reduced are no conflict.
   void reportConflicts() const {
     for (const Node &node : graph.nodes) {
+      if (node.isChange)
+        continue;
       OpSharding ofOperands = shardWithPartials(node);
       OpSharding ofResults = shardWithPartials(node, Lead::Results);
       bool resultsMove = conflictBytes(node, ofOperands) < conflictBytes(node, ofResults);

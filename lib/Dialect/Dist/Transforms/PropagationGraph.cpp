@@ -95,11 +95,19 @@ LogicalResult PropagationGraph::addOp(Operation &op) {
   for (OpResult result : op.getResults())
     addSlot(result, op.getLoc(), result.getType(), getSharding(result));
   if (auto reshard = dyn_cast<ReshardOp>(op)) {
-    // Says where the layout changes, so nothing is propagated through it. What stays open in its
-    // sharding still follows from its users.
-    Slot &slot = slots[slotOf.lookup(reshard.getResult())];
-    if (!slot.annotation)
-      annotateSlot(slot, reshard.getSharding());
+    // Says where the layout changes, so nothing is propagated through the dimensions that it closes.
+    unsigned from = slotOf.lookup(reshard.getInput()), to = slotOf.lookup(reshard.getResult());
+    if (!slots[to].annotation)
+      annotateSlot(slots[to], reshard.getSharding());
+    Node change{&op, {}, {from}, {to}, /*isChange=*/true};
+    TensorFactors input, result;
+    for (auto [d, size] : llvm::enumerate(reshard.getResult().getType().getShape())) {
+      input.push_back({change.rule.addFactor(size)});
+      result.push_back(slots[to].closed[d] ? TensorFactors::value_type{change.rule.addFactor(size)} : input.back());
+    }
+    change.rule.operands = {input};
+    change.rule.results = {result};
+    nodes.push_back(std::move(change));
     return success();
   }
   auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
@@ -118,7 +126,7 @@ LogicalResult PropagationGraph::addOp(Operation &op) {
   if (!fits(rule, &op))
     return op.emitOpError("has a sharding rule that does not cover the dimensions of its operands "
                           "and results");
-  nodes.push_back({&op, std::move(rule), slotsOf(op.getOperands()), slotsOf(op.getResults())});
+  nodes.push_back({&op, std::move(rule), slotsOf(op.getOperands()), slotsOf(op.getResults()), /*isChange=*/false});
   return success();
 }
 
@@ -131,7 +139,7 @@ void PropagationGraph::addIdentity(Operation *op, unsigned from, unsigned to, bo
   rule.operands = {factors};
   rule.results = {factors};
   rule.movesOnly = isLinear;
-  nodes.push_back({op, std::move(rule), {from}, {to}});
+  nodes.push_back({op, std::move(rule), {from}, {to}, /*isChange=*/false});
 }
 
 // Inputs become arguments of the body a part at a time: what holds of their dimensions holds of the
@@ -177,6 +185,10 @@ LogicalResult PropagationGraph::addReturn(Operation &op) {
       }
       if (annotation && !slot.annotation)
         annotateSlot(slot, annotation);
+      // The op that makes it lays it so at once: an update reads a gradient that lies otherwise, instead of making
+      // value and state otherwise to move them afterwards.
+      if (slot.annotation && !slots[from].annotation && isa<OpResult>(operand))
+        annotateSlot(slots[from], slot.annotation);
       addIdentity(&op, from, *argument, /*isLinear=*/true);
       continue;
     }

@@ -40,6 +40,8 @@ struct Node {
   mlir::Operation *op;
   ShardingRule rule;
   llvm::SmallVector<unsigned> operands, results;
+  /// A dist.reshard, which relates only those dimensions that it leaves open, and no partial values.
+  bool isChange = false;
 };
 
 class PropagationGraph {
