@@ -233,8 +233,8 @@ void Run::writeReport() {
   report.program = program_.name();
   for (uint32_t axis = 0; axis < program_.axes().size(); ++axis) {
     std::string name(program_.str(program_.axes()[axis].name));
-    report.axes.emplace_back(name, program_.axes()[axis].size);
-    mine.coords.emplace_back(name, program_.coordinate(position_, axis));
+    report.addAxis(name, program_.axes()[axis].size);
+    mine.addCoordinate(name, program_.axes()[axis].size, program_.coordinate(position_, axis));
   }
   mine.bytes = countBytes(program_);
   mine.bytes.peak = arena_->size();

@@ -50,6 +50,27 @@ TEST(Traffic, ReportLinesMergeByKindAndAxes) {
             R"("count":1,"bytes":20}]})");
 }
 
+TEST(Traffic, PartsOfASplitAxisAreReportedAsTheAxis) {
+  Report report;
+  RankReport rank;
+  report.addAxis("data", 2);
+  rank.addCoordinate("data", 2, 1);
+  const std::pair<std::string, std::pair<uint64_t, uint64_t>> parts[] = {
+      {"tensor.0", {2, 1}}, {"tensor.1", {3, 2}}, {"tensor.2", {2, 0}}};
+  for (const auto &[name, at] : parts) {
+    report.addAxis(name, at.first);
+    rank.addCoordinate(name, at.first, at.second);
+  }
+  using Pairs = std::vector<std::pair<std::string, uint64_t>>;
+  EXPECT_EQ(report.axes, (Pairs{{"data", 2}, {"tensor", 12}}));
+  EXPECT_EQ(rank.coords, (Pairs{{"data", 1}, {"tensor", (1 * 3 + 2) * 2 + 0}}));
+  rank.addCollective("all_reduce", {"data", "tensor.0", "tensor.1", "tensor.2"}, 1, 1);
+  rank.addCollective("all_reduce", {"tensor.1", "tensor.2"}, 1, 1); // a part is none of it
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(rank.collectives[0].axes, (Names{"data", "tensor"}));
+  EXPECT_EQ(rank.collectives[1].axes, (Names{"tensor.1", "tensor.2"}));
+}
+
 TEST(Traffic, WhatWasMeasuredStandsApart) {
   RankReport promised, counted;
   counted.measured["seconds"] = 2;

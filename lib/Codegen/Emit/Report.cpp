@@ -82,7 +82,7 @@ FailureOr<std::string> emitReport(ModuleOp module) {
   int64_t positions = mesh ? mesh.getNumDevices() : 1;
   if (mesh)
     for (dist::MeshAxisAttr axis : mesh.getAxes())
-      report.axes.push_back({axis.getName().str(), uint64_t(axis.getSize())});
+      report.addAxis(axis.getName().str(), axis.getSize());
   report.ranks.resize(positions);
   exec::BytesAttr bytes = program.getBytes();
   for (int64_t position = 0; position < positions; ++position) {
@@ -92,7 +92,7 @@ FailureOr<std::string> emitReport(ModuleOp module) {
     rank.rank = device;
     if (mesh)
       for (auto [axis, coordinate] : llvm::zip_equal(mesh.getAxes(), mesh.getCoordinates(position)))
-        rank.coords.push_back({axis.getName().str(), uint64_t(coordinate)});
+        rank.addCoordinate(axis.getName().str(), axis.getSize(), coordinate);
     rank.bytes = {uint64_t(bytes.getParams()),    uint64_t(bytes.getGrads()),
                   uint64_t(bytes.getOptimizer()), uint64_t(bytes.getActivations()),
                   uint64_t(bytes.getWorkspace()), uint64_t(program.getArena())};

@@ -4,6 +4,8 @@
 #ifndef SHOAL_RT_REPORT_H
 #define SHOAL_RT_REPORT_H
 
+#include "shoal-rt/axis_names.h"
+
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -12,6 +14,18 @@
 #include <nlohmann/json.hpp>
 
 namespace shoal::rt {
+
+// Adds an axis that follows those before it in the mesh. Parts of a split axis become that axis: sizes multiply,
+// a position counts on from that of the parts before.
+inline void addAxisValue(std::vector<std::pair<std::string, uint64_t>> &to, const std::string &name,
+                         uint64_t scale, uint64_t value, bool isSize) {
+  std::string origin(axisOrigin(name));
+  if (!to.empty() && origin != name && axisOrigin(to.back().first) == origin) {
+    to.back() = {origin, to.back().second * scale + (isSize ? 0 : value)};
+    return;
+  }
+  to.emplace_back(name, value);
+}
 
 // One line of a rank's traffic: all collectives of a kind over the same axes, per step.
 struct CollectiveReport {
@@ -35,9 +49,17 @@ struct RankReport {
   // What only a run can know, by name: no promise has this member.
   ReportJson measured = ReportJson::object();
 
-  // Adds to the line of this kind and these axes, which is made at first use.
-  void addCollective(const std::string &kind, const std::vector<std::string> &axes, uint64_t count,
+  std::vector<std::string> meshAxes; // all axes as the program names them, not written
+
+  void addCoordinate(const std::string &axis, uint64_t size, uint64_t position) {
+    meshAxes.push_back(axis);
+    addAxisValue(coords, axis, size, position, /*isSize=*/false);
+  }
+
+  // Adds to the line of this kind and these axes, which is made at first use; after the coordinates.
+  void addCollective(const std::string &kind, const std::vector<std::string> &names, uint64_t count,
                      uint64_t sent) {
+    std::vector<std::string> axes = mergeAxisParts(names, meshAxes);
     for (CollectiveReport &line : collectives)
       if (line.kind == kind && line.axes == axes) {
         line.count += count;
@@ -52,6 +74,10 @@ struct Report {
   std::string program;
   std::vector<std::pair<std::string, uint64_t>> axes; // name, size
   std::vector<RankReport> ranks;                      // by MPI rank
+
+  void addAxis(const std::string &name, uint64_t size) {
+    addAxisValue(axes, name, size, size, /*isSize=*/true);
+  }
 };
 
 inline ReportJson toJson(const RankReport &rank) {
