@@ -82,8 +82,8 @@ Outcome Compilation::makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp tra
   // The axes' use depends on the inputs that are left for this mode.
   if (failed(run(module, plan, buildModelPipeline)))
     return Outcome::InputWrong;
-  if (training)
-    adoptShardings(module, training);
+  if (training && failed(adoptShardings(module, training)))
+    return Outcome::InputWrong;
   std::vector<std::string> axes;
   for (dist::MeshAxisAttr axis : dist::lookupMesh(module).getMesh().getAxes())
     axes.push_back(axis.getName().getValue().str());

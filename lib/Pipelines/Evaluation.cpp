@@ -3,6 +3,7 @@
 #include "shoal/Pipelines/Pipelines.h"
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/Dist/Transforms/SplitAxis.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Support/SignatureEdit.h"
 
@@ -14,7 +15,10 @@ using namespace mlir;
 
 namespace shoal {
 
-void adoptShardings(ModuleOp evaluation, ModuleOp training) {
+LogicalResult adoptShardings(ModuleOp evaluation, ModuleOp training) {
+  // Tensor parallelism may have split an axis: what annotations by hand name is split here, too.
+  if (failed(dist::splitAxesAs(evaluation, dist::lookupMesh(training).getMesh())))
+    return failure();
   for (auto func : evaluation.getOps<func::FuncOp>()) {
     auto source = training.lookupSymbol<func::FuncOp>(func.getSymName());
     if (!source)
@@ -28,6 +32,7 @@ void adoptShardings(ModuleOp evaluation, ModuleOp training) {
       if (Attribute sharding = shardings.lookup(nn::getArgName(func, i)); sharding && nn::isUpdatable(nn::getArgRole(func, i)))
         signature.setArgAttr(i, dist::DistDialect::kShardingAttr, sharding);
   }
+  return success();
 }
 
 void addEvaluation(ModuleOp training, ModuleOp evaluation) {

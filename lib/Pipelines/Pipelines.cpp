@@ -2,6 +2,7 @@
 #include "shoal/Pipelines/Pipelines.h"
 
 #include "shoal/Codegen/Passes.h"
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/NN/Transforms/Passes.h"
@@ -17,7 +18,8 @@ void setAxes(PlanOptions &options, llvm::ArrayRef<std::string> meshAxes, bool ha
   options.dataAxes.clear();
   options.modelAxes.clear();
   for (const std::string &axis : meshAxes)
-    (axis == "data" && hasBatchedInput ? options.dataAxes : options.modelAxes).push_back(axis);
+    (hasBatchedInput && dist::getAxisRole(axis) == dist::AxisRole::Batch ? options.dataAxes : options.modelAxes)
+        .push_back(axis);
 }
 
 void buildModelPipeline(OpPassManager &pm, const PlanOptions &options) {
@@ -50,12 +52,23 @@ void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
   pm.addPass(createCSEPass());
   // After the last pass that merges ops: the numbers name values of this program to the end.
   pm.addPass(dist::createNumberPass());
-  // Strategies only annotate; propagation fills in what follows.
-  for (const std::string &axis : options.dataAxes) {
+  // Strategies only annotate; propagation fills in what follows. Evaluation has its parameters' layouts from
+  // training, which chose them.
+  if (options.tensorParallel && options.mode != "eval")
+    pm.addPass(dist::createTensorParallelPass());
+  // After it: the stream is what its products read and add to.
+  if (options.sequenceParallel) {
+    dist::SequenceParallelPassOptions sequence;
+    sequence.keepGathered = options.keepGathered;
+    pm.addPass(dist::createSequenceParallelPass(sequence));
+  }
+  if (!options.dataAxes.empty()) {
     dist::DataParallelPassOptions dataParallel;
-    dataParallel.axis = axis;
+    dataParallel.axes = options.dataAxes;
     pm.addPass(dist::createDataParallelPass(dataParallel));
   }
+  // Hazard: after every strategy, which would find nothing open.
+  pm.addPass(dist::createCloseArgumentsPass());
   pm.addPass(dist::createPropagatePass());
   // The mesh is that of training, which may have more use for it than evaluation.
   if (options.mode != "eval")
@@ -79,15 +92,17 @@ void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
   } else {
     // Evaluation lays its parameters out as training does, in the same two runs, but has nothing to pack.
     // Model axes first: buckets hold local gradients. Hazard: dist-pack must see gradients that
-    // are still partial over the data axes, so it stands between the two partitions.
-    partition(options.modelAxes);
-    if (options.mode == "train" && !options.dataAxes.empty()) {
-      dist::PackPassOptions pack;
-      pack.bucketMb = options.bucketMb;
-      pack.axes = options.dataAxes;
-      pm.addPass(dist::createPackPass(pack));
+    // are still partial over the data axes, so it stands between the two partitions. Those that are partial over
+    // model axes (of norms, when the sequence is sharded) are packed for these before.
+    for (const auto &axes : {options.modelAxes, options.dataAxes}) {
+      if (options.mode == "train" && !axes.empty()) {
+        dist::PackPassOptions pack;
+        pack.bucketMb = options.bucketMb;
+        pack.axes = axes;
+        pm.addPass(dist::createPackPass(pack));
+      }
+      partition(axes);
     }
-    partition(options.dataAxes);
   }
   pm.addPass(dist::createVerifyLocalPass());
   // Masks, offsets and shards of the same value are common now.

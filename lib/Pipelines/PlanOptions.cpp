@@ -38,6 +38,15 @@ std::vector<PlanOption> makeTable() {
        "", kToGlobal | kToLocal},
       {{.name = "model-axes", .member = get<&PlanOptions::modelAxes>, .help = "all other mesh axes"},
        "", kToGlobal | kToLocal},
+      {{.name = "tensor-parallel", .member = get<&PlanOptions::tensorParallel>,
+        .help = "shard hidden dimensions, heads and vocabularies over mesh axis tensor"},
+       "Plan", kToGlobal, /*isOfTraining=*/false, /*axis=*/"tensor"},
+      {{.name = "sequence-parallel", .member = get<&PlanOptions::sequenceParallel>,
+        .help = "shard norms, dropout and residual sums by sequence over mesh axis tensor"},
+       "Plan", kToGlobal, /*isOfTraining=*/false, /*axis=*/"tensor"},
+      {{.name = "keep-gathered", .member = get<&PlanOptions::keepGathered>,
+        .help = "keep what sequence parallelism gathers for the backward pass, instead of gathering it again"},
+       "Plan", kToGlobal, /*isOfTraining=*/true, /*axis=*/"tensor"},
       {{.name = "bucket-mb", .member = get<&PlanOptions::bucketMb>,
         .help = "bytes of one gradient bucket, in MiB", .rule = &dist::kBucketMbRule},
        "Plan", kToLocal, /*isOfTraining=*/true, /*axis=*/"data"},
@@ -82,6 +91,9 @@ std::string findPlanFault(const PlanOptions &plan, llvm::ArrayRef<const PlanOpti
     for (const PlanOption *option : given)
       if (option->isOfTraining)
         return spell(*option) + " belongs to " + spell(find("mode")) + " train, got: infer";
+  if (plan.keepGathered && !plan.sequenceParallel)
+    return spell(find("keep-gathered")) + " acts on what " + spell(find("sequence-parallel")) +
+           " gathers, which is off";
   return nn::findOptimizerFault(
       plan.optimize,
       [&](llvm::StringRef name) {

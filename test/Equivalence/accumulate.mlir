@@ -4,7 +4,7 @@
 // DEFINE: %{count} = 2
 // DEFINE: %{rows} = 6
 // DEFINE: %{check} = sed 's/MESH/%{mesh}/; s/COUNT/%{count}/; s/ROWS/%{rows}/g' %s > %t.mlir && \
-// DEFINE:   shoal-opt %t.mlir --dist-number --dist-data-parallel --dist-propagate --dist-verify-global -o %t.global.mlir && \
+// DEFINE:   shoal-opt %t.mlir --dist-number --dist-data-parallel --dist-close-arguments --dist-propagate --dist-verify-global -o %t.global.mlir && \
 // DEFINE:   shoal-opt %t.global.mlir --dist-pack --dist-partition --dist-verify-local \
 // DEFINE:     --dist-verify-plan=reference=%t.global.mlir --dist-optimize-collectives --dist-expand-collectives \
 // DEFINE:     --dist-verify-plan=reference=%t.global.mlir -o %t.local.mlir

@@ -1,7 +1,7 @@
 // A training step of real passes on several ranks is what one device does; with one reduction removed the first op that
 // sees the wrong value is named.
 // DEFINE: %{global} = shoal-opt %s --nn-explicit-counts --nn-differentiate \
-// DEFINE:   --nn-optimize="optimizer=adamw weight-decay=0.1 clip-grad-norm=0.5" --dist-number --dist-data-parallel --dist-propagate
+// DEFINE:   --nn-optimize="optimizer=adamw weight-decay=0.1 clip-grad-norm=0.5" --dist-number --dist-data-parallel --dist-close-arguments --dist-propagate
 // RUN: %{global} -o %t.global.mlir
 // RUN: shoal-opt %t.global.mlir --dist-pack --dist-partition -o %t.local.mlir
 // RUN: shoal-opt %t.local.mlir --dist-verify-plan="reference=%t.global.mlir" -o /dev/null 2>&1 | FileCheck %s --check-prefix=GOOD

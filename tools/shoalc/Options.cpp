@@ -2,6 +2,8 @@
 // the program comes from the table of plan options.
 #include "Options.h"
 
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
+
 #include <CLI/CLI.hpp>
 
 #include <cmath>
@@ -12,11 +14,20 @@
 namespace shoal {
 namespace {
 
+/// The names that an axis of --mesh may have, when `name` is none of them.
+std::string listAxesWithout(const std::string &name) {
+  std::string names;
+  for (const dist::KnownAxis &axis : dist::getKnownAxes()) {
+    if (axis.name == name)
+      return "";
+    names += (names.empty() ? "" : ", ") + axis.name.str();
+  }
+  return names;
+}
+
 /// `data=2,tensor=4` as axes in order.
 std::string parseMesh(const std::string &text,
                       MeshAxes &mesh) {
-  static const std::vector<std::string> known = {"replica", "data",    "tensor",
-                                                 "pipe",    "context", "ulysses"};
   std::stringstream stream(text);
   std::string item;
   if (text.empty() || text.back() == ',')
@@ -27,9 +38,8 @@ std::string parseMesh(const std::string &text,
     if (equal == std::string::npos || equal == 0)
       return "--mesh: expected AXIS=SIZE, got: '" + item + "'";
     std::string name = item.substr(0, equal), digits = item.substr(equal + 1);
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      return "--mesh: axis must be one of replica, data, tensor, pipe, context, ulysses, got: '" +
-             name + "'";
+    if (std::string names = listAxesWithout(name); !names.empty())
+      return "--mesh: axis must be one of " + names + ", got: '" + name + "'";
     for (const auto &axis : mesh)
       if (axis.first == name)
         return "--mesh: axis given twice: '" + name + "'";

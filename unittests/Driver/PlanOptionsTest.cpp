@@ -78,6 +78,7 @@ const std::map<std::string, std::vector<std::pair<std::string, std::string>>> kC
     {"decay", {{"weight-decay", "0.5"}}},
     {"warmup-steps", {{"lr-schedule", "constant"}}},
     {"decay-steps", {{"lr-schedule", "linear"}}},
+    {"keep-gathered", {{"sequence-parallel", "true"}}},
     {"min-lr", {{"lr-schedule", "linear"}, {"decay-steps", "7"}, {"lr", "0.75"}}},
 };
 

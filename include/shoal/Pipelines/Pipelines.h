@@ -19,8 +19,8 @@
 
 namespace shoal {
 
-/// Sorts the axes of a mesh into the two lists of the options. `data` splits the batch, if there is one;
-/// without, it is an axis like any other that only annotations in the file use.
+/// Sorts the axes of a mesh into the two lists of the options. Batch axes split the batch, if there is one;
+/// without, they are axes like any other that only annotations in the file use.
 void setAxes(PlanOptions &options, llvm::ArrayRef<std::string> meshAxes, bool hasBatchedInput);
 
 void buildModelPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
@@ -31,8 +31,8 @@ void buildExecPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 
 /// Evaluation runs between training steps, on their parameters, under their plan. Gives the
 /// parameters of `evaluation`, a model before `buildGlobalPipeline`, the shardings that they have in
-/// `training`, which is behind it.
-void adoptShardings(mlir::ModuleOp evaluation, mlir::ModuleOp training);
+/// `training`, which is behind it, and the same parts of mesh axes.
+llvm::LogicalResult adoptShardings(mlir::ModuleOp evaluation, mlir::ModuleOp training);
 /// Moves the evaluation step of one local program, if it has one, into that of the training step, so
 /// that they become rank programs on one arena and with common kernels.
 void addEvaluation(mlir::ModuleOp training, mlir::ModuleOp evaluation);

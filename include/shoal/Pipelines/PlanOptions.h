@@ -21,6 +21,9 @@ struct PlanOptions {
   std::vector<std::string> modelAxes;           // of the mesh: all others, partitioned first
   std::string mode = "train";                   // train | eval | infer
   std::string dtype;                            // f32 | f64; empty: as written
+  bool tensorParallel = false; // parameters over mesh axis "tensor", as dist-tensor-parallel finds them
+  bool sequenceParallel = false; // the residual stream by sequence over the same axis
+  bool keepGathered = false; // what that gathers stays for the backward pass
   nn::OptimizePassOptions optimize;
   double bucketMb = 25;       // units of 2^20 bytes
   std::string target = "cpu"; // cpu | cuda: whose kernels the arena has workspace for

@@ -1,7 +1,7 @@
 // RUN: shoal-opt %s -split-input-file -verify-diagnostics --dist-data-parallel | FileCheck %s
-// RUN: not shoal-opt %s -split-input-file --dist-data-parallel=axis=replica 2>&1 | FileCheck %s --check-prefix=AXIS
+// RUN: not shoal-opt %s -split-input-file --dist-data-parallel=axes=replica 2>&1 | FileCheck %s --check-prefix=AXIS
 
-// Batched inputs are sharded by rows, all other arguments are whole; results and ops follow later.
+// Batched inputs are sharded by rows; other arguments, results and ops follow later.
 
 // AXIS: error: data parallelism needs mesh axis "replica", the mesh is #dist.mesh<["data"=4, "tensor"=2]>
 dist.mesh @mesh <["data"=4, "tensor"=2]>
@@ -9,9 +9,9 @@ dist.mesh @mesh <["data"=4, "tensor"=2]>
 // CHECK-LABEL: func.func @model
 // CHECK-SAME: %{{[^:]*}}: tensor<32x64xf32> {dist.sharding = #dist.sharding<@mesh, [{"data"}, {}]>, nn.input = "x"}
 // CHECK-SAME: %{{[^:]*}}: tensor<32xi64> {dist.sharding = #dist.sharding<@mesh, [{"data"}]>, nn.input = "y"}
-// CHECK-SAME: %{{[^:]*}}: tensor<7xf32> {dist.sharding = #dist.sharding<@mesh, [{}]>, nn.input = #nn.input<"positions", unbatched>}
-// CHECK-SAME: %{{[^:]*}}: tensor<64x10xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}]>, nn.param = #nn.param<"w", init = zeros>}
-// CHECK-SAME: %{{[^:]*}}: tensor<i64> {dist.sharding = #dist.sharding<@mesh, []>, nn.valid_rows}
+// CHECK-SAME: %{{[^:]*}}: tensor<7xf32> {nn.input = #nn.input<"positions", unbatched>}
+// CHECK-SAME: %{{[^:]*}}: tensor<64x10xf32> {nn.param = #nn.param<"w", init = zeros>}
+// CHECK-SAME: %{{[^:]*}}: tensor<i64> {nn.valid_rows}
 // CHECK-SAME: -> (tensor<32x10xf32> {nn.output = "logits"})
 func.func @model(%x: tensor<32x64xf32> {nn.input = "x"}, %y: tensor<32xi64> {nn.input = "y"},
                  %p: tensor<7xf32> {nn.input = #nn.input<"positions", unbatched>},
@@ -32,17 +32,6 @@ func.func @by_hand(%a: tensor<32x64xf32> {nn.input = "a", dist.sharding = #dist.
                    %w: tensor<64x10xf32> {nn.param = #nn.param<"w", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{}, {"tensor"}]>},
                    %c: tensor<32xf32> {nn.input = "c"}) -> tensor<32x10xf32> {
   %0 = nn.matmul %a, %w : (tensor<32x64xf32>, tensor<64x10xf32>) -> tensor<32x10xf32>
-  return %0 : tensor<32x10xf32>
-}
-
-// Optimizer state lies as its parameter.
-// CHECK-LABEL: func.func @state
-// CHECK-SAME: [{}, {"tensor"}]>, nn.param
-// CHECK-SAME: [{}, {"tensor"}]>, nn.state
-func.func @state(%x: tensor<32x64xf32> {nn.input = "x"},
-                 %w: tensor<64x10xf32> {nn.param = #nn.param<"w", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{}, {"tensor"}]>},
-                 %m: tensor<64x10xf32> {nn.state = #nn.state<"w.m", of = "w", init = 0.0>}) -> tensor<32x10xf32> {
-  %0 = nn.matmul %x, %w : (tensor<32x64xf32>, tensor<64x10xf32>) -> tensor<32x10xf32>
   return %0 : tensor<32x10xf32>
 }
 

@@ -1,5 +1,6 @@
 // Gradients in flat buckets, each reduced by one reshard.
 // RUN: shoal-opt %s --split-input-file --dist-pack | FileCheck %s
+// RUN: shoal-opt %s --split-input-file --dist-pack=axes=tensor | FileCheck %s --check-prefix=TENSOR
 // RUN: shoal-opt %s --split-input-file --dist-pack=bucket-mb=0.0002 | FileCheck %s --check-prefix=SMALL
 
 // Gradients lie in the order in which they are ready; results and updates read them from the bucket.
@@ -88,4 +89,24 @@ dist.mesh @mesh <["data"=2]>
 func.func @truth(%a: tensor<4xf32>, %b: tensor<4xf32>) -> (tensor<4xi1> {nn.grad = "w"}) {
   %0 = nn.compare lt %a, %b {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
   return %0 : tensor<4xi1>
+}
+
+// -----
+
+// What is partial over other axes, too, stays so over those: their pack comes later.
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+// TENSOR-LABEL: @both
+// TENSOR: %[[B:.*]] = dist.pack %{{.*}}[0:10], %{{.*}}[0:4] group 0 at 0 {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data", "tensor"}>]}
+// TENSOR-NEXT: dist.reshard %[[B]] <@mesh, [{}], unreduced=sum{"data"}> {{.*}}reason = "gradients of a, b are partial sums over {\22tensor\22}"
+// TENSOR-DAG: dist.unpack %{{.*}}[0:10] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]}
+// TENSOR-DAG: dist.unpack %{{.*}}[10:14] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]}
+// TENSOR: return %{{.*}}, %{{.*}}, %[[C:.*]] : tensor<10xf32>, tensor<4xf32>, tensor<3xf32>
+func.func @both(%x: tensor<8x10xf32> {dist.sharding = #dist.sharding<@mesh, [{"data", "tensor"}, {}]>},
+                %y: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"data", "tensor"}, {}]>},
+                %z: tensor<8x3xf32> {dist.sharding = #dist.sharding<@mesh, [{"data"}, {}]>})
+    -> (tensor<10xf32> {nn.grad = "a"}, tensor<4xf32> {nn.grad = "b"}, tensor<3xf32> {nn.grad = "c"}) {
+  %a = nn.reduce sum %x dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data", "tensor"}>]} : tensor<8x10xf32> -> tensor<10xf32>
+  %b = nn.reduce sum %y dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data", "tensor"}>]} : tensor<8x4xf32> -> tensor<4xf32>
+  %c = nn.reduce sum %z dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<8x3xf32> -> tensor<3xf32>
+  return %a, %b, %c : tensor<10xf32>, tensor<4xf32>, tensor<3xf32>
 }

@@ -1,6 +1,7 @@
 // dist-pack: gradients become flat buckets, each reduced by one collective.
 #include "PlanMesh.h"
 
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Support/Elements.h"
@@ -25,10 +26,11 @@ struct Gradient {
   int64_t size() const { return cast<RankedTensorType>(value.getType()).getNumElements(); }
 };
 
-/// Gradients of one element type that are partial over the same axes.
+/// Gradients of one element type that are partial over the same axes, of which some are reduced here.
 struct Group {
   Type elementType;
-  ArrayRef<StringAttr> axes;
+  ArrayRef<StringAttr> unreduced;
+  SmallVector<StringAttr> axes, rest;
   SmallVector<Gradient> gradients;
 };
 
@@ -54,7 +56,7 @@ struct Cut {
 
 class Packer {
 public:
-  Packer(func::FuncOp func, MeshOp mesh, ArrayRef<std::string> axes, int64_t bucketBytes)
+  Packer(func::FuncOp func, MeshOp mesh, ArrayRef<StringAttr> axes, int64_t bucketBytes)
       : func(func), mesh(mesh), axes(axes), bucketBytes(bucketBytes) {}
 
   void run();
@@ -70,7 +72,7 @@ private:
 
   func::FuncOp func;
   MeshOp mesh;
-  ArrayRef<std::string> axes;
+  ArrayRef<StringAttr> axes;
   int64_t bucketBytes;
   SmallVector<Group> groups;
   DenseSet<Value> seen;
@@ -82,23 +84,21 @@ void Packer::collect(Value value, StringRef name) {
   if (!sharding || sharding.getUnreducedAxes().empty() || !value.getDefiningOp() ||
       sharding.getUnreducedKind() != ReduceKindAttrEnum::sum)
     return;
-  // A sharded gradient is reduced where it lies; one that is partial over other axes too has its
-  // own reduction.
+  // A sharded gradient is reduced where it lies.
   if (llvm::any_of(sharding.getDims(), [](DimShardingAttr dim) { return !dim.getAxes().empty(); }))
     return;
   ArrayRef<StringAttr> unreduced = sharding.getUnreducedAxes();
-  if (mesh.getMesh().getSize(unreduced) == 1 || !llvm::all_of(unreduced, [&](StringAttr axis) {
-        return llvm::is_contained(axes, axis.getValue());
-      }))
-    return;
-  if (!seen.insert(value).second)
+  SmallVector<StringAttr> mine, rest;
+  for (StringAttr axis : unreduced)
+    (llvm::is_contained(axes, axis) ? mine : rest).push_back(axis);
+  if (mesh.getMesh().getSize(mine) == 1 || !seen.insert(value).second)
     return;
   Type type = cast<RankedTensorType>(value.getType()).getElementType();
   auto group = llvm::find_if(groups, [&](const Group &other) {
-    return other.elementType == type && other.axes == unreduced;
+    return other.elementType == type && other.unreduced == unreduced;
   });
   if (group == groups.end()) {
-    groups.push_back({type, unreduced, {}});
+    groups.push_back({type, unreduced, mine, rest, {}});
     group = &groups.back();
   }
   group->gradients.push_back({value, name.str()});
@@ -162,8 +162,9 @@ void Packer::pack(Group &group, int64_t index) {
   int64_t bytes = elementBytes(group.elementType);
   Cut cut(total, bytes, bucketBytes, mesh.getMesh().getSize(group.axes));
   auto symbol = FlatSymbolRefAttr::get(context, mesh.getSymName());
-  ShardingAttr whole = ShardingAttr::getReplicated(symbol, 1);
-  ShardingAttr partial = whole.withUnreduced(ReduceKindAttrEnum::sum, group.axes);
+  auto partialOver = [&](int64_t rank, ArrayRef<StringAttr> axes) {
+    return ShardingAttr::getReplicated(symbol, rank).withUnreduced(ReduceKindAttrEnum::sum, axes);
+  };
 
   struct Piece {
     Value bucket;
@@ -189,10 +190,10 @@ void Packer::pack(Group &group, int64_t index) {
     Location loc = inputs.back().getLoc();
     auto type = RankedTensorType::get({last - first}, group.elementType);
     auto packed = b.create<PackOp>(loc, type, inputs, begins, ends, index, first);
-    setSharding(packed, partial);
-    auto reduced = b.create<ReshardOp>(loc, packed, whole,
+    setSharding(packed, partialOver(1, group.unreduced));
+    auto reduced = b.create<ReshardOp>(loc, packed, partialOver(1, group.rest),
                                        b.getStringAttr(reason(group, members, bucket, cut.count)));
-    setSharding(reduced, whole);
+    setSharding(reduced, partialOver(1, group.rest));
     int64_t at = 0;
     for (auto [k, member] : llvm::enumerate(members)) {
       int64_t size = ends[k] - begins[k];
@@ -215,16 +216,15 @@ void Packer::pack(Group &group, int64_t index) {
     b.setInsertionPointAfter(buckets.back().getDefiningOp());
     auto type = cast<RankedTensorType>(gradient.value.getType());
     auto unpacked = b.create<UnpackOp>(gradient.value.getLoc(), type, buckets, begins, ends);
-    ShardingAttr sharding = ShardingAttr::getReplicated(symbol, type.getRank());
-    setSharding(unpacked, sharding);
-    // It is the gradient's value, whole.
+    setSharding(unpacked, partialOver(type.getRank(), group.rest));
+    // It is the gradient's value, whole over these axes.
     auto result = cast<OpResult>(gradient.value);
     Operation *def = result.getOwner();
     Attribute tag;
     if (auto globals = def->getAttrOfType<ArrayAttr>(DistDialect::kGlobalsAttr))
       tag = globals[result.getResultNumber()];
     else if (auto id = def->getAttrOfType<IntegerAttr>(DistDialect::kIdAttr))
-      tag = GlobalAttr::get(context, id.getInt() + result.getResultNumber(), type, sharding);
+      tag = GlobalAttr::get(context, id.getInt() + result.getResultNumber(), type, partialOver(type.getRank(), {}));
     if (tag)
       unpacked->setAttr(DistDialect::kGlobalsAttr, b.getArrayAttr(tag));
     replaceUses(gradient.value, unpacked);
@@ -265,9 +265,12 @@ struct PackPass : impl::PackPassBase<PackPass> {
     }
     // Whole bytes, at least one; more than any tensor has is one bucket.
     auto bucketBytes = static_cast<int64_t>(std::clamp(bucketMb * (1 << 20), 1.0, 0x1p62));
-    SmallVector<std::string> names(axes.begin(), axes.end());
-    if (names.empty())
-      names.push_back("data");
+    SmallVector<std::string> given(axes.begin(), axes.end());
+    if (given.empty())
+      given.push_back("data");
+    SmallVector<StringAttr> names;
+    for (const std::string &name : given)
+      llvm::append_range(names, resolveAxis(mesh.getMesh(), name));
     for (auto func : getOperation().getOps<func::FuncOp>())
       if (!func.isExternal())
         Packer(func, mesh, names, bucketBytes).run();

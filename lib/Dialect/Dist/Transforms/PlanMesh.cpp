@@ -1,6 +1,8 @@
 // Shardings to layouts and back; see PlanMesh.h.
 #include "PlanMesh.h"
 
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
+
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -20,16 +22,20 @@ FailureOr<PlanMesh> PlanMesh::get(MeshOp mesh, ArrayRef<std::string> partitioned
   PlanMesh plan;
   plan.symbol = FlatSymbolRefAttr::get(mesh.getContext(), mesh.getSymName());
   plan.attr = mesh.getMesh();
-  for (MeshAxisAttr axis : plan.attr.getAxes()) {
-    plan.axisSizes.push_back(axis.getSize());
-    plan.inRun.push_back(partitioned.empty() ||
-                         llvm::is_contained(partitioned, axis.getName().getValue()));
-  }
-  for (const std::string &name : partitioned)
-    if (!plan.attr.getAxisSize(StringAttr::get(mesh.getContext(), name))) {
+  SmallVector<StringAttr> named;
+  for (const std::string &name : partitioned) {
+    // An axis that a strategy has split is all of its parts.
+    SmallVector<StringAttr> parts = resolveAxis(plan.attr, name);
+    if (parts.empty()) {
       mesh.emitError("axis to partition must be one of the mesh's, got: \"") << name << "\"";
       return failure();
     }
+    llvm::append_range(named, parts);
+  }
+  for (MeshAxisAttr axis : plan.attr.getAxes()) {
+    plan.axisSizes.push_back(axis.getSize());
+    plan.inRun.push_back(partitioned.empty() || llvm::is_contained(named, axis.getName()));
+  }
   if (!llvm::all_of(plan.inRun, [](bool in) { return in; }))
     mesh->getParentOp()->walk(
         [&](Operation *op) { plan.remaining |= plan.namesRemaining(op->getAttrDictionary()); });

@@ -23,20 +23,118 @@ def NumberPass : Pass<"dist-number", "::mlir::ModuleOp"> {
 def DataParallelPass : Pass<"dist-data-parallel", "::mlir::ModuleOp"> {
   let summary = "data parallelism as annotations";
   let description = [{
-    Shards dimension 0 of every batched input over the axis and closes all other arguments as replicated; the rest follows by
-    `dist-propagate`: gradients become partial sums, whose reduction is the all-reduce of DDP. Annotations by hand win; one that uses the axis on
-    another dimension of a batched input contradicts the strategy and is an error.
+    Shards dimension 0 of every batched input over the batch axes; the rest follows by `dist-propagate`: gradients become partial sums, whose
+    reduction is the all-reduce of DDP. Annotations by hand win; one that uses the axis on another dimension of a batched input contradicts the
+    strategy and is an error.
 
     ```mlir
     func.func @f(%x: tensor<32x64xf32> {nn.input = "x"}, %w: tensor<64x10xf32> {nn.param = ...})
     // becomes
     func.func @f(%x: tensor<32x64xf32> {nn.input = "x", dist.sharding = #dist.sharding<@mesh, [{"data"}, {} ]>},
-                 %w: tensor<64x10xf32> {nn.param = ..., dist.sharding = #dist.sharding<@mesh, [{}, {} ]>})
+                 %w: tensor<64x10xf32> {nn.param = ...})
     ```
   }];
   let options = [
-    Option<"axis", "axis", "std::string", "\"data\"", "mesh axis over which the batch is split">,
+    ListOption<"axes", "axes", "std::string", "mesh axes over which the batch is split, major to minor; data when none is named">,
   ];
+  let dependentDialects = ["::shoal::dist::DistDialect"];
+}
+
+def TensorParallelPass : Pass<"dist-tensor-parallel", "::mlir::ModuleOp"> {
+  let summary = "tensor parallelism as annotations";
+  let description = [{
+    Shards parameters over the axis. Which of their dimensions is read off the graph through the sharding rules: one that a product with a parameter
+    makes and another product with a parameter sums over (columns and rows: the hidden dimension of an MLP, the heads of attention), with nothing
+    between them that needs it whole; the rows of an embedding table; the vocabulary of logits whose loss may be sharded over its classes. Values
+    follow by `dist-propagate`: the forward pass reduces once behind the rows, the backward pass once behind the columns.
+
+    Where a product makes several such dimensions (key/value heads and groups of query heads) the first takes the axis if it is at least as large; else
+    it takes the part that divides it, and the next one takes the rest: the axis is split (`dist-split-axis`).
+
+    Annotations by hand win. One that keeps a dimension from the axis also keeps the strategy from all that belongs to that dimension; a remark names
+    both places.
+
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32> {nn.input = "x"}, %w1: tensor<4x6xf32> {nn.param = ...}, %w2: tensor<6x4xf32> {nn.param = ...}) ... {
+      %0 = nn.matmul %x, %w1 : (tensor<8x4xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
+      %1 = nn.relu %0 : tensor<8x6xf32>
+      %2 = nn.matmul %1, %w2 : (tensor<8x6xf32>, tensor<6x4xf32>) -> tensor<8x4xf32>
+    // becomes
+    func.func @f(%x: tensor<8x4xf32> {nn.input = "x"},
+                 %w1: tensor<4x6xf32> {nn.param = ..., dist.sharding = #dist.sharding<@mesh, [{}, {"tensor"} ]>},
+                 %w2: tensor<6x4xf32> {nn.param = ..., dist.sharding = #dist.sharding<@mesh, [{"tensor"}, {} ]>}) ... {
+    ```
+  }];
+  let options = [
+    Option<"axis", "axis", "std::string", "\"tensor\"", "mesh axis over which parameters are sharded">,
+  ];
+  let dependentDialects = ["::shoal::dist::DistDialect"];
+}
+
+def SequenceParallelPass : Pass<"dist-sequence-parallel", "::mlir::ModuleOp"> {
+  let summary = "sequence parallelism as annotations";
+  let description = [{
+    After `dist-tensor-parallel`, or shardings by hand of the same kind. The residual stream (norms, dropout, sums: every value of batch, sequence
+    and hidden size that holds no sharded head, feature or vocabulary) is sharded by sequence over the same axis. Products on sharded dimensions need
+    the whole sequence: a `dist.reshard` gathers what they read of the stream, another one scatters what they add to it, in both passes. Of what the
+    forward pass gathered only the shard is kept; the backward pass fetches it again (`dist.refetch`), unless `keep-gathered` is on.
+
+    ```mlir
+    %1 = nn.rms_norm %0, %g eps = 1.0e-5 : tensor<2x8x4xf32>, tensor<4xf32>
+    %2 = nn.tensordot %1, %w1 axes = 1 : (tensor<2x8x4xf32>, tensor<4x6xf32>) -> tensor<2x8x6xf32>
+    %3 = nn.tensordot %2, %w2 axes = 1 : (tensor<2x8x6xf32>, tensor<6x4xf32>) -> tensor<2x8x4xf32>
+    %4 = nn.add %0, %3 : (tensor<2x8x4xf32>, tensor<2x8x4xf32>) -> tensor<2x8x4xf32>
+    // becomes, where w1 is [{}, {"tensor"} ] and w2 is [{"tensor"}, {} ]
+    %1 = nn.rms_norm %0, %g eps = 1.0e-5 {dist.shardings = [#dist.sharding<@mesh, [{?}, {"tensor"}, {?} ]>, ...]} : tensor<2x8x4xf32>, tensor<4xf32>
+    %a = dist.reshard %1 <@mesh, [{?}, {}, {?} ]> {reason = "..."} : tensor<2x8x4xf32>
+    %2 = nn.tensordot %a, %w1 axes = 1 : (tensor<2x8x4xf32>, tensor<4x6xf32>) -> tensor<2x8x6xf32>
+    %3 = nn.tensordot %2, %w2 axes = 1 : (tensor<2x8x6xf32>, tensor<6x4xf32>) -> tensor<2x8x4xf32>
+    %b = dist.reshard %3 <@mesh, [{?}, {"tensor"}, {?} ]> {reason = "..."} : tensor<2x8x4xf32>
+    %4 = nn.add %0, %b : (tensor<2x8x4xf32>, tensor<2x8x4xf32>) -> tensor<2x8x4xf32>
+    ```
+  }];
+  let options = [
+    Option<"axis", "axis", "std::string", "\"tensor\"", "mesh axis over which the sequence is sharded">,
+    Option<"keepGathered", "keep-gathered", "bool", "false", "keep gathered values for the backward pass">,
+  ];
+  let dependentDialects = ["::shoal::dist::DistDialect"];
+}
+
+def SplitAxisPass : Pass<"dist-split-axis", "::mlir::ModuleOp"> {
+  let summary = "one mesh axis as several";
+  let description = [{
+    A dimension takes an axis whole or not at all; two dimensions share one when it is split. Ranks are row-major over the axes, so nothing moves. All
+    that names the axis names its parts, `"tensor.0"` and so on, major to minor. Reports name the origin where both parts take part.
+
+    ```mlir
+    dist.mesh @mesh <["tensor"=4]>
+    #dist.sharding<@mesh, [{}, {"tensor"} ]>
+    // becomes, with axis=tensor factors=2,2
+    dist.mesh @mesh <["tensor.0"=2, "tensor.1"=2]>
+    #dist.sharding<@mesh, [{}, {"tensor.0", "tensor.1"} ]>
+    ```
+  }];
+  let options = [
+    Option<"axis", "axis", "std::string", "\"tensor\"", "mesh axis to split">,
+    ListOption<"factors", "factors", "int64_t", "sizes of the parts, major to minor; they multiply to the axis's size">,
+  ];
+  let dependentDialects = ["::shoal::dist::DistDialect"];
+}
+
+def CloseArgumentsPass : Pass<"dist-close-arguments", "::mlir::ModuleOp"> {
+  let summary = "arguments that no strategy sharded are whole";
+  let description = [{
+    The last strategy. An argument of a model without an annotation would be open, and propagation would lay it as its readers wish: an unsharded
+    weight is a decision, not a gap. State of the optimizer lies as its parameter. Annotations, also open ones, stay as they are.
+
+    ```mlir
+    func.func @f(%w: tensor<64x10xf32> {nn.param = #nn.param<"w", ...>, dist.sharding = #dist.sharding<@mesh, [{}, {"tensor"} ]>},
+                 %b: tensor<10xf32> {nn.param = ...}, %m: tensor<64x10xf32> {nn.state = #nn.state<"w.m", of = "w", init = 0.0>})
+    // becomes
+    func.func @f(%w: ..., %b: tensor<10xf32> {nn.param = ..., dist.sharding = #dist.sharding<@mesh, [{} ]>},
+                 %m: tensor<64x10xf32> {nn.state = ..., dist.sharding = #dist.sharding<@mesh, [{}, {"tensor"} ]>})
+    ```
+  }];
   let dependentDialects = ["::shoal::dist::DistDialect"];
 }
 
@@ -114,7 +212,8 @@ def PackPass : Pass<"dist-pack", "::mlir::ModuleOp"> {
     A collective per gradient pays a latency each; one for all cannot start before the last gradient. So the gradients (`nn.grad` results and the
     gradients that updates read) that are partial over the named axes are laid one after another, per element type and unreduced axes, in the order
     in which they are ready, and cut into ceil(bytes / bucket) ranges of nearly equal size; a range may cut a tensor. Each
-    bucket is one `dist.reshard`, which the partition of those axes turns into a reduction. Other partial values, such as the loss, are reduced on their own.
+    bucket is one `dist.reshard`, which the partition of those axes turns into a reduction; what is partial over other axes, too, stays so over those. Other
+    partial values, such as the loss, are reduced on their own.
 
     ```mlir
     %g1 = nn.matmul ... {dist.shardings = [#dist.sharding<@mesh, [{}, {} ], unreduced=sum{"data"}>]} : ... -> tensor<10x10xf32>
@@ -138,7 +237,7 @@ def PackPass : Pass<"dist-pack", "::mlir::ModuleOp"> {
 def OptimizeCollectivesPass : Pass<"dist-optimize-collectives", "::mlir::ModuleOp"> {
   let summary = "fewer and earlier collectives";
   let description = [{
-    Equal collectives become one. A reduction whose users all slice it is a reduce-scatter. A sum of all-reduces is the all-reduce of a sum. An
+    Equal collectives become one. A reduction whose users all slice it is a reduce-scatter. A sum of reductions is the reduction of a sum, whatever is added between them. An
     all-reduce that a micro-batch region yields moves out of it, and is done once. Then, unless `overlap` is off, every
     collective moves up to where its operands are ready, so that it runs beside the computation that follows; its users stay where they are.
 

@@ -1,0 +1,37 @@
+// What a mesh axis is for, told by its name: one table for the command line, the strategies and the order in
+// which axes are partitioned. A part of a split axis ("tensor.1") has the role of its origin ("tensor").
+#ifndef SHOAL_DIALECT_DIST_IR_AXISROLES_H
+#define SHOAL_DIALECT_DIST_IR_AXISROLES_H
+
+#include "shoal/Dialect/Dist/IR/Dist.h"
+
+namespace shoal::dist {
+
+enum class AxisRole {
+  Batch,    ///< splits the rows of the batch; gradients are packed before they are reduced over it
+  Model,    ///< splits parameters and what is computed from them
+  Pipe,     ///< splits the program into stages; no sharding names it
+  Sequence, ///< splits the tokens of a row
+};
+
+struct KnownAxis {
+  llvm::StringLiteral name;
+  AxisRole role;
+};
+
+/// The axes that --mesh may name, in the order in which messages list them.
+llvm::ArrayRef<KnownAxis> getKnownAxes();
+
+/// The role of an axis; Model for a name of the user's own, which only annotations by hand give a meaning.
+AxisRole getAxisRole(llvm::StringRef axis);
+
+/// "tensor.1", and back: the axis that a part was split from, or the axis itself.
+std::string getAxisPart(llvm::StringRef axis, unsigned part);
+llvm::StringRef getAxisOrigin(llvm::StringRef axis);
+
+/// The mesh's axes that stand for `axis`: itself, or its parts, major to minor. Empty when there are none.
+llvm::SmallVector<mlir::StringAttr> resolveAxis(MeshAttr mesh, llvm::StringRef axis);
+
+} // namespace shoal::dist
+
+#endif // SHOAL_DIALECT_DIST_IR_AXISROLES_H

@@ -1,0 +1,49 @@
+// dist-close-arguments: what no strategy and no hand has sharded lies whole on every device. The last strategy,
+// so that propagation cannot give a position table or a norm's weight an axis that no one asked for.
+#include "Strategy.h"
+
+#include "shoal/Dialect/Dist/Transforms/Passes.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
+
+namespace shoal::dist {
+#define GEN_PASS_DEF_CLOSEARGUMENTSPASS
+#include "shoal/passes/ShoalDist.h.inc"
+} // namespace shoal::dist
+
+using namespace mlir;
+using namespace shoal;
+using namespace shoal::dist;
+
+namespace {
+
+struct CloseArgumentsPass : dist::impl::CloseArgumentsPassBase<CloseArgumentsPass> {
+  void runOnOperation() override {
+    MeshOp mesh = lookupMesh(getOperation());
+    if (!mesh)
+      return; // one device
+    for (auto func : getOperation().getOps<FunctionOpInterface>())
+      if (!func.isExternal() && nn::isModel(func))
+        close(func, mesh);
+  }
+
+private:
+  static void close(FunctionOpInterface func, MeshOp mesh) {
+    auto symbol = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
+    nn::ArgTable table(func);
+    ArgAnnotator arguments(func, mesh);
+    for (auto [index, type] : llvm::enumerate(func.getArgumentTypes())) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (!tensor || arguments.get(index))
+        continue;
+      // State lies as the parameter that it belongs to, which precedes it.
+      auto state = func.getArgAttrOfType<nn::StateAttr>(index, nn::NNDialect::kStateAttr);
+      auto parameter = state ? table.find(state.getOf().getValue()) : std::nullopt;
+      ShardingAttr sharding = parameter && func.getArgumentTypes()[*parameter] == type
+                                  ? arguments.get(*parameter)
+                                  : ShardingAttr();
+      arguments.set(index, sharding ? sharding : ShardingAttr::getReplicated(symbol, tensor.getRank()));
+    }
+  }
+};
+
+} // namespace

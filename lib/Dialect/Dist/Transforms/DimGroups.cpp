@@ -1,0 +1,134 @@
+// Joins dimensions by the factors of sharding rules; see DimGroups.h.
+#include "DimGroups.h"
+
+#include "shoal/Dialect/NN/IR/NN.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+namespace shoal::dist {
+
+void DimGroups::addValue(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (type && first.try_emplace(value, numDims).second)
+    numDims += type.getRank();
+}
+
+FailureOr<DimGroups> DimGroups::build(FunctionOpInterface func) {
+  DimGroups groups;
+  std::vector<unsigned> mixedDims;
+  Block &block = func.getFunctionBody().front();
+  if (!func.getFunctionBody().hasOneBlock() || !isa<func::ReturnOp>(block.getTerminator()))
+    return func.emitOpError("must have one block that ends in func.return to be sharded, got: ")
+           << llvm::range_size(func.getFunctionBody());
+  for (BlockArgument argument : block.getArguments())
+    groups.addValue(argument);
+  for (Operation &op : block.without_terminator()) {
+    op.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        groups.addValue(operand);
+    });
+    for (Value result : op.getResults())
+      groups.addValue(result);
+  }
+  groups.classes.grow(groups.numDims);
+  for (Operation &op : block.without_terminator()) {
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+    if (ruled && op.getNumRegions() == 0) {
+      Entry entry{&op, ruled.getShardingRule(), {}};
+      if (!fits(entry.rule, &op))
+        return op.emitOpError("has a sharding rule that does not cover the dimensions of its operands and results");
+      groups.join(entry, mixedDims);
+      groups.entries.push_back(std::move(entry));
+      continue;
+    }
+    auto mixAll = [&](Value value) {
+      if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+        for (int64_t d = 0; d < type.getRank(); ++d)
+          mixedDims.push_back(groups.first.lookup(value) + d);
+    };
+    op.walk([&](Operation *inner) { llvm::for_each(inner->getOperands(), mixAll); });
+    llvm::for_each(op.getResults(), mixAll);
+  }
+  groups.classes.compress();
+  groups.mixed.resize(groups.getNumGroups());
+  for (unsigned dim : mixedDims)
+    groups.mixed.set(groups.classes[dim]);
+  for (Entry &entry : groups.entries)
+    for (unsigned &group : entry.groups)
+      if (group != kNone)
+        group = groups.classes[group];
+  return groups;
+}
+
+/// Until the classes are compressed, `groups` holds one dimension per factor.
+void DimGroups::join(Entry &entry, std::vector<unsigned> &mixedDims) {
+  entry.groups.assign(entry.rule.factors.size(), kNone);
+  auto visit = [&](Value value, const TensorFactors &tensor) {
+    for (auto [d, factors] : llvm::enumerate(tensor)) {
+      unsigned dim = first.lookup(value) + d;
+      // Factors of size 1 hold nothing to shard, unless the dimension has no other.
+      SmallVector<unsigned> large;
+      for (unsigned factor : factors)
+        if (entry.rule.factors[factor].size != 1)
+          large.push_back(factor);
+      if (large.empty() && !factors.empty())
+        large.push_back(factors.front());
+      if (large.size() > 1)
+        mixedDims.push_back(dim);
+      if (large.size() != 1)
+        continue;
+      unsigned &known = entry.groups[large.front()];
+      if (known == kNone)
+        known = dim;
+      else
+        classes.join(known, dim);
+    }
+  };
+  for (auto [operand, tensor] : llvm::zip_equal(entry.op->getOperands(), entry.rule.operands))
+    visit(operand, tensor);
+  for (auto [result, tensor] : llvm::zip_equal(entry.op->getResults(), entry.rule.results))
+    visit(result, tensor);
+}
+
+unsigned DimGroups::find(Value value, unsigned dim) const {
+  auto it = first.find(value);
+  return it == first.end() ? kNone : classes[it->second + dim];
+}
+
+bool holds(const TensorFactors &tensor, unsigned factor) {
+  return llvm::any_of(tensor, [&](ArrayRef<unsigned> dim) { return llvm::is_contained(dim, factor); });
+}
+
+bool isContraction(const ShardingRule &rule) {
+  SmallVector<unsigned> alone; // the operands in which the op is linear
+  for (const auto &group : rule.linear)
+    if (group.size() == 1)
+      alone.push_back(group.front());
+  for (auto [f, factor] : llvm::enumerate(rule.factors))
+    if (factor.kind == FactorKind::Reduction &&
+        llvm::count_if(alone, [&](unsigned operand) { return holds(rule.operands[operand], f); }) >= 2)
+      return true;
+  return false;
+}
+
+DenseSet<Operation *> findForwardOps(FunctionOpInterface func) {
+  Operation *result = func.getFunctionBody().front().getTerminator();
+  SmallVector<Value> work;
+  for (unsigned i = 0; i < func.getNumResults(); ++i)
+    if (func.getResultAttr(i, nn::NNDialect::kLossAttr) || func.getResultAttr(i, nn::NNDialect::kOutputAttr))
+      work.push_back(result->getOperand(i));
+  if (work.empty())
+    llvm::append_range(work, result->getOperands());
+  DenseSet<Operation *> forward;
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || !forward.insert(op).second)
+      continue;
+    op->walk([&](Operation *inner) { llvm::append_range(work, inner->getOperands()); });
+  }
+  return forward;
+}
+
+} // namespace shoal::dist

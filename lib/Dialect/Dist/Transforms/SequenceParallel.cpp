@@ -1,0 +1,258 @@
+// dist-sequence-parallel: between the products that tensor parallelism shards, the tensor axis shards the sequence.
+//
+// The residual stream is every value with a dimension of the sequence and one of the hidden size that is not sharded
+// as heads, features or vocabulary are. An op that computes on a shard of those needs the whole sequence: what it
+// reads of the stream is gathered before it, what it adds to the stream is scattered behind it, by a dist.reshard
+// each. All other ops of the stream, norms, dropout and residual sums, see their part of the tokens only.
+#include "DimGroups.h"
+#include "Partitioner.h"
+#include "Strategy.h"
+
+#include "shoal/Dialect/Dist/Transforms/Passes.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace shoal::dist {
+#define GEN_PASS_DEF_SEQUENCEPARALLELPASS
+#include "shoal/passes/ShoalDist.h.inc"
+} // namespace shoal::dist
+
+using namespace mlir;
+using namespace shoal;
+using namespace shoal::dist;
+
+namespace {
+
+class SequenceParallel {
+public:
+  SequenceParallel(func::FuncOp func, MeshOp mesh, ArrayRef<StringAttr> axes, bool keepGathered, DimGroups &&groups)
+      : func(func), symbol(FlatSymbolRefAttr::get(mesh.getSymNameAttr())), axes(axes), keepGathered(keepGathered),
+        groups(std::move(groups)), forward(findForwardOps(func)) {
+    unsigned count = this->groups.getNumGroups();
+    for (llvm::BitVector *set : {&sharded, &batch, &sequence, &hidden})
+      set->resize(count);
+  }
+
+  /// Whether the function has a stream, which is then annotated.
+  bool run();
+
+private:
+  void findDims();
+  void findStreamDims(const DimGroups::Entry &entry);
+  void findRegionOps();
+  void cutAt(Value value);
+
+  std::optional<unsigned> findDim(Value value, const llvm::BitVector &set) const;
+  bool isStream(Value value) const {
+    return findDim(value, sequence) && findDim(value, hidden) && !findDim(value, sharded);
+  }
+  bool readsStream(Operation *op) const {
+    return llvm::any_of(op->getOperands(), [&](Value operand) { return isStream(operand); });
+  }
+  bool isSharded(const DimGroups::Entry &entry) const {
+    return llvm::any_of(entry.groups, [&](unsigned group) { return group != DimGroups::kNone && sharded.test(group); });
+  }
+
+  /// The value with its sequence sharded, or whole; other dimensions stay open.
+  ShardingAttr toSharding(Value value, bool isShardedAlong) const;
+  ReshardOp reshard(OpBuilder &builder, Value value, bool isShardedAlong, Operation *cause);
+
+  func::FuncOp func;
+  FlatSymbolRefAttr symbol;
+  ArrayRef<StringAttr> axes;
+  bool keepGathered;
+  DimGroups groups;
+  DenseSet<Operation *> forward;
+  // Groups of dimensions: sharded over the axis by parameters; of the batch; of the stream.
+  llvm::BitVector sharded, batch, sequence, hidden;
+  /// Ops that need the whole sequence of what they read of the stream.
+  DenseSet<Operation *> region;
+};
+
+std::optional<unsigned> SequenceParallel::findDim(Value value, const llvm::BitVector &set) const {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  for (int64_t d = 0; type && d < type.getRank(); ++d)
+    if (unsigned group = groups.find(value, d); group != DimGroups::kNone && set.test(group))
+      return d;
+  return std::nullopt;
+}
+
+// The dimensions of a product say what they are: of a parameter that the axis shards the other ones are the hidden
+// size; of the activation those that the parameter has not are the batch and the sequence.
+void SequenceParallel::findStreamDims(const DimGroups::Entry &entry) {
+  if (!isContraction(entry.rule) || !isSharded(entry))
+    return;
+  for (auto [operand, tensor] : llvm::zip_equal(entry.op->getOperands(), entry.rule.operands)) {
+    auto argument = dyn_cast<BlockArgument>(operand);
+    if (!argument || nn::getArgRole(func, argument.getArgNumber()) != nn::ArgRole::Param)
+      continue;
+    bool isRow = llvm::any_of(llvm::enumerate(entry.groups), [&](auto item) {
+      return item.value() != DimGroups::kNone && sharded.test(item.value()) &&
+             entry.rule.factors[item.index()].kind == FactorKind::Reduction;
+    });
+    for (auto [f, group] : llvm::enumerate(entry.groups)) {
+      if (group == DimGroups::kNone)
+        continue;
+      bool isReduced = entry.rule.factors[f].kind == FactorKind::Reduction;
+      if (holds(tensor, f) && isReduced != isRow && !sharded.test(group))
+        hidden.set(group);
+    }
+    // The first that remains, in the order of the result.
+    for (ArrayRef<unsigned> dim : entry.rule.results.front())
+      for (unsigned f : dim)
+        if (unsigned group = entry.groups[f];
+            !holds(tensor, f) && group != DimGroups::kNone && !batch.test(group) && !sharded.test(group)) {
+          sequence.set(group);
+          return;
+        }
+  }
+}
+
+void SequenceParallel::findDims() {
+  for (BlockArgument argument : func.getArguments()) {
+    auto mark = [&](llvm::BitVector &set, unsigned d) {
+      if (unsigned group = groups.find(argument, d); group != DimGroups::kNone)
+        set.set(group);
+    };
+    if (nn::isBatchedInput(func, argument.getArgNumber()))
+      mark(batch, 0);
+    if (nn::getArgRole(func, argument.getArgNumber()) != nn::ArgRole::Param)
+      continue;
+    if (ShardingAttr sharding = getSharding(argument))
+      for (auto [d, dim] : llvm::enumerate(sharding.getDims()))
+        if (llvm::any_of(axes, [&, dim = dim](StringAttr axis) { return llvm::is_contained(dim.getAxes(), axis); }))
+          mark(sharded, d);
+  }
+  for (const DimGroups::Entry &entry : groups.getEntries())
+    if (forward.contains(entry.op))
+      findStreamDims(entry);
+}
+
+/// Ops on sharded dimensions; products that read what such a product reads (keys and values of fewer heads than the
+/// axis has devices); and those whose result joins the stream though nothing of it comes from there.
+void SequenceParallel::findRegionOps() {
+  DenseSet<Value> gathered;
+  for (const DimGroups::Entry &entry : groups.getEntries())
+    if (isSharded(entry)) {
+      region.insert(entry.op);
+      for (Value operand : entry.op->getOperands())
+        if (isContraction(entry.rule) && isStream(operand))
+          gathered.insert(operand);
+    }
+  for (const DimGroups::Entry &entry : groups.getEntries()) {
+    if (!isContraction(entry.rule))
+      continue;
+    bool sharesInput = llvm::any_of(entry.op->getOperands(), [&](Value v) { return gathered.contains(v); });
+    bool entersStream = !readsStream(entry.op) && llvm::any_of(entry.op->getResults(), [&](Value v) { return isStream(v); });
+    if (sharesInput || entersStream)
+      region.insert(entry.op);
+  }
+}
+
+ShardingAttr SequenceParallel::toSharding(Value value, bool isShardedAlong) const {
+  unsigned along = *findDim(value, sequence);
+  SmallVector<DimShardingAttr> dims;
+  for (int64_t d = 0; d < cast<RankedTensorType>(value.getType()).getRank(); ++d)
+    dims.push_back(DimShardingAttr::get(symbol.getContext(), d == along && isShardedAlong ? axes : ArrayRef<StringAttr>(),
+                                        /*isClosed=*/d == along, /*priority=*/0));
+  return ShardingAttr::get(symbol.getContext(), symbol, dims, ReduceKindAttrEnum::sum, {});
+}
+
+ReshardOp SequenceParallel::reshard(OpBuilder &builder, Value value, bool isShardedAlong, Operation *cause) {
+  std::string reason = isShardedAlong ? nameOf(cause) + " adds to the residual stream, sharded by sequence"
+                                      : nameOf(cause) + " reads the whole sequence of the residual stream";
+  auto op = builder.create<ReshardOp>(cause->getLoc(), value, toSharding(value, isShardedAlong),
+                                      builder.getStringAttr(reason));
+  if (Attribute layer = cause->getAttr(nn::NNDialect::kLayerAttr))
+    op->setAttr(nn::NNDialect::kLayerAttr, layer);
+  return op;
+}
+
+/// Puts the changes of layout around a value of the stream.
+void SequenceParallel::cutAt(Value value) {
+  Operation *producer = value.getDefiningOp();
+  bool isForward = forward.contains(producer);
+  SmallVector<OpOperand *> ahead, behind; // uses that need the whole sequence: in the pass that made it, and later
+  SmallVector<OpOperand *> others;
+  for (OpOperand &use : value.getUses()) {
+    bool needsWhole = region.contains(use.getOwner());
+    bool isLater = isForward && !forward.contains(use.getOwner());
+    (needsWhole ? isLater ? behind : ahead : others).push_back(&use);
+  }
+  OpBuilder builder(func.getContext());
+  Value shard = value;
+  if (region.contains(producer)) {
+    builder.setInsertionPointAfter(producer);
+    shard = reshard(builder, value, /*isShardedAlong=*/true, producer);
+    for (OpOperand *use : others)
+      use->set(shard);
+  } else if (isForward && !getSharding(value)) {
+    setSharding(value, toSharding(value, /*isShardedAlong=*/true));
+  }
+  auto gather = [&](ArrayRef<OpOperand *> uses) {
+    if (uses.empty())
+      return ReshardOp();
+    Operation *first = uses.front()->getOwner();
+    for (OpOperand *use : uses)
+      if (use->getOwner()->isBeforeInBlock(first))
+        first = use->getOwner();
+    builder.setInsertionPoint(first);
+    ReshardOp whole = reshard(builder, shard, /*isShardedAlong=*/false, first);
+    for (OpOperand *use : uses)
+      use->set(whole);
+    return whole;
+  };
+  if (keepGathered || ahead.empty()) {
+    llvm::append_range(ahead, behind);
+    gather(ahead);
+    return;
+  }
+  gather(ahead);
+  if (ReshardOp again = gather(behind))
+    again->setAttr(DistDialect::kRefetchAttr, builder.getUnitAttr());
+}
+
+bool SequenceParallel::run() {
+  findDims();
+  if (sequence.none() || hidden.none())
+    return false;
+  findRegionOps();
+  SmallVector<Value> stream;
+  for (Operation &op : func.front().without_terminator())
+    for (Value result : op.getResults())
+      if (isStream(result))
+        stream.push_back(result);
+  for (Value value : stream)
+    cutAt(value);
+  return !stream.empty();
+}
+
+struct SequenceParallelPass : dist::impl::SequenceParallelPassBase<SequenceParallelPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    auto mesh = getMeshWithAxes(getOperation(), {axis}, "sequence parallelism");
+    if (failed(mesh))
+      return signalPassFailure();
+    SmallVector<StringAttr> axes = resolveAxis(mesh->getMesh(), axis);
+    bool found = false;
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      if (func.isExternal() || !nn::isModel(func))
+        continue;
+      auto groups = DimGroups::build(func);
+      if (failed(groups))
+        return signalPassFailure();
+      found |= SequenceParallel(func, *mesh, axes, keepGathered, std::move(*groups)).run();
+    }
+    if (found)
+      return;
+    getOperation().emitError("sequence parallelism over \"")
+        << axis << "\" finds no residual stream: no product with a parameter that the axis shards has a dimension for "
+        << "the sequence beside the batch";
+    signalPassFailure();
+  }
+};
+
+} // namespace

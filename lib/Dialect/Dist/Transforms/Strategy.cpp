@@ -1,0 +1,55 @@
+// Mesh axes and arguments of strategies; see Strategy.h.
+#include "Strategy.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+
+namespace shoal::dist {
+
+FailureOr<MeshOp> getMeshWithAxes(ModuleOp module, ArrayRef<std::string> axes, StringRef strategy) {
+  MeshOp mesh = lookupMesh(module);
+  for (const std::string &axis : axes) {
+    if (!mesh)
+      return module.emitError(strategy) << " over axis \"" << axis << "\" needs a dist.mesh in the module";
+    if (resolveAxis(mesh.getMesh(), axis).empty())
+      return mesh.emitError(strategy) << " needs mesh axis \"" << axis << "\", the mesh is " << mesh.getMesh();
+  }
+  return mesh;
+}
+
+ArgAnnotator::ArgAnnotator(FunctionOpInterface func, MeshOp mesh)
+    : func(func), symbol(FlatSymbolRefAttr::get(mesh.getSymNameAttr())), signature(func) {}
+
+ShardingAttr ArgAnnotator::get(unsigned index) const {
+  return dyn_cast_or_null<ShardingAttr>(signature.getArgAttr(index, DistDialect::kShardingAttr));
+}
+
+void ArgAnnotator::set(unsigned index, ShardingAttr sharding) {
+  signature.setArgAttr(index, DistDialect::kShardingAttr, sharding);
+}
+
+ArgAnnotator::Answer ArgAnnotator::ask(unsigned index, unsigned dim, ArrayRef<StringAttr> axes) const {
+  ShardingAttr hand = getSharding(FunctionOpInterface(func).getArgument(index));
+  if (!hand)
+    return Answer::Free;
+  if (llvm::all_of(axes, [&](StringAttr axis) { return llvm::is_contained(hand.getDimAxes(dim), axis); }))
+    return Answer::HasThem;
+  if (llvm::any_of(axes, [&](StringAttr axis) { return hand.uses(axis); }))
+    return Answer::UsedElsewhere;
+  return hand.getDims()[dim].getIsClosed() ? Answer::Closed : Answer::Free;
+}
+
+void ArgAnnotator::shard(unsigned index, unsigned dim, ArrayRef<StringAttr> axes) {
+  ShardingAttr sharding = get(index);
+  if (!sharding)
+    sharding = ShardingAttr::getReplicated(
+        symbol, cast<RankedTensorType>(func.getArgumentTypes()[index]).getRank());
+  SmallVector<DimShardingAttr> dims(sharding.getDims());
+  SmallVector<StringAttr> all(dims[dim].getAxes());
+  llvm::append_range(all, axes);
+  dims[dim] = DimShardingAttr::get(func.getContext(), all, dims[dim].getIsClosed(), dims[dim].getPriority());
+  set(index, sharding.withDims(dims));
+}
+
+} // namespace shoal::dist

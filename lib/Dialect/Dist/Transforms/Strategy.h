@@ -1,0 +1,42 @@
+// What strategies share: they find their mesh axis, and place shardings on arguments without ever contradicting
+// what is written in the file. A strategy annotates and does nothing else; dist-close-arguments comes last.
+#ifndef SHOAL_LIB_DIALECT_DIST_TRANSFORMS_STRATEGY_H
+#define SHOAL_LIB_DIALECT_DIST_TRANSFORMS_STRATEGY_H
+
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
+
+#include "shoal/Support/SignatureEdit.h"
+
+namespace shoal::dist {
+
+/// The module's mesh, which has every one of `axes`, whole or in parts; else diagnosed, as a need of `strategy`.
+llvm::FailureOr<MeshOp> getMeshWithAxes(mlir::ModuleOp module, llvm::ArrayRef<std::string> axes,
+                                        llvm::StringRef strategy);
+
+/// Places axes on dimensions of a function's arguments; written when it goes out of scope.
+class ArgAnnotator {
+public:
+  ArgAnnotator(mlir::FunctionOpInterface func, MeshOp mesh);
+
+  /// How an argument's dimension takes axes: freely; it has them already, by hand; the hand wants it without
+  /// them; the hand uses one of them for another dimension.
+  enum class Answer { Free, HasThem, Closed, UsedElsewhere };
+  Answer ask(unsigned index, unsigned dim, llvm::ArrayRef<mlir::StringAttr> axes) const;
+
+  /// Puts axes at the minor end of a dimension for which the answer was Free. All else of an argument that had
+  /// no annotation is closed.
+  void shard(unsigned index, unsigned dim, llvm::ArrayRef<mlir::StringAttr> axes);
+
+  /// The annotation as it will be; null when there is none.
+  ShardingAttr get(unsigned index) const;
+  void set(unsigned index, ShardingAttr sharding);
+
+private:
+  mlir::FunctionOpInterface func;
+  mlir::FlatSymbolRefAttr symbol;
+  SignatureEdit signature;
+};
+
+} // namespace shoal::dist
+
+#endif // SHOAL_LIB_DIALECT_DIST_TRANSFORMS_STRATEGY_H

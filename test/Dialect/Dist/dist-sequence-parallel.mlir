@@ -1,0 +1,52 @@
+// RUN: shoal-opt %s --dist-sequence-parallel | FileCheck %s
+// RUN: shoal-opt %s --dist-sequence-parallel=keep-gathered=true | FileCheck %s --check-prefix=KEEP
+
+// The stream is sharded by sequence; the products read it whole and what they add is scattered. Ops between stay in the stream.
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+
+// CHECK-LABEL: func.func @mlp
+// CHECK: %[[X:.*]] = nn.add %{{.*}}, %{{.*}} {dist.shardings = [#dist.sharding<@mesh, [{?}, {"tensor"}, {?}]>]}
+// CHECK: %[[Y:.*]] = nn.mul %[[X]], %{{.*}} {dist.shardings = [#dist.sharding<@mesh, [{?}, {"tensor"}, {?}]>]}
+// CHECK: %[[G:.*]] = dist.reshard %[[Y]] <@mesh, [{?}, {}, {?}]> {nn.layer = "h.0", reason = "nn.tensordot in h.0 reads the whole sequence of the residual stream"}
+// CHECK: %[[H:.*]] = nn.tensordot %[[G]], %{{.*}} axes = 1 {nn.layer = "h.0"}
+// CHECK: %[[A:.*]] = nn.relu %[[H]] :
+// CHECK: %[[O:.*]] = nn.tensordot %[[A]], %{{.*}} axes = 1 {nn.layer = "h.0"}
+// CHECK: %[[S:.*]] = dist.reshard %[[O]] <@mesh, [{?}, {"tensor"}, {?}]> {nn.layer = "h.0", reason = "nn.tensordot in h.0 adds to the residual stream, sharded by sequence"}
+// CHECK: nn.add %[[X]], %[[S]] {dist.shardings
+func.func @mlp(%x: tensor<4x6x8xf32> {nn.input = "x"}, %p: tensor<6x8xf32> {nn.param = #nn.param<"p", init = zeros>},
+               %g: tensor<8xf32> {nn.param = #nn.param<"g", init = ones>},
+               %w1: tensor<8x10xf32> {nn.param = #nn.param<"w1", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{}, {"tensor"}]>},
+               %w2: tensor<10x8xf32> {nn.param = #nn.param<"w2", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{"tensor"}, {}]>})
+    -> (tensor<f32> {nn.loss}) {
+  %0 = nn.add %x, %p : (tensor<4x6x8xf32>, tensor<6x8xf32>) -> tensor<4x6x8xf32>
+  %1 = nn.mul %0, %g : (tensor<4x6x8xf32>, tensor<8xf32>) -> tensor<4x6x8xf32>
+  %2 = nn.tensordot %1, %w1 axes = 1 {nn.layer = "h.0"} : (tensor<4x6x8xf32>, tensor<8x10xf32>) -> tensor<4x6x10xf32>
+  %3 = nn.relu %2 : tensor<4x6x10xf32>
+  %4 = nn.tensordot %3, %w2 axes = 1 {nn.layer = "h.0"} : (tensor<4x6x10xf32>, tensor<10x8xf32>) -> tensor<4x6x8xf32>
+  %5 = nn.add %0, %4 : (tensor<4x6x8xf32>, tensor<4x6x8xf32>) -> tensor<4x6x8xf32>
+  %loss = nn.reduce sum %5 dims = [0, 1, 2] : tensor<4x6x8xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// Behind the loss, a product that reads the stream of the forward pass gathers it again; or, when it is kept, reads the first.
+// CHECK-LABEL: func.func @again
+// CHECK: %[[FIRST:.*]] = dist.reshard %{{.*}} <@mesh, [{?}, {}, {?}]>
+// CHECK-NOT: refetch
+// CHECK: nn.reduce sum
+// CHECK: %[[AGAIN:.*]] = dist.reshard %{{.*}} <@mesh, [{?}, {}, {?}]> {dist.refetch
+// CHECK: nn.tensordot %[[AGAIN]], %{{.*}} axes = 2 {transpose_a}
+// KEEP-LABEL: func.func @again
+// KEEP: %[[FIRST:.*]] = dist.reshard %{{.*}} <@mesh, [{?}, {}, {?}]>
+// KEEP-NOT: refetch
+// KEEP: nn.tensordot %[[FIRST]], %{{.*}} axes = 2 {transpose_a}
+func.func @again(%x: tensor<4x6x8xf32> {nn.input = "x"},
+                 %w1: tensor<8x10xf32> {nn.param = #nn.param<"w1", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{}, {"tensor"}]>})
+    -> (tensor<f32> {nn.loss}, tensor<8x10xf32> {nn.grad = "w1"}) {
+  %0 = nn.relu %x : tensor<4x6x8xf32>
+  %1 = nn.tensordot %0, %w1 axes = 1 : (tensor<4x6x8xf32>, tensor<8x10xf32>) -> tensor<4x6x10xf32>
+  %loss = nn.reduce sum %1 dims = [0, 1, 2] : tensor<4x6x10xf32> -> tensor<f32>
+  %2 = nn.constant dense<1.0> : tensor<4x6x10xf32>
+  %3 = nn.mul %2, %1 : (tensor<4x6x10xf32>, tensor<4x6x10xf32>) -> tensor<4x6x10xf32>
+  %4 = nn.tensordot %0, %3 axes = 2 {transpose_a} : (tensor<4x6x8xf32>, tensor<4x6x10xf32>) -> tensor<8x10xf32>
+  return %loss, %4 : tensor<f32>, tensor<8x10xf32>
+}
