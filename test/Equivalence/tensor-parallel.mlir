@@ -111,3 +111,50 @@ func.func @nonlinear(
   %loss = nn.reduce mean %6 dims = [0, 1] : tensor<5x3xf64> -> tensor<f64>
   return %loss : tensor<f64>
 }
+
+// The same block with its attention as one op.
+func.func @attention(
+    %x: tensor<5x7x8xf64> {nn.input = "x"},
+    %y: tensor<5x7x8xf64> {nn.input = "y"},
+    %p: tensor<7x8xf64> {nn.param = #nn.param<"p", init = uniform(-0.5, 0.5)>},
+    %g1: tensor<8xf64> {nn.param = #nn.param<"g1", init = uniform(-0.5, 0.5)>},
+    %wq: tensor<8x2x3x3xf64> {nn.param = #nn.param<"wq", init = uniform(-0.5, 0.5)>},
+    %wk: tensor<8x2x3xf64> {nn.param = #nn.param<"wk", init = uniform(-0.5, 0.5)>},
+    %wv: tensor<8x2x3xf64> {nn.param = #nn.param<"wv", init = uniform(-0.5, 0.5)>},
+    %wo: tensor<2x3x3x8xf64> {nn.param = #nn.param<"wo", init = uniform(-0.5, 0.5)>},
+    %g2: tensor<8xf64> {nn.param = #nn.param<"g2", init = uniform(-0.5, 0.5)>},
+    %w1: tensor<8x11xf64> {nn.param = #nn.param<"w1", init = uniform(-0.5, 0.5)>},
+    %w3: tensor<8x11xf64> {nn.param = #nn.param<"w3", init = uniform(-0.5, 0.5)>},
+    %w2: tensor<11x8xf64> {nn.param = #nn.param<"w2", init = uniform(-0.5, 0.5)>},
+    %b2: tensor<8xf64> {nn.param = #nn.param<"b2", init = uniform(-0.5, 0.5)>})
+    -> (tensor<f64> {nn.loss}) {
+  %eps = nn.constant dense<1.0e-5> : tensor<f64>
+  %0 = nn.add %x, %p : (tensor<5x7x8xf64>, tensor<7x8xf64>) -> tensor<5x7x8xf64>
+  %1 = nn.mul %0, %0 : (tensor<5x7x8xf64>, tensor<5x7x8xf64>) -> tensor<5x7x8xf64>
+  %2 = nn.reduce mean %1 dims = [2] {keep_dims} : tensor<5x7x8xf64> -> tensor<5x7x1xf64>
+  %3 = nn.add %2, %eps : (tensor<5x7x1xf64>, tensor<f64>) -> tensor<5x7x1xf64>
+  %4 = nn.rsqrt %3 : tensor<5x7x1xf64>
+  %5 = nn.mul %0, %4 : (tensor<5x7x8xf64>, tensor<5x7x1xf64>) -> tensor<5x7x8xf64>
+  %6 = nn.mul %5, %g1 : (tensor<5x7x8xf64>, tensor<8xf64>) -> tensor<5x7x8xf64>
+  %7 = nn.tensordot %6, %wq axes = 1 : (tensor<5x7x8xf64>, tensor<8x2x3x3xf64>) -> tensor<5x7x2x3x3xf64>
+  %8 = nn.tensordot %6, %wk axes = 1 : (tensor<5x7x8xf64>, tensor<8x2x3xf64>) -> tensor<5x7x2x3xf64>
+  %9 = nn.tensordot %6, %wv axes = 1 : (tensor<5x7x8xf64>, tensor<8x2x3xf64>) -> tensor<5x7x2x3xf64>
+  %o, %lse = nn.attention %7, %8, %9 causal scale = 0.5 : (tensor<5x7x2x3x3xf64>, tensor<5x7x2x3xf64>, tensor<5x7x2x3xf64>) -> tensor<5x7x2x3x3xf64>
+  %10 = nn.tensordot %o, %wo axes = 3 : (tensor<5x7x2x3x3xf64>, tensor<2x3x3x8xf64>) -> tensor<5x7x8xf64>
+  %11 = nn.add %0, %10 : (tensor<5x7x8xf64>, tensor<5x7x8xf64>) -> tensor<5x7x8xf64>
+  %12 = nn.mul %11, %11 : (tensor<5x7x8xf64>, tensor<5x7x8xf64>) -> tensor<5x7x8xf64>
+  %13 = nn.reduce mean %12 dims = [2] {keep_dims} : tensor<5x7x8xf64> -> tensor<5x7x1xf64>
+  %14 = nn.add %13, %eps : (tensor<5x7x1xf64>, tensor<f64>) -> tensor<5x7x1xf64>
+  %15 = nn.rsqrt %14 : tensor<5x7x1xf64>
+  %16 = nn.mul %11, %15 : (tensor<5x7x8xf64>, tensor<5x7x1xf64>) -> tensor<5x7x8xf64>
+  %17 = nn.mul %16, %g2 : (tensor<5x7x8xf64>, tensor<8xf64>) -> tensor<5x7x8xf64>
+  %18 = nn.tensordot %17, %w1 axes = 1 : (tensor<5x7x8xf64>, tensor<8x11xf64>) -> tensor<5x7x11xf64>
+  %19 = nn.tensordot %17, %w3 axes = 1 : (tensor<5x7x8xf64>, tensor<8x11xf64>) -> tensor<5x7x11xf64>
+  %20 = nn.silu %19 : tensor<5x7x11xf64>
+  %21 = nn.mul %20, %18 : (tensor<5x7x11xf64>, tensor<5x7x11xf64>) -> tensor<5x7x11xf64>
+  %22 = nn.tensordot %21, %w2 axes = 1 : (tensor<5x7x11xf64>, tensor<11x8xf64>) -> tensor<5x7x8xf64>
+  %23 = nn.add %22, %b2 : (tensor<5x7x8xf64>, tensor<8xf64>) -> tensor<5x7x8xf64>
+  %24 = nn.add %11, %23 : (tensor<5x7x8xf64>, tensor<5x7x8xf64>) -> tensor<5x7x8xf64>
+  %loss = nn.mse_loss mean %24, %y : (tensor<5x7x8xf64>, tensor<5x7x8xf64>) -> tensor<f64>
+  return %loss : tensor<f64>
+}
