@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """Compiles a model and runs it on several numbers of ranks against values of another framework.
 
-usage: golden.py MODEL.mlir CASE.json --work FOLDER [--ranks 1,2,3,4] [--shoalc-option OPTION]...
+usage: golden.py MODEL.mlir CASE.json --work FOLDER [--plan "MESH [OPTION]..."]... [--ranks 1,2,3,4]
+                 [--shoalc-option OPTION]...
+
+A plan is a mesh and what it wants of shoalc, as "data=2,tensor=2 --tensor-parallel"; "one" is a single device without a
+mesh. --ranks names plans of the mesh data=N.
 
 The case says how parameters and data are filled, and what must come out: losses,
 gradient norms, first-step gradients and final parameters (buffers too), all in f64. `tolerance` of
@@ -14,6 +18,7 @@ import argparse
 import json
 import math
 import os
+import re
 import sys
 
 import shoal
@@ -40,11 +45,15 @@ def softmax_rows(values, columns):
 def input_tensor(spec, case):
     """All batches of an input, one after the other; batch t is filled with k + t."""
     batch, batches = case["batch"], case["batches"]
-    if "labels" in spec:  # classes (factor * row + start) mod classes, the same in every batch
+    columns = spec.get("columns", 1)
+    if "labels" in spec:  # classes (factor * index + start) mod classes, the same in every batch
         labels = spec["labels"]
-        one = [(labels["factor"] * i + labels["start"]) % labels["classes"] for i in range(batch)]
-        return tensor("i64", (batch * batches,), one * batches)
-    columns = spec["columns"]
+        one = [(labels["factor"] * i + labels["start"]) % labels["classes"] for i in range(batch * columns)]
+        if "ignored" in spec:  # every so many of all, and the first of row 0
+            ignored = spec["ignored"]
+            one = [-100 if i % ignored["every"] == 0 or i < ignored["first"] else v for i, v in enumerate(one)]
+        shape = (batch * batches, columns) if "columns" in spec else (batch * batches,)
+        return tensor("i64", shape, one * batches)
     values = list(spec.get("values", []))
     if not values:
         for t in range(batches):
@@ -59,7 +68,8 @@ def param_tensor(spec):
     return tensor("f64", spec["shape"], values)
 
 
-def optimizer_options(optimizer):
+def optimizer_options(case):
+    optimizer = case["optimizer"]
     options = ["--optimizer", optimizer["kind"], "--lr", repr(optimizer["lr"])]
     if "momentum" in optimizer:
         options += ["--momentum", repr(optimizer["momentum"])]
@@ -69,6 +79,8 @@ def optimizer_options(optimizer):
         options += ["--eps", repr(optimizer["eps"])]
     if "weight_decay" in optimizer:
         options += ["--weight-decay", repr(optimizer["weight_decay"])]
+    if "clip_grad_norm" in case:
+        options += ["--clip-grad-norm", repr(case["clip_grad_norm"])]
     return options
 
 
@@ -119,12 +131,15 @@ class Checker:
         return bool(self.failures)
 
 
-def run_case(case, model, ranks, work, extra):
-    """Compiles and runs the case on `ranks` ranks; returns the checker with its findings."""
-    def path(name):
-        return os.path.join(work, f"{ranks}-{name}")
+def run_case(case, model, plan, work, extra):
+    """Compiles and runs the case under a plan; returns the checker with its findings."""
+    mesh, *flags = plan.split()
+    ranks = math.prod(int(axis.split("=")[1]) for axis in mesh.split(",")) if mesh != "one" else 1
 
-    options = shoal.mesh_options(ranks) + optimizer_options(case["optimizer"])
+    def path(name):
+        return os.path.join(work, re.sub(r"[^\w=]+", "-", plan) + "-" + name)
+
+    options = (["--mesh", mesh] if mesh != "one" else []) + flags + optimizer_options(case)
     program = shoal.shoalc(model, path("program"), *options, "--grad-norm", *extra)
     data = [a for i in case["inputs"] for a in ("--data", f"{i['name']}={work}/{i['name']}.npy")]
     shoal.run(ranks, program, *data, "--load", f"{work}/params.safetensors",
@@ -150,7 +165,8 @@ def main():
     parser.add_argument("model")
     parser.add_argument("case")
     parser.add_argument("--work", required=True)
-    parser.add_argument("--ranks", default="1,2,3,4")
+    parser.add_argument("--plan", action="append", default=[])
+    parser.add_argument("--ranks")
     parser.add_argument("--shoalc-option", action="append", default=[])
     args = parser.parse_args()
 
@@ -163,9 +179,11 @@ def main():
                       {spec["name"]: param_tensor(spec) for spec in case["params"]})
 
     failed = False
-    for ranks in map(int, args.ranks.split(",")):
-        check = run_case(case, args.model, ranks, args.work, args.shoalc_option)
-        failed |= check.fails(f"{case['case']} on {ranks} ranks")
+    ranks = args.ranks or ("" if args.plan else "1,2,3,4")
+    plans = [f"data={n}" if n != "1" else "one" for n in ranks.split(",") if n] + args.plan
+    for plan in plans:
+        check = run_case(case, args.model, plan, args.work, args.shoalc_option)
+        failed |= check.fails(f"{case['case']} on {plan}")
     sys.exit(1 if failed else 0)
 
 
