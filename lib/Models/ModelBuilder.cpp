@@ -60,7 +60,8 @@ Value ModelBuilder::input(StringRef name, Shape shape) {
 
 Value ModelBuilder::parameter(const Twine &name, Shape shape, Initial initial, Shape file) {
   auto param = nn::ParamAttr::get(builder.getContext(), builder.getStringAttr(name), initial.kind,
-                                  llvm::APFloat(initial.a), llvm::APFloat(initial.b));
+                                  llvm::APFloat(initial.a), llvm::APFloat(initial.b),
+                                  /*file=*/DenseI64ArrayAttr());
   Value value = addArgument(floats(file.empty() ? shape : file), nn::NNDialect::kParamAttr, param);
   return file.empty() ? value : reshape(value, shape);
 }

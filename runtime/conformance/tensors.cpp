@@ -82,7 +82,8 @@ public:
     initializeArguments(program, position, 42, nullptr, drawn.base());
     std::vector<DumpTensor> tensors;
     for (const Arg &arg : program.args())
-      tensors.push_back({std::string(program.str(arg.name)), program.dims(arg),
+      tensors.push_back({std::string(program.str(arg.name)), program.fileShape(arg),
+                         program.dims(arg),
                          program.views()[arg.view].dtype,
                          drawn.base() + program.views()[arg.view].offset});
     std::unique_ptr<OutputFile> file;
