@@ -67,6 +67,6 @@ func.func @transformer(
   // The tokens of a row are summed, so logits see every device's part of the sequence.
   %sum = nn.reduce sum %35 dims = [1] : tensor<6x5x4xf64> -> tensor<6x4xf64>
   %logits = nn.matmul %sum, %wc : (tensor<6x4xf64>, tensor<4x5xf64>) -> tensor<6x5xf64>
-  %loss = nn.cross_entropy mean %logits, %y : (tensor<6x5xf64>, tensor<6xi64>) -> tensor<f64>
+  %loss, %lse = nn.cross_entropy mean %logits, %y : (tensor<6x5xf64>, tensor<6xi64>) -> tensor<f64>
   return %loss, %logits : tensor<f64>, tensor<6x5xf64>
 }

@@ -40,6 +40,22 @@ func.func @chain(%x: tensor<10x6xf32> {nn.input = "x"},
   return %loss : tensor<f32>
 }
 
+// The classes of logits, whose loss is taken apart.
+// CHECK-LABEL: func.func @vocabulary
+// CHECK-SAME: [{}, {"tensor"}]>, nn.param = #nn.param<"w1"
+// CHECK-SAME: [{"tensor"}, {}]>, nn.param = #nn.param<"w2"
+// CHECK-SAME: [{}, {"tensor"}]>, nn.param = #nn.param<"head"
+func.func @vocabulary(%x: tensor<10x6xf32> {nn.input = "x"}, %y: tensor<10xi64> {nn.input = "y"},
+                      %w1: tensor<6x8xf32> {nn.param = #nn.param<"w1", init = zeros>}, %w2: tensor<8x7xf32> {nn.param = #nn.param<"w2", init = zeros>},
+                      %w3: tensor<7x13xf32> {nn.param = #nn.param<"head", init = zeros>}) -> (tensor<f32> {nn.loss}) {
+  %0 = nn.matmul %x, %w1 : (tensor<10x6xf32>, tensor<6x8xf32>) -> tensor<10x8xf32>
+  %1 = nn.relu %0 : tensor<10x8xf32>
+  %2 = nn.matmul %1, %w2 : (tensor<10x8xf32>, tensor<8x7xf32>) -> tensor<10x7xf32>
+  %3 = nn.matmul %2, %w3 : (tensor<10x7xf32>, tensor<7x13xf32>) -> tensor<10x13xf32>
+  %loss, %lse = nn.cross_entropy sum %3, %y : (tensor<10x13xf32>, tensor<10xi64>) -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
 // What lies between must pass the dimension through: a softmax over it would have to be taken apart.
 // CHECK-LABEL: func.func @between
 // CHECK-SAME: tensor<6x8xf32> {nn.param = #nn.param<"w1"
