@@ -87,6 +87,6 @@ func.func @gpt(
 
   %n, %m, %r = nn.layer_norm %x2, %lnf_g, %lnf_b eps = 1.0e-5 : tensor<4x12x24xf64>, tensor<24xf64>
   %logits = nn.tensordot %n, %wte axes = 1 {transpose_b} : (tensor<4x12x24xf64>, tensor<29x24xf64>) -> tensor<4x12x29xf64>
-  %loss, %lse = nn.cross_entropy mean %logits, %labels : (tensor<4x12x29xf64>, tensor<4x12xi64>) -> (tensor<f64>, tensor<4x12xf64>)
+  %loss, %lse = nn.cross_entropy mean %logits, %labels : (tensor<4x12x29xf64>, tensor<4x12xi64>) -> tensor<f64>
   return %loss, %logits : tensor<f64>, tensor<4x12x29xf64>
 }

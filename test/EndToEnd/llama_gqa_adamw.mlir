@@ -68,6 +68,6 @@ func.func @llama(
 
   %y, %r = nn.rms_norm %x2, %nf eps = 1.0e-6 : tensor<4x16x48xf64>, tensor<48xf64>
   %logits = nn.matmul %y, %head : (tensor<4x16x48xf64>, tensor<48x50xf64>) -> tensor<4x16x50xf64>
-  %loss, %lse = nn.cross_entropy mean %logits, %labels : (tensor<4x16x50xf64>, tensor<4x16xi64>) -> (tensor<f64>, tensor<4x16xf64>)
+  %loss, %lse = nn.cross_entropy mean %logits, %labels : (tensor<4x16x50xf64>, tensor<4x16xi64>) -> tensor<f64>
   return %loss, %logits : tensor<f64>, tensor<4x16x50xf64>
 }

@@ -22,6 +22,6 @@ func.func @tied(
   %4 = nn.tensordot %3, %o axes = 3 {transpose_b} : (tensor<5x4x2x3x4xf64>, tensor<6x2x3x4xf64>) -> tensor<5x4x6xf64>
   %5 = nn.add %0, %4 : (tensor<5x4x6xf64>, tensor<5x4x6xf64>) -> tensor<5x4x6xf64>
   %6 = nn.tensordot %5, %t axes = 1 {transpose_b} : (tensor<5x4x6xf64>, tensor<11x6xf64>) -> tensor<5x4x11xf64>
-  %loss = nn.cross_entropy mean %6, %y : (tensor<5x4x11xf64>, tensor<5x4xi64>) -> tensor<f64>
+  %loss, %lse = nn.cross_entropy mean %6, %y : (tensor<5x4x11xf64>, tensor<5x4xi64>) -> tensor<f64>
   return %loss, %6 : tensor<f64>, tensor<5x4x11xf64>
 }

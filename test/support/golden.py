@@ -68,8 +68,7 @@ def param_tensor(spec):
     return tensor("f64", spec["shape"], values)
 
 
-def optimizer_options(case):
-    optimizer = case["optimizer"]
+def optimizer_options(optimizer):
     options = ["--optimizer", optimizer["kind"], "--lr", repr(optimizer["lr"])]
     if "momentum" in optimizer:
         options += ["--momentum", repr(optimizer["momentum"])]
@@ -79,8 +78,6 @@ def optimizer_options(case):
         options += ["--eps", repr(optimizer["eps"])]
     if "weight_decay" in optimizer:
         options += ["--weight-decay", repr(optimizer["weight_decay"])]
-    if "clip_grad_norm" in case:
-        options += ["--clip-grad-norm", repr(case["clip_grad_norm"])]
     return options
 
 
@@ -139,7 +136,9 @@ def run_case(case, model, plan, work, extra):
     def path(name):
         return os.path.join(work, re.sub(r"[^\w=]+", "-", plan) + "-" + name)
 
-    options = (["--mesh", mesh] if mesh != "one" else []) + flags + optimizer_options(case)
+    options = (["--mesh", mesh] if mesh != "one" else []) + flags + optimizer_options(case["optimizer"])
+    if "clip_grad_norm" in case:
+        options += ["--clip-grad-norm", repr(case["clip_grad_norm"])]
     program = shoal.shoalc(model, path("program"), *options, "--grad-norm", *extra)
     data = [a for i in case["inputs"] for a in ("--data", f"{i['name']}={work}/{i['name']}.npy")]
     shoal.run(ranks, program, *data, "--load", f"{work}/params.safetensors",

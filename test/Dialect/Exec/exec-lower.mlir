@@ -158,16 +158,17 @@ func.func private @k(%t: tensor<7x2xf32>, %i: tensor<3xi64>, %s: tensor<3xi64>) 
 func.func @embedding(%t: tensor<7x2xf32> {nn.param = #nn.param<"t", init = zeros, file = [14]>},
     %i: tensor<3xi64> {nn.input = #nn.input<"i", unbatched>}, %s: tensor<3xi64> {nn.input = #nn.input<"s", unbatched>},
     %c: tensor<2xi32> {nn.input = #nn.input<"c", unbatched>}, %b: tensor<2x3xbf16> {nn.input = #nn.input<"b", unbatched>},
-    %o: tensor<i64> {nn.input = #nn.input<"o", unbatched>}, %l: tensor<2x4xf32> {nn.input = #nn.input<"l", unbatched>}, %f: tensor<f32> {nn.input = #nn.input<"f", unbatched>})
+    %o: tensor<i64> {nn.input = #nn.input<"o", unbatched>}, %l: tensor<2x4xf32> {nn.input = #nn.input<"l", unbatched>}, %lse: tensor<2xf32> {nn.input = #nn.input<"lse", unbatched>},
+    %f: tensor<f32> {nn.input = #nn.input<"f", unbatched>})
     -> (tensor<7x2xf32> {nn.output = "g"}, tensor<5x3xbf16> {nn.output = "h"}, tensor<2x4xf32> {nn.output = "d"}) {
   %r = exec.call @k(%t, %i, %s) : (tensor<7x2xf32>, tensor<3xi64>, tensor<3xi64>) -> tensor<3x2xf32>
   %g = nn.embedding_grad %i, %r : (tensor<3xi64>, tensor<3x2xf32>) -> tensor<7x2xf32>
   %h = nn.embedding_grad %c, %b offset = %o : (tensor<2xi32>, tensor<2x3xbf16>) -> tensor<5x3xbf16>
-  %d = exec.call @k_ce(%l, %c, %f) : (tensor<2x4xf32>, tensor<2xi32>, tensor<f32>) -> tensor<2x4xf32>
+  %d = exec.call @k_ce(%l, %c, %lse, %f) : (tensor<2x4xf32>, tensor<2xi32>, tensor<2xf32>, tensor<f32>) -> tensor<2x4xf32>
   return %g, %h, %d : tensor<7x2xf32>, tensor<5x3xbf16>, tensor<2x4xf32>
 }
-func.func private @k_ce(%l: tensor<2x4xf32>, %c: tensor<2xi32>, %f: tensor<f32>) -> tensor<2x4xf32> attributes {exec.kernel} {
-  %0 = nn.cross_entropy_grad %l, %c, %f ignore_index = -1 : (tensor<2x4xf32>, tensor<2xi32>, tensor<f32>) -> tensor<2x4xf32>
+func.func private @k_ce(%l: tensor<2x4xf32>, %c: tensor<2xi32>, %lse: tensor<2xf32>, %f: tensor<f32>) -> tensor<2x4xf32> attributes {exec.kernel} {
+  %0 = nn.cross_entropy_grad %l, %c, %lse, %f ignore_index = -1 : (tensor<2x4xf32>, tensor<2xi32>, tensor<f32>) -> tensor<2x4xf32>
   return %0 : tensor<2x4xf32>
 }
 

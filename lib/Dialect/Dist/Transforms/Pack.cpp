@@ -245,8 +245,11 @@ void Packer::run() {
     if (auto update = dyn_cast<nn::OptimizerUpdateOpInterface>(op))
       collect(update.getGrad(), "a parameter");
   collectProducers();
+  // Groups of an earlier run, over other axes, keep their numbers.
+  int64_t first = 0;
+  func.walk([&](PackOp op) { first = std::max<int64_t>(first, op.getGroup() + 1); });
   for (auto [index, group] : llvm::enumerate(groups))
-    pack(group, index);
+    pack(group, first + index);
   // Users that stood before the last gradient of a bucket now come after it.
   if (!groups.empty())
     sortTopologically(&block);
