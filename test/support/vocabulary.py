@@ -5,8 +5,8 @@ usage: vocabulary.py CASE.json --work FOLDER --pmpi LIBRARY.so [--ranks 1,2,3,4]
 
 The case has rows of logits with a label, a loss and a gradient each. A row with an ignored label, which must count
 for nothing, stands between them. With labels as numbers, every rank sends three all-reduces of one number per row
-and nothing else: the maximum, the sum of exponentials, the label's logit. With labels as distributions the last is
-one number, the loss, and the gradient asks for the distributions' sum per row. The reports of shoalc and of the
+and nothing else: the maximum, the sum of exponentials, the label's logit. With labels as distributions, which lie whole
+on every rank, the last is one number, the loss. The reports of shoalc and of the
 program, and MPI's profiling interface, must say so.
 """
 
