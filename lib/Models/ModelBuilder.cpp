@@ -1,8 +1,6 @@
 // Ops of a transformer, with their result types.
 #include "ModelBuilder.h"
 
-#include <cmath>
-
 using namespace mlir;
 
 namespace shoal::models {
@@ -51,8 +49,6 @@ RankedTensorType ModelBuilder::integers(Shape shape) {
   return RankedTensorType::get(shape, builder.getI64Type());
 }
 
-Value ModelBuilder::scalar(double value) { return create<nn::ConstantOp>(floats({}), value); }
-
 Value ModelBuilder::input(StringRef name, Shape shape) {
   return addArgument(integers(shape), nn::NNDialect::kInputAttr,
                      builder.getStringAttr(name));
@@ -61,9 +57,8 @@ Value ModelBuilder::input(StringRef name, Shape shape) {
 Value ModelBuilder::parameter(const Twine &name, Shape shape, Initial initial, Shape file) {
   auto param = nn::ParamAttr::get(builder.getContext(), builder.getStringAttr(name), initial.kind,
                                   llvm::APFloat(initial.a), llvm::APFloat(initial.b),
-                                  /*file=*/DenseI64ArrayAttr());
-  Value value = addArgument(floats(file.empty() ? shape : file), nn::NNDialect::kParamAttr, param);
-  return file.empty() ? value : reshape(value, shape);
+                                  file.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(file));
+  return addArgument(floats(shape), nn::NNDialect::kParamAttr, param);
 }
 
 void ModelBuilder::beginLayer(const Twine &name) { layer = builder.getStringAttr(name); }
@@ -99,53 +94,24 @@ Value ModelBuilder::slice(Value x, int64_t dim, int64_t start, int64_t size) {
   return create<nn::SliceOp>(floats(shape), x, dim, start);
 }
 
-// A product with ones where the ids are.
 Value ModelBuilder::embedding(Value table, Value ids) {
-  Shape shape = shapeOf(ids);
-  int64_t vocab = shapeOf(table)[0];
-  Value column = create<nn::ReshapeOp>(integers({shape[0], shape[1], 1}), ids);
-  Value isRow = create<nn::CompareOp>(nn::Predicate::eq, column, create<nn::IotaOp>(integers({1, 1, vocab}), /*dim=*/2));
-  return contract(create<nn::CastOp>(floats({shape[0], shape[1], vocab}), isRow), table, /*axes=*/1);
-}
-
-Value ModelBuilder::rowMean(Value x) {
-  return create<nn::ReduceOp>(nn::Reduce::mean, x, ArrayRef<int64_t>(int64_t(shapeOf(x).size()) - 1), /*keep_dims=*/true);
-}
-
-Value ModelBuilder::rowRsqrt(Value meanSquare, double eps) {
-  return create<nn::RsqrtOp>(meanSquare.getType(), add(meanSquare, scalar(eps)));
+  return create<nn::EmbeddingOp>(table, ids, /*offset=*/Value(), /*vocab=*/IntegerAttr());
 }
 
 Value ModelBuilder::layerNorm(Value x, Value scale, Value bias, double eps) {
-  Value centred = create<nn::SubOp>(x, rowMean(x));
-  return add(mul(mul(centred, rowRsqrt(rowMean(mul(centred, centred)), eps)), scale), bias);
+  return create<nn::LayerNormOp>(x, scale, bias, builder.getF64FloatAttr(eps)).getResult();
 }
 
 Value ModelBuilder::rmsNorm(Value x, Value scale, double eps) {
-  return mul(mul(x, rowRsqrt(rowMean(mul(x, x)), eps)), scale);
+  return create<nn::RmsNormOp>(x, scale, builder.getF64FloatAttr(eps)).getResult();
 }
 
 Value ModelBuilder::positions(int64_t tokens) {
   return create<nn::IotaOp>(integers({tokens}), /*dim=*/0);
 }
 
-// Elements j and j + half of a head are a pair, turned by position * base^(-j/half).
 Value ModelBuilder::rope(Value x, Value positions, double base) {
-  int64_t tokens = shapeOf(x)[1], last = int64_t(shapeOf(x).size()) - 1, half = shapeOf(x)[last] / 2;
-  SmallVector<float> frequencies;
-  for (int64_t j = 0; j < half; ++j)
-    frequencies.push_back(float(std::pow(base, -double(j) / double(half))));
-  RankedTensorType row = floats({1, half});
-  Value angles = mul(create<nn::CastOp>(floats({tokens, 1}), create<nn::ReshapeOp>(integers({tokens, 1}), positions)),
-                     create<nn::ConstantOp>(row, DenseElementsAttr::get(row, ArrayRef<float>(frequencies))));
-  SmallVector<int64_t> table(last, 1); // broadcasts over rows and heads
-  table.front() = tokens;
-  table.back() = half;
-  Value cos = reshape(create<nn::CosOp>(angles.getType(), angles), table);
-  Value sin = reshape(create<nn::SinOp>(angles.getType(), angles), table);
-  Value a = slice(x, last, 0, half), b = slice(x, last, half, half);
-  Value turnedA = create<nn::SubOp>(mul(a, cos), mul(b, sin)), turnedB = add(mul(b, cos), mul(a, sin));
-  return create<nn::ConcatOp>(x.getType(), ValueRange{turnedA, turnedB}, last);
+  return create<nn::RopeOp>(x.getType(), x, positions, builder.getF64FloatAttr(base), /*inverse=*/UnitAttr());
 }
 
 Value ModelBuilder::causalAttention(Value q, Value k, Value v, double scale, std::optional<int64_t> window) {

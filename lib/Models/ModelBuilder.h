@@ -64,10 +64,6 @@ private:
   mlir::Value addArgument(mlir::Type type, llvm::StringRef attribute, mlir::Attribute value);
   mlir::RankedTensorType floats(Shape shape);
   mlir::RankedTensorType integers(Shape shape);
-  mlir::Value scalar(double value);
-  /// Over the last dimension, which stays with size 1.
-  mlir::Value rowMean(mlir::Value x);
-  mlir::Value rowRsqrt(mlir::Value meanSquare, double eps);
 
   mlir::OpBuilder builder;
   mlir::Location loc;

@@ -1,6 +1,6 @@
 // Models as L1 IR, from their config: the families that Hugging Face calls GPT-2 and Llama.
 //
-// Parameters carry the names and shapes of the checkpoints. What is computed has heads as dimensions of
+// Parameters carry the names of the checkpoints, and as `file` their shapes. Inside, heads are dimensions of
 // their own, never merged with the size of a head, so that sharding them needs no gather when they do not
 // divide; the residual stream is [batch, sequence, hidden] from the embedding to the logits.
 #ifndef SHOAL_MODELS_MODELS_H
