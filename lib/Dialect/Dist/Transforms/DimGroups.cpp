@@ -2,6 +2,7 @@
 #include "DimGroups.h"
 
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -95,6 +96,17 @@ void DimGroups::join(Entry &entry, std::vector<unsigned> &mixedDims) {
 unsigned DimGroups::find(Value value, unsigned dim) const {
   auto it = first.find(value);
   return it == first.end() ? kNone : classes[it->second + dim];
+}
+
+LogicalResult forEachModel(ModuleOp module, function_ref<LogicalResult(func::FuncOp, DimGroups &&)> annotate) {
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (func.isExternal() || !nn::isModel(func))
+      continue;
+    auto groups = DimGroups::build(func);
+    if (failed(groups) || failed(annotate(func, std::move(*groups))))
+      return failure();
+  }
+  return success();
 }
 
 bool holds(const TensorFactors &tensor, unsigned factor) {

@@ -6,6 +6,7 @@
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/IntEqClasses.h"
@@ -46,6 +47,10 @@ private:
   llvm::BitVector mixed;
   unsigned numDims = 0;
 };
+
+/// Gives every model of the module, with its groups, to a strategy.
+llvm::LogicalResult forEachModel(mlir::ModuleOp module,
+                                 llvm::function_ref<llvm::LogicalResult(mlir::func::FuncOp, DimGroups &&)> annotate);
 
 /// Whether a tensor has a dimension of that factor.
 bool holds(const TensorFactors &tensor, unsigned factor);

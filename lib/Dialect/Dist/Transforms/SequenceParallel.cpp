@@ -238,14 +238,12 @@ struct SequenceParallelPass : dist::impl::SequenceParallelPassBase<SequenceParal
       return signalPassFailure();
     SmallVector<StringAttr> axes = resolveAxis(mesh->getMesh(), axis);
     bool found = false;
-    for (auto func : getOperation().getOps<func::FuncOp>()) {
-      if (func.isExternal() || !nn::isModel(func))
-        continue;
-      auto groups = DimGroups::build(func);
-      if (failed(groups))
-        return signalPassFailure();
-      found |= SequenceParallel(func, *mesh, axes, keepGathered, std::move(*groups)).run();
-    }
+    auto annotate = [&](func::FuncOp func, DimGroups &&groups) {
+      found |= SequenceParallel(func, *mesh, axes, keepGathered, std::move(groups)).run();
+      return success();
+    };
+    if (failed(forEachModel(getOperation(), annotate)))
+      return signalPassFailure();
     if (found)
       return;
     getOperation().emitError("sequence parallelism over \"")

@@ -181,8 +181,9 @@ void TensorParallel::classifyFactor(const DimGroups::Entry &entry, unsigned inde
       group.isBlocked = true;
     return;
   case FactorKind::Decompose:
-    // A loss over sharded classes costs three numbers a token; any other op would pay in every layer.
-    if (isa<nn::CrossEntropyOp>(entry.op))
+    // A loss, the mean of what its rows are worth, costs three numbers a token over sharded classes; any other op
+    // would pay in every layer.
+    if (isa<nn::MeanOpInterface>(entry.op))
       group.isClass = true;
     else
       group.isBlocked = true;
@@ -345,20 +346,18 @@ struct TensorParallelPass : dist::impl::TensorParallelPassBase<TensorParallelPas
     if (failed(mesh))
       return signalPassFailure();
     bool found = false;
-    for (auto func : getOperation().getOps<func::FuncOp>()) {
-      if (func.isExternal() || !nn::isModel(func))
-        continue;
-      auto groups = DimGroups::build(func);
-      if (failed(groups))
-        return signalPassFailure();
-      TensorParallel strategy(func, *mesh, axis, std::move(*groups));
+    auto annotate = [&](func::FuncOp func, DimGroups &&groups) {
+      TensorParallel strategy(func, *mesh, axis, std::move(groups));
       strategy.choose();
       if (strategy.isSplit() &&
           failed(splitAxis(getOperation(), StringAttr::get(&getContext(), axis), strategy.getSizes())))
-        return signalPassFailure();
+        return failure();
       strategy.annotate(*mesh);
       found |= strategy.isFound();
-    }
+      return success();
+    };
+    if (failed(forEachModel(getOperation(), annotate)))
+      return signalPassFailure();
     if (found)
       return;
     getOperation().emitError("tensor parallelism over \"")
