@@ -2,7 +2,8 @@
 # Gives mutated inputs to the fuzz target of every parser, under the address and undefined-behaviour sanitizers.
 #   --runs N      mutated inputs over all targets together (100000); those that a target begins with are not counted
 #   --seed N      of the mutations (1)
-#   --only NAME   one target: npy, safetensors, payload, program, run-options, board, compiler-options, attributes, mlir
+#   --only NAME   one target: npy, safetensors, index, payload, program, run-options, board, compiler-options, attributes,
+#                 config, mlir
 # A crash or hang ends the script with status 1 and leaves its input in the build folder; the same executable
 # replays it. The last lines say how many inputs each target took.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -14,7 +15,7 @@ while (($# > 0)); do
       (($# > 1)) || { echo "fuzz.sh: $1 expects a value" >&2 && exit 2; }
       declare "${1#--}=$2"
       shift ;;
-    -h | --help) sed -n '2,7s/^# \?//p' "$0" && exit 0 ;;
+    -h | --help) sed -n '2,8s/^# \?//p' "$0" && exit 0 ;;
     *) echo "fuzz.sh: unknown option, got: $1 (see --help)" >&2 && exit 2 ;;
   esac
   shift
@@ -23,8 +24,8 @@ done
   { echo "fuzz.sh: --runs and --seed must be whole numbers of at least 1, got: $runs, $seed" >&2 && exit 2; }
 
 # Hundredths of all inputs. A module goes through every pass, so it takes as long as a thousand others.
-names=(npy safetensors payload program run-options board compiler-options attributes mlir)
-shares=(20 18 10 16 10 8 8 8 2)
+names=(npy safetensors index payload program run-options board compiler-options attributes config mlir)
+shares=(14 14 8 10 14 10 8 8 8 4 2)
 
 BUILD_DIR=$SHOAL_ROOT/build-sanitize
 bootstrap
