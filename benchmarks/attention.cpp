@@ -8,7 +8,7 @@
 // after one that is not counted, and first "workspace BYTES". Causal attention is compared with
 // half of the products.
 #include "../runtime/host/attention.h"
-#include "../runtime/host/gemm.h"
+#include "products.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -27,26 +27,6 @@ double now() {
   return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
 }
 
-std::vector<float> numbers(int64_t elements, int64_t step) {
-  std::vector<float> values(static_cast<size_t>(elements));
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] = float(int64_t(i) * step % 101 - 50) / 50.0f;
-  return values;
-}
-
-// Blocks of 1024 cubed of a total of `multiplications`.
-void multiply(double multiplications, const std::vector<float> &a, const std::vector<float> &b,
-              std::vector<float> &c) {
-  constexpr int64_t kSize = 1024;
-  for (double done = 0; done < multiplications; done += double(kSize * kSize * kSize)) {
-    // The last block is as thin as it takes.
-    double left = multiplications - done;
-    int64_t rows = std::min(kSize, int64_t(left / double(kSize * kSize)) + 1);
-    blockGemm(false, false, rows, kSize, kSize, 1.0f, a.data(), kSize, b.data(), kSize, 0.0f,
-              c.data(), kSize);
-  }
-}
-
 } // namespace
 
 int main(int argc, char **argv) {
@@ -59,12 +39,12 @@ int main(int argc, char **argv) {
   int64_t tokens = std::atoll(argv[1]), heads = std::atoll(argv[2]), size = std::atoll(argv[3]);
   AttentionShape shape{1, tokens, tokens, heads, 1, size, causal, 0, false, 0.125, DType::F32};
   int64_t elements = tokens * heads * size;
-  std::vector<float> q = numbers(elements, 37), k = numbers(elements, 41),
-                     v = numbers(elements, 43);
-  std::vector<float> cotangent = numbers(elements, 47), o(q), lse(size_t(tokens * heads));
+  std::vector<float> q = someNumbers(elements, 37), k = someNumbers(elements, 41),
+                     v = someNumbers(elements, 43);
+  std::vector<float> cotangent = someNumbers(elements, 47), o(q), lse(size_t(tokens * heads));
   std::vector<float> dq(q), dk(q), dv(q);
   std::vector<float> workspace(attentionWorkspace(shape, true) + attentionWorkspace(shape, false));
-  std::vector<float> a = numbers(1 << 20, 37), b = numbers(1 << 20, 41), c(1 << 20);
+  BlockProducts products;
   std::printf("workspace %zu\n", attentionWorkspace(shape, true) * sizeof(float));
 
   double product = double(tokens) * double(tokens) * double(heads * size) / (causal ? 2 : 1);
@@ -76,9 +56,9 @@ int main(int argc, char **argv) {
     attentionGrad(shape, {cotangent.data(), q.data(), k.data(), v.data(), o.data(), lse.data(),
                           nullptr, nullptr, dq.data(), dk.data(), dv.data(), workspace.data()});
     double backward = now();
-    multiply(7 * product, a, b, c);
-    double products = now();
+    products.run(7 * product);
+    double end = now();
     if (round != 0)
-      std::printf("%.6f %.6f %.6f\n", forward - start, backward - forward, products - backward);
+      std::printf("%.6f %.6f %.6f\n", forward - start, backward - forward, end - backward);
   }
 }

@@ -1,28 +1,39 @@
 #!/usr/bin/env python3
-"""How the compiler's own passes grow with a model, as a Markdown table: time and memory from source to rank program.
+"""How the compiler's own passes grow with a model, as Markdown tables: time and memory from source to rank program.
 
-usage: compile_scaling.py --work FOLDER [--layers 500,1000,2000]   (tools on PATH, see run.sh)
+usage: compile_scaling.py --work FOLDER [--only chain,perceptron,transformer,llama_70b]   (tools on PATH, see run.sh)
 
-Chains of tiny layers under Adam over two ranks, in two kinds: matmuls alone (three arguments and three results of the
-step per layer, hardly any kernels), and perceptrons with bias and relu, where fusion has most to try. The processor's time is taken, best of three, since a shared machine stretches the wall's. Twice the layers
-should take twice as long; the exit status is 1 when they take more than the bound says, which n² would.
+Tiny layers under Adam, in three kinds: matmuls alone (three arguments and three results of the step per layer, hardly
+any kernels), perceptrons with bias and relu, where fusion has most to try, both over two ranks, and blocks of Llama
+with their sequence sharded. The processor's time is taken, best of three, since a shared machine stretches the wall's.
+Twice the layers should take twice as long; the exit status is 1 when they take more than the bound says, which n² would.
+Llama 3 of 70 billion parameters has bounds of its own, in seconds and bytes.
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
 
-from generate_mlp import generate
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "test", "support"))
+import shoal  # noqa: E402
+from common import at_most, table  # noqa: E402
+from generate_mlp import generate  # noqa: E402
 
 BATCH, WIDTH = 4, 4
-LAYERS = [500, 1000, 2000]
 RATIO_BOUND, LIMIT = 2.6, 600
+SEQUENCE_PARALLEL = ["--tensor-parallel", "--sequence-parallel"]
+LLAMA = {"model_type": "llama", "vocab_size": 32, "max_position_embeddings": 16, "hidden_size": 16,
+         "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 32}
+LLAMA_70B = f"{HERE}/../test/Tools/Inputs/llama-3-70b.json"
+LLAMA_70B_SECONDS, LLAMA_70B_GIB = 20, 4
 
 
-def compile_once(model):
-    """Seconds of the processor, and the peak of resident memory in MB, of one run of `shoalc`."""
-    command = ["shoalc", model, "-o", f"{model}.exec", "--emit", "exec", "--mesh", "data=2", "--optimizer", "adam"]
+def compile_once(model, options):
+    """Seconds of the processor, and the peak of resident memory in MiB, of one run of `shoalc`."""
+    command = ["shoalc", model, "-o", f"{model}.exec", "--emit", "exec", "--optimizer", "adam", *options]
     child = subprocess.Popen(["timeout", str(LIMIT), *command])
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
@@ -31,41 +42,81 @@ def compile_once(model):
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def measure(work, layers, linear):
-    """Per number of layers: best seconds and largest memory of three compilations."""
-    rows = []
+def perceptron(work, layers, linear):
+    model = f"{work}/{'chain' if linear else 'perceptron'}{layers}.mlir"
+    with open(model, "w") as f:
+        f.write(generate(BATCH, [WIDTH] * (layers + 1), linear=linear))
+    return model
+
+
+def llama(work, config, rows, tokens):
+    model = f"{work}/llama{config['num_hidden_layers']}.mlir"
+    with open(f"{model}.json", "w") as f:
+        json.dump(config, f)
+    shoal.call(["shoal-model", "llama", "--config", f"{model}.json", "--batch", str(rows), "--seq", str(tokens), "-o",
+                model], shoal.COMPILE_LIMIT)
+    return model
+
+
+def scaling(what, layers, model_of, options):
+    """Prints a row per number of layers, each beside the one before it. Whether the last one keeps the bound."""
+    rows, before, ratio = [], None, None
     for count in layers:
-        model = f"{work}/{'chain' if linear else 'perceptron'}{count}.mlir"
-        with open(model, "w") as f:
-            f.write(generate(BATCH, [WIDTH] * (count + 1), linear=linear))
-        times, memory = zip(*(compile_once(model) for _ in range(3)))
-        rows.append((count, min(times), max(memory)))
-    return rows
+        model = model_of(count)
+        times, memory = zip(*(compile_once(model, options) for _ in range(3)))
+        ratio = min(times) / before if before else None
+        before = min(times)
+        rows.append([f"{count} layers", f"{before:.2f}", f"{ratio:.2f}" if ratio else "", f"{max(memory):.0f}"])
+    rows[-1].append(at_most(ratio, RATIO_BOUND))
+    table(f"source to rank program, {what}, Adam, `{' '.join(options)}`",
+          ["s", "times the one before", "MiB", "bound"], [row + [""] * (4 - len(row[1:])) for row in rows])
+    return ratio <= RATIO_BOUND
 
 
-def print_table(what, rows):
-    """Prints the rows, each beside the one before it. Whether the last one keeps the bound."""
-    print(f"| source to rank program, {what}, Adam, `--mesh data=2` | s | times the one before | MB |\n"
-          "| --- | --- | --- | --- |")
-    ratio = None
-    for before, (layers, seconds, memory) in zip([None, *rows], rows):
-        ratio = seconds / before[1] if before else None
-        print(f"| {layers} layers | {seconds:.2f} | {f'{ratio:.2f}' if ratio else ''} | {memory:.0f} |")
-    holds = ratio is None or ratio <= RATIO_BOUND
-    if ratio is not None:
-        print(f"\nThe last ratio is {'within' if holds else 'MORE THAN'} its bound, {RATIO_BOUND:g}.\n")
-    return holds
+def chain(work):
+    return scaling("a chain of matmuls", [500, 1000, 2000], lambda n: perceptron(work, n, linear=True),
+                   ["--mesh", "data=2"])
+
+
+def layers_of_perceptrons(work):
+    return scaling("a perceptron with bias and relu", [500, 1000, 2000], lambda n: perceptron(work, n, linear=False),
+                   ["--mesh", "data=2"])
+
+
+def transformer(work):
+    return scaling("blocks of Llama", [20, 40, 80], lambda n: llama(work, LLAMA | {"num_hidden_layers": n}, 4, 8),
+                   ["--mesh", "data=2,tensor=2", *SEQUENCE_PARALLEL])
+
+
+def llama_70b(work):
+    with open(LLAMA_70B) as f:
+        model = llama(work, json.load(f), 8, 8192)
+    options = ["--mesh", "data=8,tensor=8", *SEQUENCE_PARALLEL]
+    times, memory = zip(*(compile_once(model, options) for _ in range(3)))
+    seconds, gib = min(times), max(memory) / 1024
+    table(f"source to rank program, Llama 3 70B, 80 layers, Adam, `{' '.join(options)}`", ["", "bound"], [
+        ["s", f"{seconds:.2f}", at_most(seconds, LLAMA_70B_SECONDS)],
+        ["GiB", f"{gib:.2f}", at_most(gib, LLAMA_70B_GIB)]])
+    return seconds <= LLAMA_70B_SECONDS and gib <= LLAMA_70B_GIB
+
+
+KINDS = {"chain": chain, "perceptron": layers_of_perceptrons, "transformer": transformer, "llama_70b": llama_70b}
+
+
+def print_tables(work, kinds=tuple(KINDS)):
+    """Whether all bounds hold."""
+    return all([KINDS[kind](work) for kind in kinds])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--work", required=True)
-    parser.add_argument("--layers", type=lambda text: [int(n) for n in text.split(",")], default=LAYERS)
+    parser.add_argument("--only", type=lambda text: text.split(","), default=list(KINDS), help="of " + ", ".join(KINDS))
     args = parser.parse_args()
+    if unknown := [kind for kind in args.only if kind not in KINDS]:
+        parser.error(f"--only must name some of {', '.join(KINDS)}, got: {unknown[0]}")
     os.makedirs(args.work, exist_ok=True)
-    kinds = [("a chain of matmuls", True), ("a perceptron with bias and relu", False)]
-    hold = [print_table(what, measure(args.work, args.layers, linear)) for what, linear in kinds]
-    sys.exit(0 if all(hold) else 1)
+    sys.exit(0 if print_tables(args.work, args.only) else 1)
 
 
 if __name__ == "__main__":

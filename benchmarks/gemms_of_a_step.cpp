@@ -1,12 +1,18 @@
-// Times the matrix products of one training step of a perceptron and nothing else, through
-// the library calls that compiled programs make: what a step would cost if all the rest were free.
+// Times the matrix products of one step of a compiled program and nothing else: what the step
+// would cost if all the rest were free. The program's own rows are run, in its order and in its
+// memory; products inside attention are made in blocks, at which the library is fastest.
 //
-//   gemms-of-a-step 512,784,4096,4096,10 STEPS      batch, then layer sizes
+//   gemms-of-a-step PROGRAM STEPS
 //
-// Prints the seconds of each step, one a line, after one step that is not counted.
-#include "../runtime/host/gemm.h"
+// PROGRAM is one for one rank. Prints the seconds of each step, one a line, after one step that is
+// not counted.
+#include "../runtime/host/library.h"
+#include "core/arena.h"
+#include "core/error.h"
+#include "core/payload.h"
+#include "products.h"
+#include "shoal-rt/attention.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -14,107 +20,91 @@
 #include <string>
 #include <vector>
 
-#include <sys/mman.h>
-
 using namespace shoal::rt;
 
 namespace {
 
-using Buffer = std::unique_ptr<float, decltype(&std::free)>;
-
-Buffer makeBuffer(int64_t elements) {
-  // Huge pages, as the arena of a compiled program has them.
-  constexpr size_t kPage = size_t(2) << 20;
-  size_t bytes = (size_t(elements) * sizeof(float) + kPage - 1) / kPage * kPage;
-  Buffer buffer(static_cast<float *>(std::aligned_alloc(kPage, bytes)), &std::free);
-  madvise(buffer.get(), bytes, MADV_HUGEPAGE);
-  // Small values of both signs: neither denormal nor growing from layer to layer.
-  for (int64_t i = 0; i < elements; ++i)
-    buffer.get()[i] = float(i * 37 % 101 - 50) / 5000.0f;
-  return buffer;
+// Multiplications in the products of an attention row: two forward, five backward, where scores are
+// computed again. A causal mask leaves half.
+double multiplicationsOf(const AttentionShape &s, bool backward) {
+  if (s.window != 0 || s.segments)
+    badInput("products are counted for attention without windows and segments");
+  double product = double(s.batch * s.kvHeads * s.groups) * double(s.queries) * double(s.keys) *
+                   double(s.headSize) / (s.causal ? 2 : 1);
+  return (backward ? 5 : 2) * product;
 }
 
-std::vector<int64_t> parseSizes(const std::string &text) {
-  std::vector<int64_t> sizes;
-  for (size_t begin = 0; begin <= text.size();) {
-    size_t end = std::min(text.find(',', begin), text.size());
-    sizes.push_back(std::atoll(text.substr(begin, end - begin).c_str()));
-    begin = end + 1;
-  }
-  return sizes;
-}
-
-class Step {
+class Products {
 public:
-  Step(int64_t batch, const std::vector<int64_t> &sizes) {
-    std::vector<float *> values, cotangents; // of the activations, by layer
-    for (int64_t size : sizes) {
-      values.push_back(add(batch * size));
-      cotangents.push_back(add(batch * size));
-    }
-    std::vector<float *> weights, gradients;
-    for (size_t i = 0; i + 1 < sizes.size(); ++i) {
-      int64_t in = sizes[i], out = sizes[i + 1];
-      weights.push_back(add(in * out));
-      gradients.push_back(add(in * out));
-      // y = x w
-      gemm({batch, out, in, 0, 0, in, out, out}, values[i], weights[i], values[i + 1]);
-    }
-    for (size_t i = sizes.size() - 1; i-- > 0;) {
-      int64_t in = sizes[i], out = sizes[i + 1];
-      // dw = x^T dy
-      gemm({in, out, batch, 1, 0, in, out, out}, values[i], cotangents[i + 1], gradients[i]);
-      // dx = dy w^T; the data need no gradient
-      if (i > 0)
-        gemm({batch, in, out, 0, 1, out, out, in}, cotangents[i + 1], weights[i], cotangents[i]);
+  explicit Products(const Program &program) : arena_(program.header().arenaBytes) {
+    if (program.numPositions() != 1)
+      badInput("the program must be one for one rank, got: ", program.numPositions());
+    for (const Instr &instr : program.instrs()) {
+      if (instr.op != Opcode::Library)
+        continue;
+      std::span<const int64_t> params = program.params(instr);
+      switch (LibraryFunction(instr.a)) {
+      case LibraryFunction::Gemm:
+        add(program, instr, params);
+        break;
+      case LibraryFunction::Attention:
+      case LibraryFunction::AttentionGrad:
+        attention_ += multiplicationsOf(attentionShape(params.data()),
+                                        LibraryFunction(instr.a) == LibraryFunction::AttentionGrad);
+        break;
+      case LibraryFunction::ScatterAdd:
+        break;
+      }
     }
   }
 
-  void run() {
+  double seconds() {
+    // Small values of both signs, anew for each step: neither denormal nor growing from product to
+    // product.
+    float *values = reinterpret_cast<float *>(arena_.base());
+    for (uint64_t i = 0; i < arena_.size() / sizeof(float); ++i)
+      values[i] = float(int64_t(i) * 37 % 101 - 50) / 5000.0f;
+    auto start = std::chrono::steady_clock::now();
     for (const std::unique_ptr<LibraryCall> &call : calls_)
       call->run();
+    inBlocks_.run(attention_);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
 private:
-  struct Shape {
-    int64_t m, n, k, transA, transB, ldA, ldB, ldC;
-  };
-
-  float *add(int64_t elements) {
-    buffers_.push_back(makeBuffer(elements));
-    return buffers_.back().get();
+  void add(const Program &program, const Instr &instr, std::span<const int64_t> params) {
+    if (DType(params[kGemmDTypeIn]) != DType::F32)
+      badInput("products must be of f32, got: ", dtypeName(DType(params[kGemmDTypeIn])));
+    std::vector<void *> buffers;
+    for (uint32_t view : program.operands(instr))
+      buffers.push_back(arena_.base() + program.views()[view].offset);
+    calls_.push_back(libraries_.bind(LibraryFunction::Gemm, params, buffers));
   }
 
-  void gemm(const Shape &s, const float *a, const float *b, float *c) {
-    std::vector<int64_t> params(kGemmNumParams, 0);
-    params[kGemmM] = s.m, params[kGemmN] = s.n, params[kGemmK] = s.k;
-    params[kGemmBatch] = 1;
-    params[kGemmTransA] = s.transA, params[kGemmTransB] = s.transB;
-    params[kGemmLdA] = s.ldA, params[kGemmLdB] = s.ldB, params[kGemmLdC] = s.ldC;
-    params[kGemmDTypeIn] = params[kGemmDTypeOut] = int64_t(DType::F32);
-    calls_.push_back(cache_.get(params).bind(a, b, c));
-  }
-
-  GemmCache cache_;
-  std::vector<Buffer> buffers_;
+  Arena arena_; // on huge pages, as the program's own
+  Libraries libraries_;
   std::vector<std::unique_ptr<LibraryCall>> calls_;
+  double attention_ = 0;
+  BlockProducts inBlocks_;
 };
 
 } // namespace
 
 int main(int argc, char **argv) {
-  std::vector<int64_t> sizes = argc == 3 ? parseSizes(argv[1]) : std::vector<int64_t>();
-  if (sizes.size() < 3) {
-    std::fprintf(stderr, "usage: gemms-of-a-step BATCH,SIZE,SIZE[,SIZE...] STEPS\n");
+  int steps = argc == 3 ? std::atoi(argv[2]) : 0;
+  if (steps < 1) {
+    std::fprintf(stderr, "usage: gemms-of-a-step PROGRAM STEPS\n");
     return 2;
   }
-  setHostThreads(1);
-  Step step(sizes[0], {sizes.begin() + 1, sizes.end()});
-  step.run();
-  for (int i = 0, steps = std::atoi(argv[2]); i < steps; ++i) {
-    auto start = std::chrono::steady_clock::now();
-    step.run();
-    std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    std::printf("%.9f\n", took.count());
+  try {
+    setHostThreads(1);
+    std::string note;
+    Products products(*loadPayload(argv[1], note).program);
+    products.seconds();
+    for (int i = 0; i < steps; ++i)
+      std::printf("%.9f\n", products.seconds());
+  } catch (const Error &error) {
+    std::fprintf(stderr, "gemms-of-a-step: error: %s\n", error.what());
+    return error.code;
   }
 }

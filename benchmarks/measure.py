@@ -20,34 +20,19 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "test", "support"))
 import compile_scaling  # noqa: E402
 import shoal  # noqa: E402
+from common import MB, TORCH_PYTHON, at_least, at_most, table  # noqa: E402
 from generate_mlp import generate  # noqa: E402
+from gpt2 import gpt2, gpt2_ranks  # noqa: E402
 from metrics import read_metrics  # noqa: E402
 from tensor_files import tensor, write_npy  # noqa: E402
 
 SGD = ["--optimizer", "sgd", "--lr", "0.01"]
-TORCH_PYTHON = "/usr/bin/python3"  # Debian's python3-torch
-MB = 1e6
 
 
 def machine():
     model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo")
                   if line.startswith("model name")), platform.machine())
     return f"{os.cpu_count()} cores of {model}, {platform.system()} {platform.release()}"
-
-
-def at_most(value, bound):
-    return f"{'≤' if value <= bound else '> MISSED'} {bound:g}"
-
-
-def at_least(value, bound):
-    return f"{'≥' if value >= bound else '< MISSED'} {bound:g}"
-
-
-def table(title, columns, rows):
-    print(f"| {title} | " + " | ".join(columns) + " |\n|" + " --- |" * (len(columns) + 1))
-    for row in rows:
-        print("| " + " | ".join(row) + " |")
-    print(flush=True)
 
 
 class Model:
@@ -85,9 +70,8 @@ class Model:
         last = [line for line in output.splitlines() if line.endswith(" rows/s")][-1]
         return self.batch / float(last.split()[-2])
 
-    def gemm_seconds(self, steps):
-        shape = ",".join(map(str, [self.batch, *self.sizes]))
-        return [float(line) for line in shoal.call(["gemms-of-a-step", shape, str(steps)], shoal.RUN_LIMIT).split()]
+    def gemm_seconds(self, program, steps):
+        return [float(line) for line in shoal.call(["gemms-of-a-step", program, str(steps)], shoal.RUN_LIMIT).split()]
 
     def torch_seconds(self, ranks, steps):
         sizes = ",".join(map(str, self.sizes))
@@ -101,7 +85,7 @@ def large_step(work, rounds):
     program = model.compile("one")
     step, gemms = [], []
     for _ in range(rounds):
-        gemms += model.gemm_seconds(8)
+        gemms += model.gemm_seconds(program, 8)
         step += model.step_seconds(program, 1, 8)
     step, gemms = statistics.median(step), statistics.median(gemms)
     table("MLP 784-4096-4096-10, batch 512, f32, SGD, 1 rank", ["ms a step", "bound"], [
@@ -116,7 +100,7 @@ def small_step(work, rounds):
     gemms, ours, torch = [], {1: [], 2: []}, {1: [], 2: []}
     for _ in range(rounds):
         # Means on every side: what interrupts a step of microseconds counts for all of them or for none.
-        gemms.append(statistics.mean(model.gemm_seconds(20000)))
+        gemms.append(statistics.mean(model.gemm_seconds(programs[1], 20000)))
         for ranks, program in programs.items():
             ours[ranks].append(model.mean_step_seconds(program, ranks, 20000))
             torch[ranks].append(model.torch_seconds(ranks, 1000))
@@ -230,12 +214,12 @@ def compile_time(work, rounds):
         rows.append([name, f"{min(times):.2f}", f"{statistics.median(times):.2f}", at_most(statistics.median(times), bound),
                      f"{os.path.getsize(f'{work}/compiled') / MB:.1f}"])
     table("shoalc, source to executable", ["best, s", "median, s", "bound, s", "executable, MB"], rows)
-    compile_scaling.print_table(compile_scaling.measure(work, compile_scaling.LAYERS))
+    compile_scaling.print_tables(work)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parts = [large_step, small_step, attention, all_reduce, overlap, memory, compile_time]
+    parts = [large_step, small_step, gpt2, gpt2_ranks, attention, all_reduce, overlap, memory, compile_time]
     names = [part.__name__ for part in parts]
     parser.add_argument("--work", required=True)
     parser.add_argument("--rounds", type=int, default=5)

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
 # Prints the benchmarks' tables, each number with its bound; docs/benchmarks.md keeps a run of it.
-#   benchmarks/run.sh [--rounds N] [--only large_step,small_step,attention,all_reduce,overlap,memory,compile_time]
-# Installs Debian's python3-torch, which one table compares with.
+#   benchmarks/run.sh [--rounds N] [--only large_step,small_step,gpt2,gpt2_ranks,attention,all_reduce,overlap,memory,compile_time]
+# PyTorch, which some tables compare with, is that of $SHOAL_TORCH_PYTHON, else Debian's python3-torch, which is installed;
+# torch.compile needs PyTorch 2.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"
 
 bootstrap
-if ! /usr/bin/python3 -c 'import torch' 2>/dev/null; then
+if [[ -z ${SHOAL_TORCH_PYTHON:-} ]] && ! /usr/bin/python3 -c 'import torch' 2>/dev/null; then
   say "install python3-torch"
   as_root=()
   if ((EUID != 0)); then as_root=(sudo); fi
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-torch
 fi
 configure -DSHOAL_SANITIZE=OFF
-build shoalc shoal-run shoal-rt-main gemms-of-a-step attention all-reduce
+build shoalc shoal-model shoal-run shoal-rt-main gemms-of-a-step attention all-reduce
 
 PATH=$BUILD_DIR/bin:$PATH
 say "benchmarks"

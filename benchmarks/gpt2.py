@@ -1,0 +1,105 @@
+"""GPT-2 of 124 million parameters: a step beside its products alone and beside PyTorch, and over two ranks."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+import shoal
+from common import MB, TORCH_PYTHON, at_most, table
+from metrics import read_metrics
+from tensor_files import tensor, write_npy
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CONFIG = {"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12,
+          "layer_norm_epsilon": 1e-5}
+ROWS, TOKENS = 4, 256
+TITLE = f"GPT-2 124M, batch {ROWS} × {TOKENS}, f32, AdamW"
+ADAMW = ["--optimizer", "adamw", "--lr", "0.0001", "--weight-decay", "0.01"]
+TORCH_TOO_OLD = 3  # of torch_gpt2.py: it has no torch.compile
+
+
+class Gpt2:
+    def __init__(self, work, rows=ROWS):
+        self.base, self.rows = f"{work}/gpt2-{rows}", rows
+        self.config = f"{self.base}.json"
+        with open(self.config, "w") as f:
+            json.dump(CONFIG, f)
+        shoal.call(["shoal-model", "gpt2", "--config", self.config, "--batch", str(rows), "--seq", str(TOKENS),
+                    "--dropout", "off", "-o", f"{self.base}.mlir"], shoal.COMPILE_LIMIT)
+        ids = [i * 7919 % CONFIG["vocab_size"] for i in range(rows * TOKENS)]
+        for name, values in ("input_ids", ids), ("labels", ids[1:] + ids[:1]):
+            write_npy(f"{self.base}.{name}.npy", tensor("i64", (rows, TOKENS), values))
+        self.data = ["--threads", "1"]
+        for name in ("input_ids", "labels"):
+            self.data += ["--data", f"{name}={self.base}.{name}.npy"]
+
+    def compile(self, name, *options):
+        return shoal.shoalc(f"{self.base}.mlir", f"{self.base}.{name}", *ADAMW, *options)
+
+    def run(self, program, ranks, steps):
+        """Seconds of each step but the first two (page faults, warm-up), and the report's ranks."""
+        shoal.run(ranks, program, *self.data, "--steps", str(steps + 2), "--metrics", f"{program}.jsonl", "--report",
+                  f"{program}.report.json")
+        times = [r["wall_s"] for r in read_metrics(f"{program}.jsonl")]
+        with open(f"{program}.report.json") as f:
+            return [b - a for a, b in zip(times, times[1:])][1:], json.load(f)["ranks"]
+
+
+def torch_seconds(model, steps, *options):
+    """Seconds of each step, or the line that says why there are none."""
+    command = [TORCH_PYTHON, f"{HERE}/torch_gpt2.py", "--config", model.config, "--batch", str(model.rows), "--seq",
+               str(TOKENS), "--steps", str(steps), *options]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=10 * shoal.RUN_LIMIT)
+    if done.returncode == TORCH_TOO_OLD:
+        return done.stdout.strip()
+    if done.returncode != 0:
+        sys.exit(f"exit status {done.returncode}: {' '.join(command)}")
+    return [float(line) for line in done.stdout.split()]
+
+
+def gpt2(work, rounds):
+    model = Gpt2(work)
+    program = model.compile("one")
+    products, ours, eager, compiled = [], [], [], []
+    for _ in range(rounds):
+        products += [float(line) for line in shoal.call(["gemms-of-a-step", program, "2"], shoal.RUN_LIMIT).split()]
+        ours += model.run(program, 1, 2)[0]
+        eager += torch_seconds(model, 2)
+        if not isinstance(compiled, str):
+            more = torch_seconds(model, 2, "--compile")
+            compiled = more if isinstance(more, str) else compiled + more
+    floor = statistics.median(products)
+
+    def row(name, times, verdict=""):
+        seconds = statistics.median(times)
+        return [name, f"{seconds * 1e3:.0f}", f"{ROWS * TOKENS / seconds:.0f}", f"{seconds / floor:.3f}", verdict]
+
+    rows = [row("its GEMMs alone, attention's included", products),
+            row("the step", ours, at_most(statistics.median(ours) / floor, 1.25)), row("PyTorch, eager", eager)]
+    rows.append(["PyTorch, compiled", "", "", "", compiled] if isinstance(compiled, str) else
+                row("PyTorch, compiled", compiled))
+    table(f"{TITLE}, 1 rank", ["ms a step", "tokens/s", "to its GEMMs", "bound"], rows)
+
+
+def gpt2_ranks(work, rounds):
+    model = Gpt2(work)
+    tensor_parallel = ["--mesh", "tensor=2", "--tensor-parallel"]
+    plans = {"DDP": ["--mesh", "data=2"], "tensor parallel": tensor_parallel,
+             "tensor and sequence parallel": [*tensor_parallel, "--sequence-parallel"]}
+    programs = {name: model.compile(str(k), *options) for k, (name, options) in enumerate(plans.items())}
+    times, waiting, sent = ({name: [] for name in plans} for _ in range(3))
+    for _ in range(rounds):
+        for name, program in programs.items():
+            steps, ranks = model.run(program, 2, 2)
+            times[name] += steps
+            waiting[name].append(statistics.mean(rank["measured"]["waiting_ms"] for rank in ranks))
+            sent[name] = sum(c["bytes"] for c in ranks[0]["collectives"])
+    rows = []
+    for name in plans:
+        seconds, stood = statistics.median(times[name]), statistics.median(waiting[name])
+        rows.append([name, f"{seconds * 1e3:.0f}", f"{ROWS * TOKENS / seconds:.0f}", f"{sent[name] / MB:.0f}",
+                     f"{stood:.0f}", f"{stood / seconds / 10:.1f}"])
+    table(f"{TITLE}, 2 ranks", ["ms a step", "tokens/s", "sent by a rank in a step, MB",
+                                "exposed communication: a rank's waiting, ms", "% of the step"], rows)
