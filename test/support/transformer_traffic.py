@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Holds what GPT-2 and Llama send in a step against the formulas of tensor and sequence parallelism.
+
+usage: transformer_traffic.py --work FOLDER --pmpi LIBRARY.so
+
+Every model is run with one block and with two, so that what a block sends is told from what stands around the blocks: the
+embedding, the head, the loss, gradients. Three witnesses must agree on each step: the report of shoalc, that of the program,
+and a library that wraps MPI's profiling interface and counts below both.
+"""
+
+import argparse
+import collections
+import json
+import math
+import os
+import re
+import sys
+
+import shoal
+from tensor_files import tensor, write_npy
+
+STEPS = 2
+ROWS, TOKENS, WIDTH, VOCAB, INNER, HEADS = 4, 12, 24, 32, 40, 4
+KV_HEADS = {"gpt2": 4, "llama": 2}
+KINDS = {"MPI_Iallreduce": "all_reduce", "MPI_Iallgather": "all_gather", "MPI_Ireduce_scatter_block": "reduce_scatter"}
+
+CONFIGS = {
+    "gpt2": {"model_type": "gpt2", "vocab_size": VOCAB, "n_positions": TOKENS, "n_embd": WIDTH, "n_head": HEADS,
+             "n_inner": INNER},
+    "llama": {"model_type": "llama", "vocab_size": VOCAB, "max_position_embeddings": TOKENS, "hidden_size": WIDTH,
+              "num_attention_heads": HEADS, "num_key_value_heads": KV_HEADS["llama"], "intermediate_size": INNER},
+}
+LAYERS = {"gpt2": "n_layer", "llama": "num_hidden_layers"}
+
+# By plan: mesh, options.
+PLANS = {
+    "TP": ({"tensor": 2}, ["--tensor-parallel"]),
+    "SP": ({"tensor": 2}, ["--tensor-parallel", "--sequence-parallel"]),
+    "SP kept": ({"tensor": 2}, ["--tensor-parallel", "--sequence-parallel", "--keep-gathered"]),
+    "DP x TP": ({"data": 2, "tensor": 2}, ["--tensor-parallel"]),
+    "DP x SP": ({"data": 2, "tensor": 2}, ["--tensor-parallel", "--sequence-parallel"]),
+}
+
+
+def parameters(family, ranks):
+    """Of a block and of what stands around the blocks: a rank's parameters in all, and those whose gradients are sums
+    over positions, by where these lie: of norms, and of biases that are added to the residual stream."""
+    kv, inner = KV_HEADS[family] * WIDTH // HEADS, INNER // ranks
+    if family == "gpt2":
+        block = WIDTH * (WIDTH + 2 * kv) // ranks + (WIDTH + 2 * kv) // ranks + WIDTH * WIDTH // ranks
+        block += 2 * WIDTH * inner + inner
+        return {"block": block + 6 * WIDTH, "norms": 4 * WIDTH, "biases": 2 * WIDTH, "final norm": 2 * WIDTH,
+                "around": VOCAB // ranks * WIDTH + TOKENS * WIDTH + 2 * WIDTH}
+    block = 2 * WIDTH * (WIDTH + kv) // ranks + 3 * WIDTH * inner
+    return {"block": block + 2 * WIDTH, "norms": 2 * WIDTH, "biases": 0, "final norm": WIDTH,
+            "around": 2 * VOCAB // ranks * WIDTH + WIDTH}
+
+
+def expected(family, plan, layers):
+    """What a rank sends in a step: {(kind, axis, elements of the whole buffer, bytes of one): times}."""
+    mesh, options = PLANS[plan]
+    by_sequence, keeps = "--sequence-parallel" in options, "--keep-gathered" in options
+    rows = ROWS // mesh.get("data", 1)
+    sent = collections.Counter()
+
+    def add(times, kind, elements, axis="tensor", size=4):
+        sent[kind, axis, elements, size] += times
+
+    # The residual stream: a block forward and backward; and the embedding forward, the head backward.
+    stream, per_rank = rows * TOKENS * WIDTH, parameters(family, mesh["tensor"])
+    if by_sequence:
+        add(layers * 4 + 2, "reduce_scatter", stream)
+        # The head gathers as the halves of a block do; the embedding's gradient reads the whole sequence.
+        add(layers * (4 if keeps else 6) + (2 if keeps else 3), "all_gather", stream)
+    else:
+        add(layers * 4 + 2, "all_reduce", stream)
+    # The loss over a sharded vocabulary: maximum, sum of exponentials, the target's logit.
+    add(3, "all_reduce", rows * TOKENS)
+    # Gradients that are sums over a shard of the sequence, or of what is not reduced yet, are reduced in one bucket.
+    partial = per_rank["norms"] + (per_rank["biases"] if by_sequence else 0)
+    add(1, "all_reduce", layers * partial + per_rank["final norm"])
+    if family == "gpt2" and by_sequence:
+        add(1, "all_gather", TOKENS * WIDTH)  # positions, which are added to a shard of the sequence
+    if family == "gpt2" and not by_sequence:
+        add(1, "all_reduce", WIDTH)  # the last bias, which reads the head's gradient before it is reduced
+    if "data" in mesh:
+        # The gradient of positions is a shard of the sequence where it is made, and whole where it is used.
+        shard = TOKENS * WIDTH // mesh["tensor"] if family == "gpt2" and by_sequence else 0
+        add(1, "all_reduce", layers * per_rank["block"] + per_rank["around"] + shard, axis="data")
+        add(1, "all_reduce", 1, axis="data")  # the loss
+        add(1, "all_reduce", 1, axis="data", size=8)  # how many labels count
+    return sent
+
+
+def bytes_sent(kind, elements, size, ranks):
+    """By one rank on a ring, for a buffer of so many elements."""
+    return (2 if kind == "all_reduce" else 1) * (ranks - 1) * -(-elements // ranks) * size
+
+
+def run(args, family, layers, plan):
+    """What ranks send in a step, seen below MPI's interface; promise and count must be equal."""
+    mesh, options = PLANS[plan]
+    base = f"{args.work}/{family}-{layers}-{plan.replace(' ', '')}"
+    with open(f"{base}.json", "w") as f:
+        json.dump(CONFIGS[family] | {LAYERS[family]: layers}, f)
+    shoal.call(["shoal-model", family, "--config", f"{base}.json", "--batch", str(ROWS), "--seq", str(TOKENS),
+                "--dropout", "off", "-o", f"{base}.mlir"], shoal.COMPILE_LIMIT)
+    program = shoal.shoalc(f"{base}.mlir", base, "--mesh", ",".join(f"{a}={n}" for a, n in mesh.items()), "--optimizer",
+                           "adamw", "--lr", "0.001", "--report", f"{base}.promise.json", *options)
+    data = [a for name in ("input_ids", "labels") for a in ("--data", f"{name}={args.work}/{name}.npy")]
+    shoal.run(math.prod(mesh.values()), program, *data, "--steps", str(STEPS), "--local-comm", "mpi", "--report", f"{base}.counted.json",
+              env={"LD_PRELOAD": args.pmpi, "SHOAL_PMPI_OUT": f"{base}.pmpi"})
+    promised, counted = (shoal.ranks_of_report(f"{base}.{side}.json") for side in ("promise", "counted"))
+    if promised != counted:
+        sys.exit(f"{base}: promised {promised}, counted {counted}")
+    return [seen_below(f"{base}.pmpi.{entry['rank']}", entry) for entry in promised]
+
+
+def seen_below(path, promised):
+    """The calls of one rank in a step, as `expected` has them; they must add up to what its report promises."""
+    with open(path) as f:
+        calls = [c for c in json.load(f)["calls"] if c["comm"].startswith("shoal stream")]
+    sent, totals = collections.Counter(), collections.Counter()
+    for call in calls:
+        axis, kind, times = re.search(r"{(.*)}", call["comm"])[1], KINDS[call["call"]], call["count"] // STEPS
+        elements = call["elements"] * (1 if kind == "all_reduce" else call["ranks"])
+        if call["count"] % STEPS:
+            sys.exit(f"{path}: not the same number of times in each of {STEPS} steps: {call}")
+        sent[kind, axis, elements, call["element_bytes"]] += times
+        totals[kind, axis, "count"] += times
+        totals[kind, axis, "bytes"] += times * bytes_sent(kind, elements, call["element_bytes"], call["ranks"])
+    reported = {(c["kind"], ",".join(c["axes"]), what): c[what] for c in promised["collectives"] for what in ("count", "bytes")}
+    if totals != reported:
+        sys.exit(f"{path}: MPI saw {dict(totals)}, promised {reported}")
+    return sent
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--pmpi", required=True)
+    args = parser.parse_args()
+    os.makedirs(args.work, exist_ok=True)
+    ids = [(7 * i + 3) % VOCAB for i in range(ROWS * TOKENS)]
+    for name, values in ("input_ids", ids), ("labels", ids[1:] + ids[:1]):
+        write_npy(f"{args.work}/{name}.npy", tensor("i64", (ROWS, TOKENS), values))
+    failed = False
+    for family in CONFIGS:
+        for plan in PLANS if family == "gpt2" else ("TP", "SP kept", "DP x SP"):
+            for layers in (1, 2):
+                want = expected(family, plan, layers)
+                for rank, sent in enumerate(run(args, family, layers, plan)):
+                    if sent != want:
+                        failed = True
+                        print(f"{family}, {layers} blocks, {plan}: rank {rank} sends {dict(sent - want)} that it should "
+                              f"not, and lacks {dict(want - sent)}")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
