@@ -1,9 +1,10 @@
-// Which fields of a config.json are honoured, and what transformers takes where one is absent.
+// Which fields of a config.json are honoured, and what transformers 4.44 takes where one is absent or null.
 #include "shoal/Models/Config.h"
 
 #include "ConfigFields.h"
 
-#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace shoal::models {
 namespace {
@@ -12,12 +13,17 @@ namespace {
 constexpr double kTiny = 1e-30, kHuge = 1e30;
 constexpr int64_t kMostLayers = 10000;
 
-Activation activationNamed(llvm::StringRef name) {
-  return llvm::StringSwitch<Activation>(name)
-      .Cases("gelu_new", "gelu_pytorch_tanh", Activation::GeluTanh)
-      .Case("gelu", Activation::GeluErf)
-      .Cases("silu", "swish", Activation::Silu)
-      .Default(Activation::Relu);
+constexpr std::pair<llvm::StringLiteral, Activation> kActivations[] = {
+    {"gelu_new", Activation::GeluTanh}, {"gelu_pytorch_tanh", Activation::GeluTanh}, {"gelu", Activation::GeluErf},
+    {"relu", Activation::Relu},         {"silu", Activation::Silu},                  {"swish", Activation::Silu}};
+
+Activation activation(ConfigFields &fields, llvm::StringRef name, llvm::StringRef absent) {
+  llvm::SmallVector<llvm::StringRef> words(llvm::make_first_range(kActivations));
+  std::string word = fields.word(name, words, absent);
+  for (const auto &[known, kind] : kActivations)
+    if (known == word)
+      return kind;
+  return Activation::Relu; // harmless after a problem
 }
 
 int64_t layerCount(ConfigFields &fields, llvm::StringRef name) {
@@ -103,10 +109,9 @@ std::optional<Gpt2Config> parseGpt2Config(llvm::StringRef text, Dropout dropout,
   config.hidden = fields.size("n_embd");
   config.heads = fields.size("n_head");
   config.layers = layerCount(fields, "n_layer");
-  config.inner = fields.size("n_inner", 4 * config.hidden);
+  config.inner = fields.sizeOrNull("n_inner", std::nullopt).value_or(4 * config.hidden);
   mustDivide(fields, "n_head", config.heads, "n_embd", config.hidden);
-  config.activation = activationNamed(fields.word(
-      "activation_function", {"gelu_new", "gelu_pytorch_tanh", "gelu", "relu", "silu", "swish"}, "gelu_new"));
+  config.activation = activation(fields, "activation_function", "gelu_new");
   config.eps = fields.number("layer_norm_epsilon", 1e-5, kTiny, 1);
   config.initRange = fields.number("initializer_range", 0.02, 0, kHuge);
   config.embeddingDropout = dropoutRate(fields, "embd_pdrop", 0.1, dropout);
@@ -127,19 +132,22 @@ std::optional<Gpt2Config> parseGpt2Config(llvm::StringRef text, Dropout dropout,
 
 std::optional<LlamaConfig> parseLlamaConfig(llvm::StringRef text, Dropout dropout, std::string &error) {
   ConfigFields fields(text);
-  std::string type = fields.word("model_type", {"llama", "mistral"});
+  bool isMistral = fields.word("model_type", {"llama", "mistral"}) == "mistral";
   fields.mustList("architectures", {"LlamaForCausalLM", "LlamaModel", "MistralForCausalLM", "MistralModel"});
   LlamaConfig config;
   config.vocab = fields.size("vocab_size");
   config.positions = fields.size("max_position_embeddings");
   config.hidden = fields.size("hidden_size");
   config.heads = fields.size("num_attention_heads");
-  config.kvHeads = fields.size("num_key_value_heads", type == "mistral" ? 8 : config.heads);
+  // Null is as many as there are query heads; a file of Mistral without the field means the 8 of its first model.
+  config.kvHeads = fields.sizeOrNull("num_key_value_heads", isMistral ? std::optional<int64_t>(8) : std::nullopt)
+                       .value_or(config.heads);
   config.layers = layerCount(fields, "num_hidden_layers");
   config.inner = fields.size("intermediate_size");
-  if (!fields.has("head_dim"))
+  std::optional<int64_t> headSize = fields.sizeOrNull("head_dim", std::nullopt);
+  if (!headSize)
     mustDivide(fields, "num_attention_heads", config.heads, "hidden_size", config.hidden);
-  config.headSize = fields.size("head_dim", std::max<int64_t>(config.hidden / config.heads, 1));
+  config.headSize = headSize.value_or(std::max<int64_t>(config.hidden / config.heads, 1));
   mustDivide(fields, "num_key_value_heads", config.kvHeads, "num_attention_heads", config.heads);
   if (config.headSize % 2 != 0)
     fields.complain("the size of a head must be even for rotary positions, got: " + llvm::Twine(config.headSize));
@@ -149,10 +157,9 @@ std::optional<LlamaConfig> parseLlamaConfig(llvm::StringRef text, Dropout dropou
   config.ropeTheta = ropeTheta(fields);
   config.tied = fields.flag("tie_word_embeddings", false);
   attentionDropout(fields, "attention_dropout", 0, dropout);
-  if (type == "mistral") {
+  if (isMistral) {
     config.attentionBias = config.mlpBias = false;
-    if (fields.has("sliding_window"))
-      config.window = fields.size("sliding_window");
+    config.window = fields.sizeOrNull("sliding_window", 4096);
   } else {
     config.attentionBias = fields.flag("attention_bias", false);
     config.mlpBias = fields.flag("mlp_bias", false);

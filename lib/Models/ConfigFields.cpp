@@ -35,7 +35,7 @@ const rt::InputJson *ConfigFields::take(llvm::StringRef name) {
   if (!parsed.problem.empty())
     return nullptr;
   auto field = parsed.value.find(name.str());
-  return field == parsed.value.end() || field->is_null() ? nullptr : &*field;
+  return field == parsed.value.end() ? nullptr : &*field;
 }
 
 bool ConfigFields::has(llvm::StringRef name) { return take(name) != nullptr; }
@@ -52,6 +52,13 @@ int64_t ConfigFields::size(llvm::StringRef name, std::optional<int64_t> absent) 
       return int64_t(value);
   complainOf(name, "a whole number from 1 to " + llvm::Twine(kMostSize), *field);
   return 1;
+}
+
+std::optional<int64_t> ConfigFields::sizeOrNull(llvm::StringRef name, std::optional<int64_t> absent) {
+  const rt::InputJson *field = take(name);
+  if (!field)
+    return absent;
+  return field->is_null() ? std::nullopt : std::optional(size(name));
 }
 
 double ConfigFields::number(llvm::StringRef name, double absent, double least, double most) {
@@ -94,7 +101,8 @@ const rt::InputJson *ConfigFields::object(llvm::StringRef name) {
   const rt::InputJson *field = take(name);
   if (!field || field->is_object())
     return field;
-  complainOf(name, "an object", *field);
+  if (!field->is_null())
+    complainOf(name, "an object", *field);
   return nullptr;
 }
 
@@ -110,7 +118,7 @@ void ConfigFields::mustBe(llvm::StringRef name, const rt::InputJson &value, llvm
 
 void ConfigFields::mustList(llvm::StringRef name, llvm::ArrayRef<llvm::StringRef> words) {
   const rt::InputJson *field = take(name);
-  if (!field)
+  if (!field || field->is_null())
     return;
   bool isRight = field->is_array() && llvm::all_of(*field, [&](const rt::InputJson &item) {
                    return item.is_string() && llvm::is_contained(words, item.get<std::string>());

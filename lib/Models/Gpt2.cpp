@@ -15,14 +15,11 @@ public:
       : b(context, "gpt2"), config(config), batch(batch) {}
 
   OwningOpRef<ModuleOp> build(std::string &error) {
-    Value ids = b.input("input_ids", {batch.rows, batch.tokens});
-    Value labels = b.input("labels", {batch.rows, batch.tokens});
-    b.beginLayer("embed");
-    Value table = b.parameter("transformer.wte.weight", {config.vocab, config.hidden}, normal());
+    Value x = b.embedTokens("transformer.wte.weight", batch, config.vocab, config.hidden, normal());
     Value positions = b.parameter("transformer.wpe.weight", {config.positions, config.hidden}, normal());
     if (batch.tokens != config.positions)
       positions = b.slice(positions, /*dim=*/0, /*start=*/0, batch.tokens);
-    Value x = b.dropout(b.add(b.embedding(table, ids), positions), config.embeddingDropout);
+    x = b.dropout(b.add(x, positions), config.embeddingDropout);
     for (int64_t layer = 0; layer < config.layers; ++layer) {
       b.beginLayer("h." + Twine(layer));
       std::string prefix = "transformer.h." + std::to_string(layer) + ".";
@@ -30,9 +27,7 @@ public:
       x = b.add(x, feedForward(norm(x, prefix + "ln_2"), prefix + "mlp."));
     }
     b.beginLayer("head");
-    x = norm(x, "transformer.ln_f");
-    Value head = config.tied ? table : b.parameter("lm_head.weight", {config.vocab, config.hidden}, normal());
-    return b.finish(b.contract(x, head, /*axes=*/1, /*transposeB=*/true), labels, error);
+    return b.finish(norm(x, "transformer.ln_f"), config.tied, normal(), error);
   }
 
 private:
@@ -86,12 +81,8 @@ private:
 
 OwningOpRef<ModuleOp> buildGpt2(MLIRContext &context, const Gpt2Config &config, BatchShape batch,
                                 std::string &error) {
-  if (batch.tokens > config.positions) {
-    error = "rows must have at most the " + std::to_string(config.positions) + " tokens of 'n_positions', got: " +
-            std::to_string(batch.tokens);
-    return nullptr;
-  }
-  return Gpt2Builder(context, config, batch).build(error);
+  error = findBatchFault(batch, config.positions, "n_positions");
+  return error.empty() ? Gpt2Builder(context, config, batch).build(error) : nullptr;
 }
 
 } // namespace shoal::models

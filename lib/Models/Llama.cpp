@@ -16,11 +16,7 @@ public:
       : b(context, "llama"), config(config), batch(batch), groups(config.heads / config.kvHeads) {}
 
   OwningOpRef<ModuleOp> build(std::string &error) {
-    Value ids = b.input("input_ids", {batch.rows, batch.tokens});
-    Value labels = b.input("labels", {batch.rows, batch.tokens});
-    b.beginLayer("embed");
-    Value table = b.parameter("model.embed_tokens.weight", {config.vocab, config.hidden}, normal());
-    Value x = b.embedding(table, ids);
+    Value x = b.embedTokens("model.embed_tokens.weight", batch, config.vocab, config.hidden, normal());
     positions = b.positions(batch.tokens);
     for (int64_t layer = 0; layer < config.layers; ++layer) {
       b.beginLayer("layers." + Twine(layer));
@@ -29,9 +25,7 @@ public:
       x = b.add(x, feedForward(norm(x, prefix + "post_attention_layernorm"), prefix + "mlp."));
     }
     b.beginLayer("head");
-    x = norm(x, "model.norm");
-    Value head = config.tied ? table : b.parameter("lm_head.weight", {config.vocab, config.hidden}, normal());
-    return b.finish(b.contract(x, head, /*axes=*/1, /*transposeB=*/true), labels, error);
+    return b.finish(norm(x, "model.norm"), config.tied, normal(), error);
   }
 
 private:
@@ -94,12 +88,8 @@ private:
 
 OwningOpRef<ModuleOp> buildLlama(MLIRContext &context, const LlamaConfig &config, BatchShape batch,
                                  std::string &error) {
-  if (batch.tokens > config.positions) {
-    error = "rows must have at most the " + std::to_string(config.positions) +
-            " tokens of 'max_position_embeddings', got: " + std::to_string(batch.tokens);
-    return nullptr;
-  }
-  return LlamaBuilder(context, config, batch).build(error);
+  error = findBatchFault(batch, config.positions, "max_position_embeddings");
+  return error.empty() ? LlamaBuilder(context, config, batch).build(error) : nullptr;
 }
 
 } // namespace shoal::models

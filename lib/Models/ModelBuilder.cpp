@@ -1,25 +1,18 @@
 // Ops of a transformer, with their result types.
 #include "ModelBuilder.h"
 
+#include "shoal/Support/Elements.h"
+
 using namespace mlir;
 
 namespace shoal::models {
-namespace {
 
-/// As shoalc demands.
-constexpr int64_t kMostElements = int64_t(1) << 40;
-
-bool isTooLarge(Type type) {
-  int64_t elements = 1;
-  for (int64_t size : cast<RankedTensorType>(type).getShape()) {
-    if (size > kMostElements / elements)
-      return true;
-    elements *= size;
-  }
-  return false;
+std::string findBatchFault(BatchShape batch, int64_t positions, StringRef field) {
+  if (batch.tokens <= positions)
+    return "";
+  return ("rows must have at most the " + Twine(positions) + " tokens of '" + field + "', got: " + Twine(batch.tokens))
+      .str();
 }
-
-} // namespace
 
 ModelBuilder::ModelBuilder(MLIRContext &context, StringRef name)
     : builder(&context), loc(builder.getUnknownLoc()), module(ModuleOp::create(loc)) {
@@ -94,10 +87,6 @@ Value ModelBuilder::slice(Value x, int64_t dim, int64_t start, int64_t size) {
   return create<nn::SliceOp>(floats(shape), x, dim, start);
 }
 
-Value ModelBuilder::embedding(Value table, Value ids) {
-  return create<nn::EmbeddingOp>(table, ids, /*offset=*/Value(), /*vocab=*/IntegerAttr());
-}
-
 Value ModelBuilder::layerNorm(Value x, Value scale, Value bias, double eps) {
   return create<nn::LayerNormOp>(x, scale, bias, builder.getF64FloatAttr(eps)).getResult();
 }
@@ -130,7 +119,17 @@ Value ModelBuilder::dropout(Value x, double rate) {
                                /*global=*/DenseI64ArrayAttr());
 }
 
-OwningOpRef<ModuleOp> ModelBuilder::finish(Value logits, Value labels, std::string &error) {
+Value ModelBuilder::embedTokens(const Twine &name, BatchShape batch, int64_t vocab, int64_t hidden, Initial initial) {
+  Value ids = input("input_ids", {batch.rows, batch.tokens});
+  labels = input("labels", {batch.rows, batch.tokens});
+  beginLayer("embed");
+  table = parameter(name, {vocab, hidden}, initial);
+  return create<nn::EmbeddingOp>(table, ids, /*offset=*/Value(), /*vocab=*/IntegerAttr());
+}
+
+OwningOpRef<ModuleOp> ModelBuilder::finish(Value x, bool tied, Initial initial, std::string &error) {
+  Value head = tied ? table : parameter("lm_head.weight", shapeOf(table), initial);
+  Value logits = contract(x, head, /*axes=*/1, /*transposeB=*/true);
   auto loss = create<nn::CrossEntropyOp>(floats({}), nn::CrossEntropyOp::getLseType(logits.getType()),
                                          nn::LossReduction::mean, logits, labels);
   builder.create<func::ReturnOp>(loc, ValueRange{loss.getLoss(), logits});
@@ -140,8 +139,8 @@ OwningOpRef<ModuleOp> ModelBuilder::finish(Value logits, Value labels, std::stri
   func.setResultAttr(1, nn::NNDialect::kOutputAttr, builder.getStringAttr("logits"));
 
   auto checked = [&](Type type) {
-    if (!isTooLarge(type) || !error.empty())
-      return;
+    if (isCountable(cast<RankedTensorType>(type)) || !error.empty())
+      return; // as nn-verify-sizes demands
     llvm::raw_string_ostream(error) << "a tensor must hold at most " << kMostElements << " elements, got: " << type;
   };
   for (Type type : body->getArgumentTypes())

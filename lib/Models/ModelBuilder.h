@@ -25,6 +25,13 @@ struct Initial {
 
 using Shape = llvm::ArrayRef<int64_t>;
 
+inline Shape shapeOf(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
+}
+
+/// One line where rows have more tokens than the model has positions, which `field` of the config says; else nothing.
+std::string findBatchFault(BatchShape batch, int64_t positions, llvm::StringRef field);
+
 class ModelBuilder {
 public:
   ModelBuilder(mlir::MLIRContext &context, llvm::StringRef name);
@@ -44,7 +51,6 @@ public:
   mlir::Value reshape(mlir::Value x, Shape shape);
   /// `size` elements of dimension `dim` from `start` on.
   mlir::Value slice(mlir::Value x, int64_t dim, int64_t start, int64_t size);
-  mlir::Value embedding(mlir::Value table, mlir::Value ids);
   mlir::Value layerNorm(mlir::Value x, mlir::Value scale, mlir::Value bias, double eps);
   mlir::Value rmsNorm(mlir::Value x, mlir::Value scale, double eps);
   /// 0, 1, ... as positions of a row's tokens.
@@ -55,9 +61,12 @@ public:
   /// `x` itself where the rate is 0.
   mlir::Value dropout(mlir::Value x, double rate);
 
-  /// Ends the function with the loss of the logits, and returns the module; null with one line in
-  /// `error` when a tensor is too large.
-  mlir::OwningOpRef<mlir::ModuleOp> finish(mlir::Value logits, mlir::Value labels, std::string &error);
+  /// How a model of tokens begins: the inputs `input_ids` and `labels`, and in layer "embed" the rows of the table
+  /// `name` that the ids say.
+  mlir::Value embedTokens(const llvm::Twine &name, BatchShape batch, int64_t vocab, int64_t hidden, Initial initial);
+  /// How it ends: logits by the head, which is the table where `tied`, and their loss. Returns the module; null with
+  /// one line in `error` when a tensor is too large.
+  mlir::OwningOpRef<mlir::ModuleOp> finish(mlir::Value x, bool tied, Initial initial, std::string &error);
 
 private:
   template <typename OpT, typename... Args> OpT create(Args &&...args);
@@ -72,12 +81,9 @@ private:
   mlir::Block *body;
   llvm::SmallVector<mlir::DictionaryAttr> arguments;
   mlir::StringAttr layer;
+  mlir::Value table, labels; // of embedTokens
   int64_t dropouts = 0;
 };
-
-inline Shape shapeOf(mlir::Value value) {
-  return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
-}
 
 } // namespace shoal::models
 

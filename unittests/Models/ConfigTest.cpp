@@ -98,9 +98,28 @@ TEST(Config, LlamaFields) {
   EXPECT_EQ(readLlama(llama(R"(, "rope_parameters": {"rope_type": "default", "rope_theta": 2e4})")).ropeTheta, 2e4);
 }
 
-TEST(Config, MistralWindow) {
-  EXPECT_EQ(readLlama(llama(R"(, "sliding_window": 5, "num_key_value_heads": 2)", "mistral")).window, 5);
-  EXPECT_EQ(readLlama(llama(R"(, "sliding_window": null, "num_key_value_heads": 2)", "mistral")).window, std::nullopt);
+TEST(Config, MistralAbsentFields) {
+  std::string text = R"({"model_type": "mistral", "vocab_size": 31, "max_position_embeddings": 32, "hidden_size": 64,
+    "num_attention_heads": 16, "num_hidden_layers": 2, "intermediate_size": 80)";
+  LlamaConfig config = readLlama(text + "}");
+  EXPECT_EQ(config.kvHeads, 8);
+  EXPECT_EQ(config.window, 4096);
+  EXPECT_EQ(config.headSize, 4);
+  EXPECT_EQ(config.eps, 1e-6);
+  EXPECT_EQ(config.ropeTheta, 1e4);
+  EXPECT_FALSE(config.tied || config.attentionBias || config.mlpBias);
+  EXPECT_EQ(readLlama(text + R"(, "sliding_window": 5})").window, 5);
+}
+
+// Null says something of its own: as many heads as queries have, no window; of other fields what absence says.
+TEST(Config, NullFields) {
+  LlamaConfig config = readLlama(llama(R"(, "num_key_value_heads": null, "sliding_window": null, "head_dim": null)", "mistral"));
+  EXPECT_EQ(config.kvHeads, 6);
+  EXPECT_EQ(config.window, std::nullopt);
+  EXPECT_EQ(config.headSize, 8);
+  EXPECT_EQ(readLlama(llama(R"(, "num_key_value_heads": null, "sliding_window": null, "pad_token_id": null,
+    "rope_scaling": null, "architectures": null)")).kvHeads, 6);
+  EXPECT_EQ(readGpt2(gpt2(R"(, "n_inner": null, "task_specific_params": null)")).inner, 96);
 }
 
 TEST(Config, RefusesWhatIsNotHonoured) {
@@ -118,6 +137,12 @@ TEST(Config, RefusesWhatIsNotHonoured) {
       {gpt2(R"(, "n_head": 4.0)", false), "'n_head' must be a whole number from 1 to 16777216, got: 4.0"},
       {gpt2(R"(, "n_head": -4)", false), "'n_head' must be a whole number from 1 to 16777216, got: -4"},
       {gpt2(R"(, "n_inner": 99999999)"), "'n_inner' must be a whole number from 1 to 16777216, got: 99999999"},
+      {gpt2(R"(, "n_head": null)", false), "'n_head' must be a whole number from 1 to 16777216, got: null"},
+      {gpt2(R"(, "layer_norm_epsilon": null)"), "'layer_norm_epsilon' must be a number from 1e-30 to 1.0, got: null"},
+      {gpt2(R"(, "tie_word_embeddings": null)"), "'tie_word_embeddings' must be true or false, got: null"},
+      {gpt2(R"(, "add_cross_attention": null)"), "'add_cross_attention' must be false, got: null"},
+      {gpt2(R"(, "activation_function": null)"),
+       "'activation_function' must be gelu_new or gelu_pytorch_tanh or gelu or relu or silu or swish, got: null"},
       {gpt2(R"(, "activation_function": "gelu_fast")"),
        "'activation_function' must be gelu_new or gelu_pytorch_tanh or gelu or relu or silu or swish, got: \"gelu_fast\""},
       {gpt2(R"(, "resid_pdrop": 1)"), "'resid_pdrop' must be below 1, got: 1"},
@@ -142,6 +167,10 @@ TEST(Config, RefusesWhatIsNotHonoured) {
       {llama("", "qwen2"), R"('model_type' must be llama or mistral, got: "qwen2")"},
       {llama(R"(, "num_key_value_heads": 4)"), "'num_key_value_heads' must divide 'num_attention_heads', got: 4 and 6"},
       {llama(R"(, "head_dim": 7)"), "the size of a head must be even for rotary positions, got: 7"},
+      {llama(R"(, "hidden_act": null)"), R"('hidden_act' must be "silu", got: null)"},
+      {llama(R"(, "rope_theta": null)"), "'rope_theta' must be a number from 1e-30 to 1e+30, got: null"},
+      {llama(R"(, "sliding_window": 0, "num_key_value_heads": 2)", "mistral"),
+       "'sliding_window' must be a whole number from 1 to 16777216, got: 0"},
       {llama(R"(, "hidden_act": "gelu")"), R"('hidden_act' must be "silu", got: "gelu")"},
       {llama(R"(, "rope_scaling": {"rope_type": "llama3", "factor": 8.0})"),
        "'rope_scaling' is supported only without effect (null, or the default rope_type), got: \"factor\": 8.0"},
