@@ -56,6 +56,16 @@ def NN_ParamAttr : NN_Attr<"Param", "param"> {
   let hasCustomAssemblyFormat = 1;
 }
 
+def NN_IndicesAttr : NN_Attr<"Indices", "indices"> {
+  let summary = "the integers that an input may hold: those that index a row or a class";
+  let description = [{
+    `#nn.indices<50257>`: from 0 to 50256; `#nn.indices<50257, ignored = -100>`: that number too, which stands for none. The rank program carries
+    it, and the run refuses data outside.
+  }];
+  let parameters = (ins "int64_t":$size, "::std::optional<int64_t>":$ignored);
+  let hasCustomAssemblyFormat = 1;
+}
+
 def NN_BufferAttr : NN_Attr<"Buffer", "buffer"> {
   let summary = "what a model keeps beside its parameters: running statistics";
   let description = [{

@@ -93,11 +93,7 @@ static Tensor makeParameter(StringRef name, const nn::InitialValue &initial, Ran
 static std::optional<nn::IndexRange> indexRangeOf(FunctionOpInterface func, unsigned index) {
   if (func.isExternal())
     return std::nullopt;
-  return nn::findIndexRange(func.getArgument(index), nn::IndexUse::Some, [](OpOperand &use) -> Value {
-    if (auto accumulate = dyn_cast<dist::AccumulateOp>(use.getOwner()))
-      return accumulate.getBody().getArgument(use.getOperandNumber());
-    return {};
-  });
+  return nn::findIndexRange(func.getArgument(index), nn::IndexUse::Some, dist::getBodyArgument);
 }
 
 static Tensor makeInput(FunctionOpInterface func, unsigned index, RankedTensorType type,

@@ -29,6 +29,8 @@ void buildModelPipeline(OpPassManager &pm, const PlanOptions &options) {
   nn::SelectResultsPassOptions select;
   select.mode = options.mode;
   pm.addPass(nn::createSelectResultsPass(select));
+  // Of what is left, while losses and embeddings are whole ops: plans may take them apart.
+  pm.addPass(nn::createBoundIndicesPass());
   // Of what is left: dropout that only training does asks for no seed elsewhere.
   pm.addPass(nn::createSeedPass());
   if (!options.dtype.empty()) {
@@ -121,7 +123,9 @@ void buildHandWrittenPipeline(OpPassManager &pm, const PlanOptions &options) {
 }
 
 void buildExecPipeline(OpPassManager &pm, const PlanOptions &options) {
-  // First: everything below sees one straight line for all ranks.
+  // Of programs written by hand; before kernels hide the ops.
+  pm.addPass(nn::createBoundIndicesPass());
+  // Everything below sees one straight line for all ranks.
   pm.addPass(dist::createFoldControlFlowPass());
   // Layout changes around collectives become nn ops, so that they fuse into kernels.
   pm.addPass(dist::createExpandCollectivesPass());

@@ -139,29 +139,26 @@ func.func @tensordots(%x: tensor<2x3x4xf32> {nn.input = #nn.input<"x", unbatched
 
 // -----
 
-// The gradient of a table is a library call; of bf16 it is summed in a workspace. What an input indexes, in kernels or in
-// calls, and the shape of a parameter's files are said where the host reads them: only where every element is an index.
+// The gradient of a table is a library call; of bf16 it is summed in a workspace. What an input indexes and the shape of a
+// parameter's files are said where the host reads them.
 
-func.func private @k(%t: tensor<7x2xf32>, %i: tensor<3xi64>, %s: tensor<3xi64>) -> tensor<3x2xf32> attributes {exec.kernel} {
-  %0 = nn.embedding %t, %i vocab = 20 : (tensor<7x2xf32>, tensor<3xi64>) -> tensor<3x2xf32>
-  %1 = nn.slice %s dim = 0 start = 1 : tensor<3xi64> -> tensor<2xi64>
-  %2 = nn.embedding %t, %1 : (tensor<7x2xf32>, tensor<2xi64>) -> tensor<2x2xf32>
+func.func private @k(%t: tensor<7x2xf32>, %i: tensor<3xi64>) -> tensor<3x2xf32> attributes {exec.kernel} {
+  %0 = nn.embedding %t, %i : (tensor<7x2xf32>, tensor<3xi64>) -> tensor<3x2xf32>
   return %0 : tensor<3x2xf32>
 }
 // CHECK: exec.program @embedding
 // CHECK: %t = exec.arg param "t" at 0 init = constant(0.000000e+00, 0.000000e+00) file = [14] : <7x2xf32>
 // CHECK: %i = exec.arg input "i" at {{[0-9]+}} indices = 20 : <3xi64>
-// CHECK: %s = exec.arg input "s" at {{[0-9]+}} : <3xi64>
 // CHECK: %c = exec.arg input "c" at {{[0-9]+}} indices = 4 ignored = -1 : <2xi32>
 // CHECK: exec.scatter_add %i, %{{.*}} into %{{.*}} {name = "embedding_grad i"} : <3xi64>, <3x2xf32> into <7x2xf32>
 // CHECK: exec.scatter_add %c, %{{.*}} offset %o into %{{.*}} workspace %{{.*}} {name = "embedding_grad c b o"} : <2xi32>, <2x3xbf16> offset !exec.buffer<i64> into <5x3xbf16> workspace !exec.buffer<15xf32>
 func.func @embedding(%t: tensor<7x2xf32> {nn.param = #nn.param<"t", init = zeros, file = [14]>},
-    %i: tensor<3xi64> {nn.input = #nn.input<"i", unbatched>}, %s: tensor<3xi64> {nn.input = #nn.input<"s", unbatched>},
-    %c: tensor<2xi32> {nn.input = #nn.input<"c", unbatched>}, %b: tensor<2x3xbf16> {nn.input = #nn.input<"b", unbatched>},
+    %i: tensor<3xi64> {nn.input = #nn.input<"i", unbatched>, nn.indices = #nn.indices<20>},
+    %c: tensor<2xi32> {nn.input = #nn.input<"c", unbatched>, nn.indices = #nn.indices<4, ignored = -1>}, %b: tensor<2x3xbf16> {nn.input = #nn.input<"b", unbatched>},
     %o: tensor<i64> {nn.input = #nn.input<"o", unbatched>}, %l: tensor<2x4xf32> {nn.input = #nn.input<"l", unbatched>}, %lse: tensor<2xf32> {nn.input = #nn.input<"lse", unbatched>},
     %f: tensor<f32> {nn.input = #nn.input<"f", unbatched>})
     -> (tensor<7x2xf32> {nn.output = "g"}, tensor<5x3xbf16> {nn.output = "h"}, tensor<2x4xf32> {nn.output = "d"}) {
-  %r = exec.call @k(%t, %i, %s) : (tensor<7x2xf32>, tensor<3xi64>, tensor<3xi64>) -> tensor<3x2xf32>
+  %r = exec.call @k(%t, %i) : (tensor<7x2xf32>, tensor<3xi64>) -> tensor<3x2xf32>
   %g = nn.embedding_grad %i, %r : (tensor<3xi64>, tensor<3x2xf32>) -> tensor<7x2xf32>
   %h = nn.embedding_grad %c, %b offset = %o : (tensor<2xi32>, tensor<2x3xbf16>) -> tensor<5x3xbf16>
   %d = exec.call @k_ce(%l, %c, %lse, %f) : (tensor<2x4xf32>, tensor<2xi32>, tensor<2xf32>, tensor<f32>) -> tensor<2x4xf32>

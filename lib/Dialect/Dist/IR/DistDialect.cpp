@@ -45,6 +45,11 @@ bool isLocalProgram(Operation *root) {
       .wasInterrupted();
 }
 
+Value getBodyArgument(OpOperand &use) {
+  auto accumulate = dyn_cast<AccumulateOp>(use.getOwner());
+  return accumulate ? accumulate.getBody().getArgument(use.getOperandNumber()) : Value();
+}
+
 bool isTensorCollective(Operation *op) {
   return isa<CollectiveOpInterface>(op) && op->getNumOperands() == 1 && op->getNumResults() == 1 &&
          isa<RankedTensorType>(op->getOperand(0).getType());

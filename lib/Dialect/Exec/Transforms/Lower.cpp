@@ -44,7 +44,6 @@ private:
   LogicalResult findBatch();
   LogicalResult checkSizes();
   ProgramOp createProgram();
-  std::optional<nn::IndexRange> indicesOf(unsigned index);
   void createArguments();
   void planProbes();
   void probe(unsigned result);
@@ -207,18 +206,6 @@ static ArgKind kindOf(nn::ArgRole role) {
   }
 }
 
-/// What an input indexes, if all its elements do, in kernels or elsewhere.
-std::optional<nn::IndexRange> Lowering::indicesOf(unsigned index) {
-  if (nn::getArgRole(step, index) != nn::ArgRole::Input ||
-      !isa<IntegerType>(cast<RankedTensorType>(step.getArgument(index).getType()).getElementType()))
-    return std::nullopt;
-  return nn::findIndexRange(step.getArgument(index), nn::IndexUse::All, [&](OpOperand &use) -> Value {
-    auto call = dyn_cast<CallOp>(use.getOwner());
-    auto kernel = call ? symbols.lookup<func::FuncOp>(call.getKernel()) : func::FuncOp();
-    return kernel && !kernel.isExternal() ? kernel.getArgument(use.getOperandNumber()) : Value();
-  });
-}
-
 void Lowering::createArguments() {
   // Parameters and buffers, then state, then inputs: what lives from step to step lies first.
   SmallVector<unsigned> order(step.getNumArguments());
@@ -240,7 +227,7 @@ void Lowering::createArguments() {
     auto state = step.getArgAttrOfType<nn::StateAttr>(i, nn::NNDialect::kStateAttr);
     unsigned kept = state ? arguments.find(state.getOf()).value_or(i) : i;
     std::optional<ArrayRef<int64_t>> file = nn::getFileShape(step, kept);
-    std::optional<nn::IndexRange> range = indicesOf(i);
+    std::optional<nn::IndexRange> range = nn::getIndexRange(step, i);
     bool mayIgnore = range && range->ignored;
     auto argument = builder.create<ArgOp>(
         step.getArgument(i).getLoc(), BufferType::get(type), kindOf(nn::getArgRole(step, i)),

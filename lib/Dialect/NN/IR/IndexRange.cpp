@@ -25,7 +25,7 @@ static int64_t countElements(Value value) {
   return cast<ShapedType>(value.getType()).getNumElements();
 }
 
-static IndexRange intersect(const IndexRange &a, const IndexRange &b) {
+IndexRange intersect(const IndexRange &a, const IndexRange &b) {
   auto holds = [](const IndexRange &range, int64_t index) {
     return (index >= 0 && index < range.size) || range.ignored == index;
   };

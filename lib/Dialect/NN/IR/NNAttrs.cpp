@@ -96,6 +96,32 @@ void InputAttr::print(AsmPrinter &printer) const {
   printer << '>';
 }
 
+// #nn.indices.
+
+Attribute IndicesAttr::parse(AsmParser &parser, Type) {
+  int64_t size, ignored;
+  if (parser.parseLess())
+    return {};
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseInteger(size))
+    return {};
+  bool mayIgnore = succeeded(parser.parseOptionalComma());
+  if (mayIgnore && (parser.parseKeyword("ignored") || parser.parseEqual() || parser.parseInteger(ignored)))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  if (size < 1)
+    return parser.emitError(loc) << "indices must be of at least 1 row or class, got: " << size, Attribute();
+  return IndicesAttr::get(parser.getContext(), size, mayIgnore ? std::optional(ignored) : std::nullopt);
+}
+
+void IndicesAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getSize();
+  if (getIgnored())
+    printer << ", ignored = " << *getIgnored();
+  printer << '>';
+}
+
 // #nn.param.
 
 Attribute ParamAttr::parse(AsmParser &parser, Type) {

@@ -62,6 +62,11 @@ std::optional<ArrayRef<int64_t>> getFileShape(FunctionOpInterface func, unsigned
   return param.getFile().asArrayRef();
 }
 
+std::optional<IndexRange> getIndexRange(FunctionOpInterface func, unsigned index) {
+  auto indices = func.getArgAttrOfType<IndicesAttr>(index, NNDialect::kIndicesAttr);
+  return indices ? std::optional(IndexRange{indices.getSize(), indices.getIgnored()}) : std::nullopt;
+}
+
 bool isBatchedInput(FunctionOpInterface func, unsigned index) {
   Attribute attr = func.getArgAttr(index, NNDialect::kInputAttr);
   auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[index]);

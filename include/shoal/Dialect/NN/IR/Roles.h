@@ -39,6 +39,9 @@ llvm::StringRef getArgName(mlir::FunctionOpInterface func, unsigned index);
 /// The shape in files of a parameter, where it is not the argument's own.
 std::optional<llvm::ArrayRef<int64_t>> getFileShape(mlir::FunctionOpInterface func, unsigned index);
 
+/// What the elements of an input index, where `nn-bound-indices` or the user says so.
+std::optional<IndexRange> getIndexRange(mlir::FunctionOpInterface func, unsigned index);
+
 /// Whether the argument is an input whose first dimension is the sample dimension.
 bool isBatchedInput(mlir::FunctionOpInterface func, unsigned index);
 

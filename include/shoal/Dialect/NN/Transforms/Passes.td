@@ -46,6 +46,30 @@ def SelectResultsPass : Pass<"nn-select-results", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::func::FuncDialect"];
 }
 
+def BoundIndicesPass : Pass<"nn-bound-indices", "::mlir::ModuleOp"> {
+  let summary = "inputs say which rows or classes their elements index";
+  let description = [{
+    Data come from outside, and a number that indexes no row or class must be refused, not computed with. The pass asks the ops that take all elements of an
+    input as indices (`IndexOperandOpInterface`) and writes what they agree on beside the input. It runs on the model as it was written, since a plan may
+    take such an op apart: a loss whose classes are sharded is comparisons. In a program written by hand at L2 it
+    runs before kernels are outlined. A range that is there already stays, as far as the ops agree. The rank program carries the range, and the run
+    holds data against it.
+
+    Before:
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<8xi64> {nn.input = "y"}) -> (tensor<f32> {nn.loss}) {
+      %0, %lse = nn.cross_entropy mean %x, %y : (tensor<8x4xf32>, tensor<8xi64>) -> tensor<f32>
+      return %0 : tensor<f32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<8xi64> {nn.indices = #nn.indices<4, ignored = -100>, nn.input = "y"}) -> (tensor<f32> {nn.loss})
+    ```
+  }];
+  let dependentDialects = ["::shoal::nn::NNDialect"];
+}
+
 def SeedPass : Pass<"nn-seed", "::mlir::ModuleOp"> {
   let summary = "give random ops the seed and the step they draw from";
   let description = [{
