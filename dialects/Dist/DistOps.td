@@ -9,9 +9,10 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "Interfaces/ShardingRuleOpInterface.td"
 include "Interfaces/DifferentiableOpInterface.td"
+include "Interfaces/KnownAttributes.td"
 include "CollectiveOpInterface.td"
 
-class Dist_Op<string mnemonic, list<Trait> traits = []> : Op<Dist_Dialect, mnemonic, traits>;
+class Dist_Op<string mnemonic, list<Trait> traits = []> : Op<Dist_Dialect, mnemonic, !listconcat([KnownAttributes], traits)>;
 
 defvar Dist_Tensor = AnyStaticShapeTensor;
 

@@ -3,6 +3,7 @@
 
 include "ExecAttrs.td"
 include "Dist/DistAttrs.td"
+include "Interfaces/KnownAttributes.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/RegionKindInterface.td"
@@ -77,7 +78,7 @@ def LibraryRowOpInterface : OpInterface<"LibraryRowOpInterface"> {
   ];
 }
 
-class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, traits>;
+class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemonic, !listconcat([KnownAttributes], traits)>;
 
 // L2: calls of outlined kernels.
 

@@ -13,6 +13,7 @@ def NN_Dialect : Dialect {
     | attribute | on | meaning |
     | --- | --- | --- |
     | `nn.input = "x"` | argument | data, sharded by its first (sample) dimension; `#nn.input<"x", unbatched>`: whole on every rank |
+    | `nn.indices = #nn.indices<29, ignored = -100>` | argument, beside `nn.input` | integers that it may hold; made by `nn-bound-indices` |
     | `nn.param = #nn.param<"w", init = kaiming_uniform>` | argument | trained parameter |
     | `nn.buffer = #nn.buffer<"bn.running_mean", init = 0.0>` | argument | kept and saved beside the parameters, not trained |
     | `nn.state = #nn.state<"w.m", of = "w", init = 0.0>` | argument | optimizer state, made by `nn-optimize` |
@@ -31,10 +32,12 @@ def NN_Dialect : Dialect {
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
     static constexpr llvm::StringLiteral kInputAttr = "nn.input";
+    static constexpr llvm::StringLiteral kIndicesAttr = "nn.indices";
     static constexpr llvm::StringLiteral kParamAttr = "nn.param";
     static constexpr llvm::StringLiteral kBufferAttr = "nn.buffer";
     static constexpr llvm::StringLiteral kStateAttr = "nn.state";

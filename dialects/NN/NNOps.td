@@ -9,6 +9,7 @@ include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "Interfaces/ShardingRuleOpInterface.td"
 include "Interfaces/DifferentiableOpInterface.td"
+include "Interfaces/KnownAttributes.td"
 
 // Floats: f32, f64, bf16 (storage: kernels compute in f32). Integers: i32, i64; i1 from compare.
 def NN_Float : AnyTypeOf<[F32, F64, BF16]>;
@@ -25,17 +26,17 @@ def NN_IndexScalar : Type<0DTensorOf<[I64]>.predicate, "tensor<i64>", "::mlir::R
     BuildableType<"::mlir::RankedTensorType::get({}, $_builder.getI64Type())">;
 
 class NN_Op<string mnemonic, list<Trait> traits = []>
-    : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure,
+    : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure, KnownAttributes,
         DeclareOpInterfaceMethods<ShardingRuleOpInterface>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface>])>;
 
 // An op that says more than the common rule does: how it localizes or decomposes.
 class NN_PositionOp<string mnemonic, list<Trait> traits = []>
-    : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure,
+    : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure, KnownAttributes,
         DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["localize"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface>])>;
 class NN_DecomposableOp<string mnemonic, list<Trait> traits = []>
-    : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure,
+    : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure, KnownAttributes,
         DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["decompose"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface>])>;
 

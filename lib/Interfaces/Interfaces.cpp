@@ -1,5 +1,6 @@
-// Definitions of the four op interfaces, and questions that passes ask by them.
+// Definitions of the four op interfaces, questions that passes ask by them, and what all ops must keep.
 #include "shoal/Interfaces/Differentiable.h"
+#include "shoal/Interfaces/KnownAttributes.h"
 #include "shoal/Interfaces/Lowering.h"
 #include "shoal/Interfaces/Reference.h"
 #include "shoal/Interfaces/ShardingRule.h"
@@ -16,6 +17,23 @@ namespace shoal {
 bool lowersAs(Operation *op, LoweringKind kind) {
   auto lowering = dyn_cast_or_null<LoweringOpInterface>(op);
   return lowering && lowering.getLoweringKind() == kind;
+}
+
+LogicalResult verifyAttributesKnown(Operation *op) {
+  for (NamedAttribute attr : op->getDiscardableAttrs()) {
+    if (attr.getNameDialect())
+      continue;
+    SmallVector<StringRef> known;
+    for (StringAttr name : op->getName().getAttributeNames())
+      if (!name.getValue().ends_with("SegmentSizes")) // MLIR's own, which no text holds
+        known.push_back(name);
+    auto diag = op->emitOpError() << "unknown attribute '" << attr.getName().getValue() << "', it knows: ";
+    if (known.empty())
+      return diag << "none";
+    llvm::interleaveComma(known, diag);
+    return diag;
+  }
+  return success();
 }
 
 Value stripViews(Value value) {

@@ -589,3 +589,13 @@ func.func @f(%x: tensor<4xf32>) {
   %0 = nn.neg %x {dist.refetch} : tensor<4xf32>
   return
 }
+
+// -----
+
+// What no op and no dialect knows is no attribute.
+dist.mesh @mesh <["x"=2]>
+func.func @unknown(%x: tensor<4xf32>) {
+  // expected-error @+1 {{unknown attribute 'raeson', it knows: axes, kind, reason}}
+  %0 = dist.all_reduce {"x"} sum %x {raeson = "none"} : tensor<4xf32>
+  return
+}

@@ -42,8 +42,8 @@ func.func @global(%x: tensor<8x4xf32>, %y: tensor<8xi64>) -> tensor<4xf32> {
 func.func @buckets(%a: tensor<10x10xf32>, %b: tensor<80xf32>) -> tensor<80xf32> {
   // CHECK: dist.pack %{{.*}}[0:100], %{{.*}}[0:50] group 0 at 0 : (tensor<10x10xf32>, tensor<80xf32>) -> tensor<150xf32>
   %0 = dist.pack %a[0:100], %b[0:50] group 0 at 0 : (tensor<10x10xf32>, tensor<80xf32>) -> tensor<150xf32>
-  // CHECK: dist.pack %{{.*}}[50:80] group 0 at 150 {tag} : (tensor<80xf32>) -> tensor<30xf32>
-  %1 = dist.pack %b[50:80] group 0 at 150 {tag} : (tensor<80xf32>) -> tensor<30xf32>
+  // CHECK: dist.pack %{{.*}}[50:80] group 0 at 150 {dist.id = 7 : i64} : (tensor<80xf32>) -> tensor<30xf32>
+  %1 = dist.pack %b[50:80] group 0 at 150 {dist.id = 7 : i64} : (tensor<80xf32>) -> tensor<30xf32>
   // CHECK: dist.unpack %{{.*}}[100:150], %{{.*}}[0:30] : (tensor<150xf32>, tensor<30xf32>) -> tensor<80xf32>
   %2 = dist.unpack %0[100:150], %1[0:30] : (tensor<150xf32>, tensor<30xf32>) -> tensor<80xf32>
   return %2 : tensor<80xf32>

@@ -388,3 +388,11 @@ exec.program @p infer arena = 4096 rows = 0 bytes = <params = 0, grads = 0, opti
   // expected-error @+1 {{scale must be finite}}
   exec.attention %q, %k, %k into %o, %l workspace %w scale = 0x7FF8000000000000 : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<108xf32>)
 }
+
+// -----
+
+// What no op and no dialect knows is no attribute.
+exec.program @p infer arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{unknown attribute 'nmae', it knows: offset, storage}}
+  %b = exec.buffer activation at 0 {nmae = "b"} : !exec.buffer<2xf32>
+}

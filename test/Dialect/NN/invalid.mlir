@@ -397,6 +397,15 @@ func.func @embedding(%t: tensor<7x2xf32>, %i: tensor<3xi64>) {
 
 // -----
 
+// Of a table that is all there, the rows are the vocabulary: data are held against it.
+func.func @embedding(%t: tensor<7x2xf32>, %i: tensor<3xi64>) {
+  // expected-error @+1 {{vocab must be the table's 7 rows where no offset says which part of the whole they are, got: 20}}
+  %0 = nn.embedding %t, %i vocab = 20 : (tensor<7x2xf32>, tensor<3xi64>) -> tensor<3x2xf32>
+  return
+}
+
+// -----
+
 func.func @embedding(%t: tensor<7x2xf32>, %i: tensor<3xf32>) {
   // expected-error @+1 {{operand #1 must be statically shaped tensor of 32-bit signless integer or 64-bit signless integer values}}
   %0 = nn.embedding %t, %i : (tensor<7x2xf32>, tensor<3xf32>) -> tensor<3x2xf32>
@@ -763,5 +772,75 @@ func.func @rotate(%x: tensor<4x5x2x6xf32>, %t: tensor<4x6xf32>) {
 func.func @rotate(%x: tensor<4x5x2x6xbf16>, %t: tensor<5x6xbf16>) {
   // expected-error @+1 {{tables must have elements of type 'f32', got: 'tensor<5x6xbf16>'}}
   %0 = nn.rotate %x, %t, %t : tensor<4x5x2x6xbf16>, tensor<5x6xbf16>
+  return
+}
+
+// -----
+
+// expected-error @+1 {{'nn.indices' must be #nn.indices, got: 4 : i64}}
+func.func @indices(%i: tensor<3xi64> {nn.input = "i", nn.indices = 4}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.indices' belongs to an input of i32 or i64, argument 0 is one of 'tensor<3xf32>'}}
+func.func @indices(%i: tensor<3xf32> {nn.input = "i", nn.indices = #nn.indices<4>}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.indices' belongs to an input of i32 or i64, argument 0 is no input: 'tensor<i64>'}}
+func.func @indices(%i: tensor<i64> {nn.step, nn.indices = #nn.indices<4>}) { return }
+
+// -----
+
+// expected-error @+1 {{indices must be of at least 1 row or class, got: 0}}
+func.func @indices(%i: tensor<3xi64> {nn.input = "i", nn.indices = #nn.indices<0>}) { return }
+
+// -----
+
+// MLIR keeps what an op's braces hold besides its attributes; a mask that is misspelt would not mask.
+func.func @unknown(%q: tensor<1x4x1x1x2xf32>, %k: tensor<1x4x1x2xf32>) {
+  // expected-error @+1 {{unknown attribute 'casual', it knows: causal, scale, window}}
+  %o, %lse = nn.attention %q, %k, %k scale = 1.0 {casual} : (tensor<1x4x1x1x2xf32>, tensor<1x4x1x2xf32>, tensor<1x4x1x2xf32>) -> tensor<1x4x1x1x2xf32>
+  return
+}
+
+// -----
+
+func.func @unknown(%x: tensor<4xf32>) {
+  // expected-error @+1 {{unknown attribute 'layer', it knows: none}}
+  %0 = nn.add %x, %x {layer = "h.0"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// Of no dialect, though it looks so.
+func.func @unknown(%x: tensor<4xf32>) {
+  // expected-error @+1 {{unknown attribute 'nm.layer', it knows: none}}
+  %0 = nn.neg %x {nm.layer = "h.0"} : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @unknown(%x: tensor<4xf32>) {
+  // expected-error @+1 {{unknown attribute 'nn.layr', the nn dialect knows on ops: nn.layer, and on functions: nn.evaluation}}
+  %0 = nn.neg %x {nn.layr = "h.0"} : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @unknown(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'nn.layer' must be a name, got: 0 : i64}}
+  %0 = nn.neg %x {nn.layer = 0} : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @unknown(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'nn.evaluation' is a unit attribute of functions}}
+  %0 = nn.neg %x {nn.evaluation} : tensor<4xf32>
   return
 }

@@ -91,6 +91,18 @@ static LogicalResult verifyArgNames(FunctionOpInterface func, unsigned first) {
   return success();
 }
 
+static LogicalResult verifyIndices(FunctionOpInterface func, unsigned index, Attribute value) {
+  if (!isa<IndicesAttr>(value))
+    return func.emitOpError() << "'" << NNDialect::kIndicesAttr << "' must be #nn.indices, got: " << value;
+  auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[index]);
+  bool isInput = func.getArgAttr(index, NNDialect::kInputAttr) != nullptr;
+  if (!isInput || !type || !(type.getElementType().isInteger(32) || type.getElementType().isInteger(64)))
+    return func.emitOpError() << "'" << NNDialect::kIndicesAttr << "' belongs to an input of i32 or i64, argument "
+                              << index << " is " << (isInput ? "one of " : "no input: ")
+                              << func.getArgumentTypes()[index];
+  return success();
+}
+
 LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argIndex,
                                                   NamedAttribute attribute) {
   StringRef name = attribute.getName();
@@ -98,6 +110,8 @@ LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
   auto func = dyn_cast<FunctionOpInterface>(op);
   if (!func)
     return op->emitOpError() << "'" << name << "' belongs to arguments of functions";
+  if (name == kIndicesAttr)
+    return verifyIndices(func, argIndex, value);
   if (!isRoleAttr(name))
     return op->emitOpError() << "unknown argument attribute '" << name << "'";
 
@@ -148,6 +162,23 @@ LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
     if (getArgRole(func, i) != ArgRole::None)
       return success();
   return verifyArgNames(func, argIndex);
+}
+
+LogicalResult NNDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  Attribute value = attribute.getValue();
+  if (name == kLayerAttr) {
+    if (!isa<StringAttr>(value))
+      return op->emitOpError() << "'" << name << "' must be a name, got: " << value;
+    return success();
+  }
+  if (name == kEvaluationAttr) {
+    if (!isa<FunctionOpInterface>(op) || !isa<UnitAttr>(value))
+      return op->emitOpError() << "'" << name << "' is a unit attribute of functions, got: " << value;
+    return success();
+  }
+  return op->emitOpError() << "unknown attribute '" << name << "', the nn dialect knows on ops: " << kLayerAttr
+                           << ", and on functions: " << kEvaluationAttr;
 }
 
 /// Every `nn.updates` names an argument of the same type, and none is named twice.

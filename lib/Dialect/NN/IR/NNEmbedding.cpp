@@ -25,6 +25,10 @@ LogicalResult EmbeddingOp::verify() {
     return emitOpError() << "table must have rows, got: " << getTable().getType();
   if (getVocab() && int64_t(*getVocab()) < 1)
     return emitOpError() << "vocab must be at least 1, got: " << int64_t(*getVocab());
+  int64_t rows = getTable().getType().getDimSize(0);
+  if (!getOffset() && getNumRows() != rows)
+    return emitOpError() << "vocab must be the table's " << rows << " rows where no offset says which part of the whole they are, got: "
+                         << getNumRows();
   if (getOffset() && !getVocab())
     return emitOpError() << "a part of a table, which has an offset, must say the vocab of the whole";
   return success();

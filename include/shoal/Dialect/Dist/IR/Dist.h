@@ -3,6 +3,7 @@
 #define SHOAL_DIALECT_DIST_IR_DIST_H
 
 #include "shoal/Interfaces/Differentiable.h"
+#include "shoal/Interfaces/KnownAttributes.h"
 #include "shoal/Interfaces/ShardingRule.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -73,6 +74,9 @@ bool staysInPlace(mlir::Operation *op);
 /// Erases, last to first, the ops of a block that have no effect, or that of a collective, and
 /// whose results nothing uses: right where a pass made the collectives, for all devices alike.
 void eraseUnread(mlir::Block &block);
+
+/// What an operand of accumulate is in its body, a part per micro-batch; null for another op's operand.
+mlir::Value getBodyArgument(mlir::OpOperand &use);
 
 /// Whether an op below is of L2 alone: a collective, a message, a position on the mesh. The program
 /// is one device's already; at L1 plans are annotations.

@@ -4,6 +4,7 @@
 
 #include "shoal-rt/program.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Interfaces/KnownAttributes.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

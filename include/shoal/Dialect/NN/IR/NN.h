@@ -4,6 +4,7 @@
 
 #include "shoal/Dialect/NN/IR/IndexRange.h"
 #include "shoal/Interfaces/Differentiable.h"
+#include "shoal/Interfaces/KnownAttributes.h"
 #include "shoal/Interfaces/ShardingRule.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
