@@ -64,11 +64,18 @@ FailureOr<Ticket> Rendezvous::join(Operation *op, dist::AxesAttr axes, int64_t p
     comm.open.push_back(std::move(fresh));
   }
   std::shared_ptr<Transfer> transfer = comm.open[slot];
-  for (auto [other, otherOp] : llvm::enumerate(transfer->ops))
-    if (otherOp && !matches(op, otherOp))
-      return op->emitError() << "ranks call different collectives on the same axes: rank "
-                             << rankOf(position) << " is in " << describe(op) << ", rank "
-                             << rankOf(comm.members[other]) << " in " << describe(otherOp);
+  for (auto [other, otherOp] : llvm::enumerate(transfer->ops)) {
+    if (!otherOp)
+      continue;
+    // As dist-fold-control-flow has it: what is deeper in a branch than its equal is another collective.
+    bool meets = matches(op, otherOp);
+    if (meets && op->getParentOp() == otherOp->getParentOp())
+      continue;
+    return op->emitError() << (meets ? "ranks meet at equal collectives only directly in branches of one op: rank "
+                                     : "ranks call different collectives on the same axes: rank ")
+                           << rankOf(position) << " is in " << describe(op) << ", rank "
+                           << rankOf(comm.members[other]) << " in " << describe(otherOp);
+  }
   transfer->ops[member] = op;
   transfer->inputs[member] = std::move(input);
   Ticket ticket{transfer, member, op};

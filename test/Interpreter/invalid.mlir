@@ -53,6 +53,30 @@ func.func @mismatch(%x: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
+// Equal ones meet directly in the branches of one op, as the compiler has it, and not deeper in one of them.
+dist.mesh @mesh <["x"=2]>
+func.func @deeper(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %i = dist.axis_index {"x"} * 1 : index
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi eq, %i, %zero : index
+  %0 = scf.if %first -> tensor<2xf32> {
+    %1 = dist.all_reduce {"x"} sum %x : tensor<2xf32>
+    scf.yield %1 : tensor<2xf32>
+  } else {
+    %1 = scf.if %first -> tensor<2xf32> {
+      scf.yield %x : tensor<2xf32>
+    } else {
+      // expected-error @below {{ranks meet at equal collectives only directly in branches of one op: rank 1 is in dist.all_reduce}}
+      %2 = dist.all_reduce {"x"} sum %x : tensor<2xf32>
+      scf.yield %2 : tensor<2xf32>
+    }
+    scf.yield %1 : tensor<2xf32>
+  }
+  return %0 : tensor<2xf32>
+}
+
+// -----
+
 // A message is received with another type than it was sent.
 dist.mesh @mesh <["x"=2]>
 func.func @message_type(%x: tensor<2xf32>) -> tensor<2xf32> {

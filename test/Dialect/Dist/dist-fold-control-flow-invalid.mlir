@@ -15,7 +15,27 @@ func.func @part(%a: tensor<f32>) -> tensor<f32> {
 
 // -----
 
-// The same in a loop that one position leaves early.
+// Equal collectives of two branches meet directly in these; what is deeper in one of them is another one.
+dist.mesh @mesh <["x"=2]>
+func.func @deeper(%a: tensor<f32>) -> tensor<f32> {
+  %i = dist.axis_index {"x"} * 1 : index
+  %zero = arith.constant 0 : index
+  %first = arith.cmpi eq, %i, %zero : index
+  scf.if %first {
+    // expected-error @+1 {{'dist.barrier' op needs every position of its group: position 1 does not enter it, position 0 does}}
+    dist.barrier {"x"}
+  } else {
+    scf.if %first {
+    } else {
+      dist.barrier {"x"}
+    }
+  }
+  return %a : tensor<f32>
+}
+
+// -----
+
+// A loop that one position leaves early.
 dist.mesh @mesh <["x"=2]>
 func.func @early(%a: tensor<f32>) -> tensor<f32> {
   %i = dist.axis_index {"x"} * 1 : index
