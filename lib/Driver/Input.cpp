@@ -59,11 +59,18 @@ static llvm::StringRef getWord(DiagnosticSeverity severity) {
   llvm_unreachable("unknown severity");
 }
 
+/// A module that the text does not write out is at line 0 of its file.
+static void printPlace(FileLineColLoc place) {
+  llvm::errs() << place.getFilename().getValue();
+  if (place.getLine())
+    llvm::errs() << ":" << place.getLine() << ":" << place.getColumn();
+}
+
 void printDiagnostic(llvm::StringRef tool, Diagnostic &diagnostic) {
   auto print = [&](Diagnostic &d) {
     Location place = findPlace(d.getLocation());
     if (auto file = dyn_cast<FileLineColLoc>(place))
-      llvm::errs() << file.getFilename().getValue() << ":" << file.getLine() << ":" << file.getColumn();
+      printPlace(file);
     else
       llvm::errs() << tool;
     llvm::errs() << ": " << getWord(d.getSeverity()) << ": ";

@@ -54,6 +54,11 @@ LogicalResult setMesh(ModuleOp module, const CompilerOptions &options) {
   auto mesh = toAttr(context, options.mesh.empty() ? MeshAxes{{"data", 1}} : options.mesh);
   if (existing)
     return resizeMesh(module, existing, mesh, origin, options.name);
+  if (options.mesh.empty())
+    for (const PlanOption *option : options.given)
+      if (option->ofMesh())
+        return emitError(UnknownLoc::get(context))
+               << option->getFlag() << " acts over a mesh: give --mesh, without which there is one device";
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   builder.create<dist::MeshOp>(origin, "mesh", mesh);
   return success();

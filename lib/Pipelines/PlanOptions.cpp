@@ -52,7 +52,7 @@ std::vector<PlanOption> makeTable() {
        "Plan", kToLocal, /*isOfTraining=*/true, /*axis=*/"data"},
       {{.name = "overlap", .member = get<&PlanOptions::overlap>,
         .help = "communicate during the backward pass", .flag = "no-overlap"},
-       "Plan", kToLocal | kToExec, /*isOfTraining=*/true},
+       "Plan", kToLocal | kToExec, /*isOfTraining=*/true, /*axis=*/"", /*ofAnyAxis=*/true},
       {{.name = "mode", .member = get<&PlanOptions::mode>,
         .help = "train; infer: only the outputs; eval: the evaluation step that an executable of train brings "
                 "along, under the plan that the same flags give to training",

@@ -99,6 +99,18 @@ TEST_F(DriverTest, AnOptionWithoutItsAxisIsRefused) {
   EXPECT_TRUE(contains(messages, "--bucket-mb acts over mesh axis 'data', which the mesh lacks")) << messages;
 }
 
+TEST_F(DriverTest, WhatActsOverAMeshIsRefusedWithoutOne) {
+  options.emit = Emit::Local;
+  for (const PlanOption &row : getPlanOptions()) {
+    if (!row.ofMesh())
+      continue;
+    options.given = {&row};
+    messages.clear();
+    EXPECT_EQ(compileText(kModel), Outcome::InputWrong) << row.name.str();
+    EXPECT_TRUE(contains(messages, row.getFlag() + " acts over a mesh: give --mesh")) << messages;
+  }
+}
+
 TEST_F(DriverTest, ALocalProgramIsItsOwnPlan) {
   options.emit = Emit::Exec;
   options.given = {find("overlap")};

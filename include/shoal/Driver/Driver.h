@@ -54,8 +54,8 @@ mlir::OwningOpRef<mlir::ModuleOp> readModel(llvm::StringRef path, mlir::MLIRCont
 /// Compiles the module, which becomes what the last level was.
 Outcome compile(mlir::ModuleOp module, const CompilerOptions &options, CompilerOutput &output);
 
-/// Prints a diagnostic as one line, "FILE:LINE:COLUMN: error: ..." or "TOOL: error: ...", and each of its notes as
-/// another.
+/// Prints a diagnostic as one line, "FILE:LINE:COLUMN: error: ...", "FILE: error: ..." of the file as a whole, or
+/// "TOOL: error: ...", and each of its notes as another.
 void printDiagnostic(llvm::StringRef tool, mlir::Diagnostic &diagnostic);
 
 } // namespace shoal

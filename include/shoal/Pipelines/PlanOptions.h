@@ -38,9 +38,11 @@ struct PlanOption : OptionRow<PlanOptions> {
   unsigned stages = 0;       // the pipelines in which it acts; what acts before kToExec plans a model
   bool isOfTraining = false; // and of evaluation, which follows the training step's plan
   llvm::StringRef axis = {}; // a mesh without this axis makes it meaningless
+  bool ofAnyAxis = false;    // so does one device, which has no mesh; any axis gives it a meaning
 
   /// As shoalc spells it: "--lr", "--no-overlap".
   std::string getFlag() const;
+  bool ofMesh() const { return ofAnyAxis || !axis.empty(); }
   bool plansModel() const { return !(stages & kToExec); }
 };
 
