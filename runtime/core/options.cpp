@@ -3,6 +3,7 @@
 #include "core/options.h"
 #include "core/error.h"
 #include "core/parameter_files.h"
+#include "shoal-rt/report.h"
 
 #include <algorithm>
 #include <charconv>
@@ -27,11 +28,11 @@ bool hasModelState(const Program &program) {
                      [](const Arg &arg) { return isModelState(arg.kind); });
 }
 
-std::string shapeWithType(const Program &program, std::span<const Dim> dims, int32_t batchDim,
+std::string shapeWithType(const Program &program, const std::vector<uint64_t> &shape, int32_t batchDim,
                           uint32_t view) {
-  if (dims.empty())
+  if (shape.empty())
     return dtypeName(program.views()[view].dtype);
-  return shapeText(dims, batchDim) + " " + dtypeName(program.views()[view].dtype);
+  return shapeText(shape, batchDim) + " " + dtypeName(program.views()[view].dtype);
 }
 
 // What this program is: the part of --help that no manual has.
@@ -51,14 +52,14 @@ std::string describe(const Program &program, const Program *evaluation) {
       continue;
     std::string input(program.str(arg.name));
     text += "  input    " + input + "  " +
-            shapeWithType(program, program.dims(arg), arg.batchDim, arg.view) + "\n";
+            shapeWithType(program, globalShape(program.dims(arg)), arg.batchDim, arg.view) + "\n";
     data += " --data " + input + "=" + input + ".npy";
   }
   for (const Arg &arg : program.args())
     if (isModelState(arg.kind))
       text += (arg.kind == ArgKind::Param ? "  param    " : "  buffer   ") +
               std::string(program.str(arg.name)) + "  " +
-              shapeWithType(program, program.dims(arg), -1, arg.view) + "\n";
+              shapeWithType(program, program.fileShape(arg), -1, arg.view) + "\n";
   std::string output;
   for (const Result &result : program.results()) {
     const char *kind = result.kind == ResultKind::Loss     ? "loss"
@@ -70,7 +71,7 @@ std::string describe(const Program &program, const Program *evaluation) {
     std::string resultName(program.str(result.name));
     text += "  " + std::string(kind) + std::string(9 - std::string(kind).size(), ' ') +
             resultName + "  " +
-            shapeWithType(program, program.dims(result), result.batchDim, result.view) + "\n";
+            shapeWithType(program, globalShape(program.dims(result)), result.batchDim, result.view) + "\n";
     if (result.kind == ResultKind::Output && output.empty())
       output = " --output " + resultName + "=" + resultName + ".npy";
   }
@@ -152,7 +153,8 @@ void checkApplicable(const CLI::App &app, const Program &program, const Program 
     }
   else
     for (const char *flag : {"--output", "--print"})
-      refuse(flag, "this program was compiled with --mode train");
+      refuse(flag, "this program was compiled with --mode train; outputs are those of one compiled with --mode infer, "
+                   "which takes what --dump-params writes");
   if (!evaluation)
     for (const char *flag : {"--eval-data", "--eval-every"})
       refuse(flag, isTraining(program)
@@ -236,10 +238,12 @@ void checkFiles(const Options &options) {
 } // namespace
 
 std::string meshText(const Program &program) {
-  std::string text;
+  Report report; // whose axes are whole where the compiler split one
   for (const Axis &axis : program.axes())
-    text += (text.empty() ? "" : ",") + std::string(program.str(axis.name)) + "=" +
-            std::to_string(axis.size);
+    report.addAxis(std::string(program.str(axis.name)), axis.size);
+  std::string text;
+  for (const auto &[name, size] : report.axes)
+    text += (text.empty() ? "" : ",") + name + "=" + std::to_string(size);
   return text.empty() ? "one device" : "mesh " + text;
 }
 

@@ -32,13 +32,30 @@ void read(const TensorEntry &tensor, const Box &box, DType type, const std::stri
   });
 }
 
+// What is wrong with files, for one line: the first few faults, and how many there are.
+class Faults {
+public:
+  void add(const std::string &what) {
+    if (++count_ <= kMost)
+      text_ += (text_.empty() ? "" : "; ") + what;
+  }
+  bool empty() const { return count_ == 0; }
+  std::string text() const { return count_ <= kMost ? text_ : cat(text_, "; and ", count_ - kMost, " more"); }
+
+private:
+  static constexpr uint64_t kMost = 3;
+  uint64_t count_ = 0;
+  std::string text_;
+};
+
 } // namespace
 
 std::vector<std::string> initializeArguments(const Program &program, uint32_t position,
                                              uint64_t seed, const ParameterFiles *files,
                                              char *arena) {
-  std::string wrong;
+  Faults faults;
   std::set<const FoundTensor *> used;
+  bool isMissing = false;
   std::string stateThere, stateMissing; // the first of each: state is loaded whole or not at all
   for (const Arg &arg : program.args()) {
     const View &view = program.views()[arg.view];
@@ -56,7 +73,6 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
     const FoundTensor *found = files ? files->find(name) : nullptr;
     const TensorEntry *tensor = found ? found->tensor : nullptr;
     Box box = boxOf(program, program.dims(arg), position);
-    auto complain = [&](const std::string &what) { wrong += (wrong.empty() ? "" : "; ") + what; };
     if (files && (arg.kind == ArgKind::State || arg.kind == ArgKind::Step)) {
       std::string &first = tensor ? stateThere : stateMissing;
       if (first.empty())
@@ -65,16 +81,17 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
     if (tensor) {
       used.insert(found);
       if (tensor->shape != shape)
-        complain(cat("'", name, "' has shape ", shapeText(tensor->shape), ", expected ",
+        faults.add(cat("'", name, "' has shape ", shapeText(tensor->shape), ", expected ",
                      shapeText(shape)));
       else if (!canConvert(tensor->type, view.dtype) ||
                isFloatType(tensor->type) != isFloatType(fileTypeOf(view.dtype)))
-        complain(cat("'", name, "' holds ", fileTypeName(tensor->type), ", expected ",
+        faults.add(cat("'", name, "' holds ", fileTypeName(tensor->type), ", expected ",
                      dtypeName(view.dtype)));
       else
         read(*tensor, box, view.dtype, found->path, to);
     } else if (isModelState(arg.kind) && files) {
-      complain(cat("'", name, "' is missing, expected shape ", shapeText(shape)));
+      faults.add(cat("'", name, "' is missing, expected shape ", shapeText(shape)));
+      isMissing = true;
     } else if (arg.kind == ArgKind::Param && arg.init == InitKind::None) {
       badInput("parameter '", name, "' ", shapeText(shape), " has no init and needs --load");
     } else if (arg.kind != ArgKind::Step) {
@@ -82,17 +99,19 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
     }
   }
   if (!stateThere.empty() && !stateMissing.empty())
-    wrong += cat(wrong.empty() ? "" : "; ", "holds '", stateThere, "' but not '", stateMissing,
-                 "', expected all of the optimizer's state or none");
-  if (!wrong.empty())
-    badInput(files->path(), ": ", wrong);
+    faults.add(cat("holds '", stateThere, "' but not '", stateMissing,
+                   "', expected all of the optimizer's state or none"));
   std::vector<std::string> unused;
   if (!files)
     return unused;
-  files->checkWhole();
   for (const auto &[name, found] : files->tensors())
     if (!used.count(&found))
       unused.push_back(name);
+  if (!faults.empty())
+    badInput(files->path(), ": ", faults.text(),
+             // Names of another model tell which.
+             !isMissing ? "" : cat("; tensors without use there: ", unused.empty() ? "none" : namePatterns(unused)));
+  files->checkWhole();
   return unused;
 }
 
