@@ -9,6 +9,8 @@
 #include <cmath>
 #include <numbers>
 
+using namespace mlir;
+
 namespace shoal::lowering {
 namespace {
 

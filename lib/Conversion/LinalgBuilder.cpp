@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <limits>
 
+using namespace mlir;
+
 namespace shoal::lowering {
 
 // Scalars.

@@ -14,113 +14,120 @@
 
 namespace shoal::lowering {
 
-using namespace mlir;
-
-inline RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
-inline Type elementType(Value value) { return tensorType(value).getElementType(); }
-inline ArrayRef<int64_t> shapeOf(Value value) { return tensorType(value).getShape(); }
+inline mlir::RankedTensorType tensorType(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+inline mlir::Type elementType(mlir::Value value) { return tensorType(value).getElementType(); }
+inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) { return tensorType(value).getShape(); }
 
 /// Scalar arithmetic on floats or signed integers, whichever the operands are.
 struct Scalars {
-  OpBuilder &b;
-  Location loc;
+  mlir::OpBuilder &b;
+  mlir::Location loc;
 
-  Value constant(Type type, double value);
-  Value integer(Type type, int64_t value);
-  Value add(Value x, Value y);
-  Value sub(Value x, Value y);
-  Value mul(Value x, Value y);
+  mlir::Value constant(mlir::Type type, double value);
+  mlir::Value integer(mlir::Type type, int64_t value);
+  mlir::Value add(mlir::Value x, mlir::Value y);
+  mlir::Value sub(mlir::Value x, mlir::Value y);
+  mlir::Value mul(mlir::Value x, mlir::Value y);
   /// Integer division truncates; division by zero gives 0, as no kernel may trap.
-  Value div(Value x, Value y);
-  Value max(Value x, Value y); // NaN propagates
-  Value min(Value x, Value y);
-  Value exp(Value x);
-  Value log(Value x);
-  Value sqrt(Value x);
-  Value select(Value condition, Value x, Value y);
+  mlir::Value div(mlir::Value x, mlir::Value y);
+  mlir::Value max(mlir::Value x, mlir::Value y); // NaN propagates
+  mlir::Value min(mlir::Value x, mlir::Value y);
+  mlir::Value exp(mlir::Value x);
+  mlir::Value log(mlir::Value x);
+  mlir::Value sqrt(mlir::Value x);
+  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y);
   /// Between any two element types of nn; float to integer truncates, i1 is unsigned.
-  Value cast(Value x, Type type);
+  mlir::Value cast(mlir::Value x, mlir::Type type);
   /// The position in loop `dim`, as i64.
-  Value position(int64_t dim);
-  Value toIndex(Value x);
+  mlir::Value position(int64_t dim);
+  mlir::Value toIndex(mlir::Value x);
   /// 0 <= x < limit, for i64 values; one unsigned comparison.
-  Value inRange(Value x, int64_t limit);
-  Value equal(Value x, Value y);
+  mlir::Value inRange(mlir::Value x, int64_t limit);
+  mlir::Value equal(mlir::Value x, mlir::Value y);
   /// One element of a tensor, in its compute type.
-  Value extract(Value tensor, ValueRange indices);
+  mlir::Value extract(mlir::Value tensor, mlir::ValueRange indices);
 };
 
 /// An operand of a generic and the loops that index it.
 struct Input {
-  Value tensor;
-  AffineMap map;
+  mlir::Value tensor;
+  mlir::AffineMap map;
 };
 
 struct LinalgBuilder {
-  OpBuilder &b;
-  Location loc;
+  mlir::OpBuilder &b;
+  mlir::Location loc;
 
-  using Body = function_ref<SmallVector<Value>(Scalars &, ValueRange)>;
-  using Body1 = function_ref<Value(Scalars &, ValueRange)>;
+  using Body = llvm::function_ref<llvm::SmallVector<mlir::Value>(Scalars &, mlir::ValueRange)>;
+  using Body1 = llvm::function_ref<mlir::Value(Scalars &, mlir::ValueRange)>;
 
   /// The operand at the loops' own position.
-  Input same(Value tensor);
+  Input same(mlir::Value tensor);
   /// The operand stretched to `shape` as numpy does.
-  Input broadcast(Value tensor, ArrayRef<int64_t> shape);
+  Input broadcast(mlir::Value tensor, llvm::ArrayRef<int64_t> shape);
   /// A 0-d operand, the same everywhere.
-  Input scalar(Value tensor, int64_t rank);
+  Input scalar(mlir::Value tensor, int64_t rank);
   /// The operand that lacks loop `dim` (a statistic of rows).
-  Input without(Value tensor, int64_t dim, int64_t rank);
+  Input without(mlir::Value tensor, int64_t dim, int64_t rank);
 
   /// Computes one tensor of `shape` per element type.
-  SmallVector<Value> elementwise(ArrayRef<int64_t> shape, ArrayRef<Type> elements,
-                                 ArrayRef<Input> inputs, Body body);
-  Value elementwise(ArrayRef<int64_t> shape, Type element, ArrayRef<Input> inputs, Body1 body);
+  llvm::SmallVector<mlir::Value> elementwise(llvm::ArrayRef<int64_t> shape,
+                                             llvm::ArrayRef<mlir::Type> elements,
+                                             llvm::ArrayRef<Input> inputs, Body body);
+  mlir::Value elementwise(llvm::ArrayRef<int64_t> shape, mlir::Type element,
+                          llvm::ArrayRef<Input> inputs, Body1 body);
   /// The same without widening, for ops that only move data.
-  Value move(ArrayRef<int64_t> shape, Type element, ArrayRef<Input> inputs, Body1 body);
+  mlir::Value move(llvm::ArrayRef<int64_t> shape, mlir::Type element, llvm::ArrayRef<Input> inputs,
+                   Body1 body);
   /// Reduces `dims` of the loops `shape`; the body's last argument is the accumulator, which starts
   /// as `identity`. The result has a compute type; with `keepDims` reduced dimensions stay, of
   /// size 1.
-  Value reduce(ArrayRef<int64_t> shape, ArrayRef<int64_t> dims, Type element, double identity,
-               ArrayRef<Input> inputs, Body1 body, bool keepDims = false);
+  mlir::Value reduce(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> dims,
+                     mlir::Type element, double identity, llvm::ArrayRef<Input> inputs, Body1 body,
+                     bool keepDims = false);
   /// The same elements in another shape, as a view.
-  Value reshape(Value tensor, RankedTensorType type);
+  mlir::Value reshape(mlir::Value tensor, mlir::RankedTensorType type);
   /// `tensor` with its elements in `element`.
-  Value cast(Value tensor, Type element);
+  mlir::Value cast(mlir::Value tensor, mlir::Type element);
 
 private:
-  SmallVector<Value> generic(ArrayRef<int64_t> shape, ArrayRef<Type> elements,
-                             ArrayRef<Input> inputs, bool widen, Body body);
+  llvm::SmallVector<mlir::Value> generic(llvm::ArrayRef<int64_t> shape,
+                                         llvm::ArrayRef<mlir::Type> elements,
+                                         llvm::ArrayRef<Input> inputs, bool widen, Body body);
 };
 
 /// The parts of an op (`decompose` of its sharding rule), each lowered as itself.
-SmallVector<Value> lowerByParts(ShardingRuleOpInterface op);
+llvm::SmallVector<mlir::Value> lowerByParts(ShardingRuleOpInterface op);
 
 /// Attach the interface once `nn` is loaded.
-void attachElementwiseModels(MLIRContext &context);
-void attachShapeModels(MLIRContext &context);
-void attachReductionModels(MLIRContext &context);
-void attachNormModels(MLIRContext &context);
-void attachRopeModels(MLIRContext &context);
-void attachLossModels(MLIRContext &context);
-void attachRandomModels(MLIRContext &context);
-void attachUpdateModels(MLIRContext &context);
-void attachLibraryModels(MLIRContext &context);
+void attachElementwiseModels(mlir::MLIRContext &context);
+void attachShapeModels(mlir::MLIRContext &context);
+void attachReductionModels(mlir::MLIRContext &context);
+void attachNormModels(mlir::MLIRContext &context);
+void attachRopeModels(mlir::MLIRContext &context);
+void attachLossModels(mlir::MLIRContext &context);
+void attachRandomModels(mlir::MLIRContext &context);
+void attachUpdateModels(mlir::MLIRContext &context);
+void attachLibraryModels(mlir::MLIRContext &context);
 
 /// The interface of `Op` by a plain function.
-template <typename Op, SmallVector<Value> (*lower)(Op, ValueRange, LinalgBuilder &),
+template <typename Op,
+          llvm::SmallVector<mlir::Value> (*lower)(Op, mlir::ValueRange, LinalgBuilder &),
           LoweringKind kind>
 struct LinalgModel : LoweringOpInterface::ExternalModel<LinalgModel<Op, lower, kind>, Op> {
-  LoweringKind getLoweringKind(Operation *) const { return kind; }
-  FailureOr<SmallVector<Value>> lowerToLinalg(Operation *op, OpBuilder &builder,
-                                              ValueRange operands) const {
+  LoweringKind getLoweringKind(mlir::Operation *) const { return kind; }
+  llvm::FailureOr<llvm::SmallVector<mlir::Value>>
+  lowerToLinalg(mlir::Operation *op, mlir::OpBuilder &builder, mlir::ValueRange operands) const {
     LinalgBuilder linalg{builder, op->getLoc()};
-    return lower(cast<Op>(op), operands, linalg);
+    return lower(llvm::cast<Op>(op), operands, linalg);
   }
 };
-template <typename Op, SmallVector<Value> (*lower)(Op, ValueRange, LinalgBuilder &),
+template <typename Op,
+          llvm::SmallVector<mlir::Value> (*lower)(Op, mlir::ValueRange, LinalgBuilder &),
           LoweringKind kind = LoweringKind::Kernel>
-void attach(MLIRContext &context) {
+void attach(mlir::MLIRContext &context) {
   Op::template attachInterface<LinalgModel<Op, lower, kind>>(context);
 }
 

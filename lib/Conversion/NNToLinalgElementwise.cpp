@@ -8,6 +8,8 @@
 
 #include <numbers>
 
+using namespace mlir;
+
 namespace shoal::lowering {
 namespace {
 

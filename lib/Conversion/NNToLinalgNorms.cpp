@@ -3,6 +3,8 @@
 #include "LinalgBuilder.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 
+using namespace mlir;
+
 namespace shoal::lowering {
 namespace {
 

@@ -5,6 +5,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
+using namespace mlir;
+
 namespace shoal::lowering {
 namespace {
 

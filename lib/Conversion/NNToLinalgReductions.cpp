@@ -7,6 +7,8 @@
 
 #include <limits>
 
+using namespace mlir;
+
 namespace shoal::lowering {
 namespace {
 

@@ -7,6 +7,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+using namespace mlir;
+
 namespace shoal::lowering {
 namespace {
 

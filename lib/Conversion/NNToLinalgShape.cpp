@@ -9,6 +9,8 @@
 
 #include <limits>
 
+using namespace mlir;
+
 namespace shoal::lowering {
 namespace {
 

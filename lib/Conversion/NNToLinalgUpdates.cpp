@@ -6,6 +6,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
+using namespace mlir;
+
 namespace shoal::lowering {
 namespace {
 

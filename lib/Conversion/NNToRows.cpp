@@ -6,6 +6,8 @@
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 
+using namespace mlir;
+
 namespace shoal::lowering {
 
 namespace {

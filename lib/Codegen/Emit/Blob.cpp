@@ -78,6 +78,18 @@ rt::InitKind initOf(exec::Init init) {
   llvm_unreachable("every init is listed");
 }
 
+rt::Reduction reductionOf(dist::ReduceKindAttrEnum kind) {
+  switch (kind) {
+  case dist::ReduceKindAttrEnum::sum:
+    return rt::Reduction::Sum;
+  case dist::ReduceKindAttrEnum::max:
+    return rt::Reduction::Max;
+  case dist::ReduceKindAttrEnum::min:
+    return rt::Reduction::Min;
+  }
+  llvm_unreachable("every reduction is listed");
+}
+
 rt::ResultKind kindOf(exec::ResultKind kind) {
   switch (kind) {
   case exec::ResultKind::loss:
@@ -224,7 +236,7 @@ void Emitter::addRow(exec::RowOpInterface row) {
   row.getParams(params);
   spec.params.assign(params.begin(), params.end());
   if (std::optional<dist::ReduceKindAttrEnum> kind = row.getReduction())
-    spec.b = uint32_t(*kind);
+    spec.b = uint32_t(reductionOf(*kind));
   SmallVector<exec::Message> messages;
   row.getMessages(mesh, messages);
   for (const exec::Message &message : messages) {

@@ -26,6 +26,8 @@
 
 #include <thread>
 
+using namespace mlir;
+
 namespace shoal::codegen {
 
 FailureOr<std::unique_ptr<llvm::TargetMachine>>

@@ -9,6 +9,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
+using namespace mlir;
+
 namespace shoal::codegen {
 #define GEN_PASS_DEF_BUFFERIZEKERNELSPASS
 #include "shoal/passes/ShoalCodegen.h.inc"

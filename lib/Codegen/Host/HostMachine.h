@@ -13,10 +13,9 @@ class TargetMachine;
 
 namespace shoal::codegen {
 
-using namespace mlir;
-
-FailureOr<std::unique_ptr<llvm::TargetMachine>>
-createHostMachine(const HostTarget &target, function_ref<InFlightDiagnostic()> emitError);
+llvm::FailureOr<std::unique_ptr<llvm::TargetMachine>>
+createHostMachine(const HostTarget &target,
+                  llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 void optimizeForHost(llvm::Module &module, llvm::TargetMachine &machine);
 std::string emitHostObject(llvm::Module &module, llvm::TargetMachine &machine);
 

@@ -19,6 +19,8 @@
 
 LLD_HAS_DRIVER(elf)
 
+using namespace mlir;
+
 namespace shoal::codegen {
 namespace {
 

@@ -8,6 +8,8 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 
+using namespace mlir;
+
 namespace shoal::codegen {
 
 Value LoopEmitter::index(int64_t value) { return b.create<arith::ConstantIndexOp>(loc, value); }

@@ -10,6 +10,8 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/MathExtras.h"
 
+using namespace mlir;
+
 namespace shoal::codegen {
 
 /// A view of a whole contiguous buffer under another shape.

@@ -14,6 +14,8 @@
 
 #include <numeric>
 
+using namespace mlir;
+
 namespace shoal::codegen {
 
 Value stripViews(Value value) {

@@ -14,8 +14,6 @@
 
 namespace shoal::codegen {
 
-using namespace mlir;
-
 /// What the plan of a kernel depends on.
 struct PlanTarget {
   /// Parallel loops of every op stand outside its reductions, and outermost loops that are parallel
@@ -39,26 +37,26 @@ inline constexpr Position kComputed = -2;
 
 /// One read of a tensor by a node.
 struct Access {
-  Value tensor;                    // as the node names it, possibly a view
-  Value root;                      // the tensor behind views
-  SmallVector<Position> positions; // of `tensor`; all kComputed through a view
-  bool fromRegister = false;       // the value of this very iteration, never loaded
+  mlir::Value tensor;                    // as the node names it, possibly a view
+  mlir::Value root;                      // the tensor behind views
+  llvm::SmallVector<Position> positions; // of `tensor`; all kComputed through a view
+  bool fromRegister = false;             // the value of this very iteration, never loaded
 };
 
 /// A structured op. Loops of one iteration are left out; the others are in the order of the op, or
 /// parallel ones first.
 struct Node {
-  linalg::GenericOp op;
+  mlir::linalg::GenericOp op;
   unsigned index = 0;
-  SmallVector<int64_t> sizes;
-  SmallVector<Position> loopOf; // loop of the op -> loop of the node, or kZero
-  SmallVector<bool> isReduction;
+  llvm::SmallVector<int64_t> sizes;
+  llvm::SmallVector<Position> loopOf; // loop of the op -> loop of the node, or kZero
+  llvm::SmallVector<bool> isReduction;
   unsigned firstReduction = 0; // = depth() without reductions
   /// The innermost reduction loops [accumulateFrom, depth()) carry accumulators in registers.
   unsigned accumulateFrom = 0;
-  SmallVector<Access> reads; // inputs in operand order, then tensor.extract ops
-  llvm::SmallDenseMap<Operation *, unsigned> extractReads;
-  SmallVector<SmallVector<Position>> writes; // per result
+  llvm::SmallVector<Access> reads; // inputs in operand order, then tensor.extract ops
+  llvm::SmallDenseMap<mlir::Operation *, unsigned> extractReads;
+  llvm::SmallVector<llvm::SmallVector<Position>> writes; // per result
 
   unsigned depth() const { return sizes.size(); }
   bool hasReduction() const { return firstReduction < depth(); }
@@ -70,7 +68,7 @@ struct Node {
 struct Item {
   Node *node = nullptr; // leaf
   int64_t size = 0;     // loop
-  SmallVector<Node *> nodes;
+  llvm::SmallVector<Node *> nodes;
   std::vector<Item> children;
 };
 
@@ -85,8 +83,8 @@ struct Storage {
 
 /// A buffer of the kernel's own: on the stack, or in the workspace at an offset.
 struct Temporary {
-  Value root;
-  MemRefType type;
+  mlir::Value root;
+  mlir::MemRefType type;
   llvm::SmallBitVector dropped; // dimensions of the value that it does not store
   size_t number;                // in the order of the ops
   int64_t offset = -1;          // in the workspace, or -1: on the stack
@@ -94,7 +92,7 @@ struct Temporary {
 
 /// What happens to each result of the kernel.
 struct ResultPlan {
-  Value root;           // the value behind views
+  mlir::Value root;     // the value behind views
   int inplace = -1;     // operand whose buffer it overwrites
   bool direct = false;  // its node writes it where it belongs
   bool nothing = false; // it is the operand it overwrites
@@ -103,21 +101,21 @@ struct ResultPlan {
 class KernelPlan {
 public:
   /// Analyses a kernel of linalg on tensors; diagnoses what cannot be part of one.
-  static FailureOr<std::unique_ptr<KernelPlan>> create(func::FuncOp func,
-                                                       const PlanTarget &target);
+  static llvm::FailureOr<std::unique_ptr<KernelPlan>> create(mlir::func::FuncOp func,
+                                                             const PlanTarget &target);
 
   /// The shape in which nodes index a tensor.
-  MemRefType storageType(Value tensor) const;
+  mlir::MemRefType storageType(mlir::Value tensor) const;
   /// Whether the outermost loops may run in any order and at the same time.
   bool hasIndependentLoops() const;
 
-  func::FuncOp func;
+  mlir::func::FuncOp func;
   PlanTarget target;
   std::vector<std::unique_ptr<Node>> nodes; // in an order that can be executed
   std::vector<Item> items;
-  llvm::MapVector<Value, Storage> storage; // of the nodes' results
-  SmallVector<ResultPlan> results;
-  SmallVector<Temporary> temporaries; // small ones first
+  llvm::MapVector<mlir::Value, Storage> storage; // of the nodes' results
+  llvm::SmallVector<ResultPlan> results;
+  llvm::SmallVector<Temporary> temporaries; // small ones first
   int64_t workspaceBytes = 0;
   /// Every op treats whole tensors element by element: tensors are one-dimensional, or scalars.
   bool flat = false;
@@ -126,30 +124,30 @@ private:
   /// `to` must come after `from`; in a loop both share, iteration by iteration.
   struct Dependence {
     unsigned from, to; // node indices
-    SmallVector<Position> fromPositions, toPositions;
+    llvm::SmallVector<Position> fromPositions, toPositions;
     bool overwrites = false; // `to` writes over what `from` reads
   };
 
-  LogicalResult collectNodes();
+  llvm::LogicalResult collectNodes();
   void flatten();
-  LogicalResult planResults();
+  llvm::LogicalResult planResults();
   bool overwriteInPlace(ResultPlan &result);
   bool order();
-  std::vector<Item> fuse(ArrayRef<Node *> list, unsigned depth);
+  std::vector<Item> fuse(llvm::ArrayRef<Node *> list, unsigned depth);
   bool canJoin(const Node &node, const Item &loop, unsigned depth) const;
   void placeValues();
   void placeTemporaries();
 
   std::vector<Dependence> dependences;
-  std::vector<SmallVector<const Dependence *>> incoming; // per node, once all are known
+  std::vector<llvm::SmallVector<const Dependence *>> incoming; // per node, once all are known
 };
 
 /// The tensor behind reshapes.
-Value stripViews(Value value);
+mlir::Value stripViews(mlir::Value value);
 
-inline MemRefType memrefOf(Type tensor) {
-  auto type = cast<RankedTensorType>(tensor);
-  return MemRefType::get(type.getShape(), type.getElementType());
+inline mlir::MemRefType memrefOf(mlir::Type tensor) {
+  auto type = llvm::cast<mlir::RankedTensorType>(tensor);
+  return mlir::MemRefType::get(type.getShape(), type.getElementType());
 }
 
 } // namespace shoal::codegen

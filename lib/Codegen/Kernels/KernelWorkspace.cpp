@@ -11,6 +11,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+using namespace mlir;
+
 namespace shoal::codegen {
 #define GEN_PASS_DEF_KERNELWORKSPACEPASS
 #include "shoal/passes/ShoalCodegen.h.inc"

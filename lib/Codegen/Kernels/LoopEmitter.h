@@ -20,25 +20,27 @@ public:
   virtual ~LoopEmitter() = default;
 
   /// Replaces the kernel by its bufferized form, under the same name.
-  LogicalResult run();
+  llvm::LogicalResult run();
 
 protected:
-  using Accumulators = llvm::DenseMap<Value, Value>; // result of a node -> its value so far
+  using Accumulators =
+      llvm::DenseMap<mlir::Value, mlir::Value>; // result of a node -> its value so far
 
   /// Creates the function, at the insertion point, with a body of one empty block.
-  virtual FunctionOpInterface createFunction(FunctionType type) = 0;
+  virtual mlir::FunctionOpInterface createFunction(mlir::FunctionType type) = 0;
   virtual void createReturn() = 0;
   /// Copies and loops; the default does one after the other.
-  virtual LogicalResult emitBody();
-  virtual void emitNest(ArrayRef<int64_t> sizes, function_ref<void(ValueRange)> body);
-  virtual void store(Value root, ArrayRef<Position> positions, Value value);
+  virtual llvm::LogicalResult emitBody();
+  virtual void emitNest(llvm::ArrayRef<int64_t> sizes,
+                        llvm::function_ref<void(mlir::ValueRange)> body);
+  virtual void store(mlir::Value root, llvm::ArrayRef<Position> positions, mlir::Value value);
   /// Whether arguments are promised to be seen by one thread alone, or not written at all.
   virtual bool argumentsAreUnshared() { return true; }
 
   /// The reductions that start or go on in a loop, as values that it carries.
   struct Reductions {
-    SmallVector<Value> carried;
-    SmallVector<std::pair<Node *, unsigned>> owners;
+    llvm::SmallVector<mlir::Value> carried;
+    llvm::SmallVector<std::pair<Node *, unsigned>> owners;
     bool canJoin = false; // partial results can be joined
   };
   Reductions beginReductions(const Item &loop, unsigned depth, Accumulators &accumulators);
@@ -46,45 +48,47 @@ protected:
   /// Lets the accumulators begin anew.
   void restart(const Reductions &reductions, Accumulators &accumulators);
   /// Two partial results of a reduction as one.
-  Value join(const std::pair<Node *, unsigned> &owner, Value left, Value right);
-  SmallVector<Value> current(const Reductions &reductions, Accumulators &accumulators);
+  mlir::Value join(const std::pair<Node *, unsigned> &owner, mlir::Value left, mlir::Value right);
+  llvm::SmallVector<mlir::Value> current(const Reductions &reductions, Accumulators &accumulators);
 
-  void emitItems(ArrayRef<Item> items, unsigned depth, Accumulators &accumulators);
+  void emitItems(llvm::ArrayRef<Item> items, unsigned depth, Accumulators &accumulators);
   void emitLoop(const Item &loop, unsigned depth, Accumulators &accumulators);
   /// One scf.for over a part of `loop`; what it carries is updated in `accumulators`.
-  void emitPartOfLoop(const Item &loop, unsigned depth, Value lower, Value upper, Value step,
-                      ArrayRef<Value> carried, Accumulators &accumulators);
+  void emitPartOfLoop(const Item &loop, unsigned depth, mlir::Value lower, mlir::Value upper,
+                      mlir::Value step, llvm::ArrayRef<mlir::Value> carried,
+                      Accumulators &accumulators);
   void emitStatement(Node &node, Accumulators &accumulators);
   void emitOperandCopies();
   void emitResultCopies();
 
-  Value index(int64_t value);
-  Value constant(TypedAttr value);
+  mlir::Value index(int64_t value);
+  mlir::Value constant(mlir::TypedAttr value);
 
   KernelPlan &plan;
-  func::FuncOp old;
-  FunctionOpInterface func;
-  Location loc;
-  OpBuilder b;
-  SmallVector<std::pair<Value, Value>> registers; // innermost last
-  SmallVector<Value> ivs;
+  mlir::func::FuncOp old;
+  mlir::FunctionOpInterface func;
+  mlir::Location loc;
+  mlir::OpBuilder b;
+  llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> registers; // innermost last
+  llvm::SmallVector<mlir::Value> ivs;
 
 private:
   void createBuffers();
-  LogicalResult createConstants();
+  llvm::LogicalResult createConstants();
   void describeArguments();
-  Value view(Value buffer, MemRefType type);
+  mlir::Value view(mlir::Value buffer, mlir::MemRefType type);
 
   void emitFill(Node &node, unsigned depth);
-  void emitCopy(Value fromTensor, Value toBuffer);
+  void emitCopy(mlir::Value fromTensor, mlir::Value toBuffer);
 
-  Value initial(Node &node, unsigned result);
-  SmallVector<Value> indices(Value root, ArrayRef<Position> positions);
-  Value read(Node &node, const Access &access, ValueRange computed = {});
+  mlir::Value initial(Node &node, unsigned result);
+  llvm::SmallVector<mlir::Value> indices(mlir::Value root, llvm::ArrayRef<Position> positions);
+  mlir::Value read(Node &node, const Access &access, mlir::ValueRange computed = {});
 
-  SmallVector<Value> destinations;                     // per result
-  llvm::DenseMap<Value, Value> buffers;                // tensor -> memref
-  llvm::DenseMap<Value, llvm::SmallBitVector> dropped; // dimensions a temporary does not store
+  llvm::SmallVector<mlir::Value> destinations;      // per result
+  llvm::DenseMap<mlir::Value, mlir::Value> buffers; // tensor -> memref
+  llvm::DenseMap<mlir::Value, llvm::SmallBitVector>
+      dropped; // dimensions a temporary does not store
   int constants = 0;
 };
 

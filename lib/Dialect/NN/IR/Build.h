@@ -4,56 +4,68 @@
 #define SHOAL_LIB_DIALECT_NN_IR_BUILD_H
 
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Support/Elements.h"
 
 namespace shoal::nn {
 
-using namespace mlir;
-
-inline RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-inline bool isFloat(Value value) { return isa<FloatType>(typeOf(value).getElementType()); }
+inline mlir::RankedTensorType typeOf(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+inline bool isFloat(mlir::Value value) {
+  return llvm::isa<mlir::FloatType>(typeOf(value).getElementType());
+}
+/// The type of one number per row of a tensor (its last dimension), as wide as it is computed:
+/// log-sum-exps, means.
+inline mlir::RankedTensorType getRowStatisticType(mlir::Type rows) {
+  auto type = llvm::cast<mlir::RankedTensorType>(rows);
+  return mlir::RankedTensorType::get(type.getShape().drop_back(type.getRank() > 0),
+                                     computeType(type.getElementType()));
+}
 
 struct Build {
-  OpBuilder &builder;
-  Location loc;
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
 
-  Value scalar(Type element, double value) {
-    return builder.create<ConstantOp>(loc, RankedTensorType::get({}, element), value);
+  mlir::Value scalar(mlir::Type element, double value) {
+    return builder.create<ConstantOp>(loc, mlir::RankedTensorType::get({}, element), value);
   }
-  Value scalar(Value like, double value) { return scalar(typeOf(like).getElementType(), value); }
-  Value add(Value a, Value b) { return builder.create<AddOp>(loc, a, b); }
-  Value sub(Value a, Value b) { return builder.create<SubOp>(loc, a, b); }
-  Value mul(Value a, Value b) { return builder.create<MulOp>(loc, a, b); }
-  Value mul(Value a, double b) { return mul(a, scalar(a, b)); }
-  Value div(Value a, Value b) { return builder.create<DivOp>(loc, a, b); }
-  Value max(Value a, Value b) { return builder.create<MaximumOp>(loc, a, b); }
-  Value min(Value a, Value b) { return builder.create<MinimumOp>(loc, a, b); }
-  Value neg(Value a) { return builder.create<NegOp>(loc, a); }
-  Value compare(Predicate predicate, Value a, Value b) {
+  mlir::Value scalar(mlir::Value like, double value) {
+    return scalar(typeOf(like).getElementType(), value);
+  }
+  mlir::Value add(mlir::Value a, mlir::Value b) { return builder.create<AddOp>(loc, a, b); }
+  mlir::Value sub(mlir::Value a, mlir::Value b) { return builder.create<SubOp>(loc, a, b); }
+  mlir::Value mul(mlir::Value a, mlir::Value b) { return builder.create<MulOp>(loc, a, b); }
+  mlir::Value mul(mlir::Value a, double b) { return mul(a, scalar(a, b)); }
+  mlir::Value div(mlir::Value a, mlir::Value b) { return builder.create<DivOp>(loc, a, b); }
+  mlir::Value max(mlir::Value a, mlir::Value b) { return builder.create<MaximumOp>(loc, a, b); }
+  mlir::Value min(mlir::Value a, mlir::Value b) { return builder.create<MinimumOp>(loc, a, b); }
+  mlir::Value neg(mlir::Value a) { return builder.create<NegOp>(loc, a); }
+  mlir::Value compare(Predicate predicate, mlir::Value a, mlir::Value b) {
     return builder.create<CompareOp>(loc, predicate, a, b);
   }
-  Value select(Value condition, Value a, Value b) {
+  mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b) {
     return builder.create<SelectOp>(loc, condition, a, b);
   }
-  Value cast(Value a, Type element) {
+  mlir::Value cast(mlir::Value a, mlir::Type element) {
     if (typeOf(a).getElementType() == element)
       return a;
     return builder.create<CastOp>(loc, typeOf(a).clone(element), a);
   }
-  Value sum(Value a, ArrayRef<int64_t> dims, bool keepDims) {
+  mlir::Value sum(mlir::Value a, llvm::ArrayRef<int64_t> dims, bool keepDims) {
     return builder.create<ReduceOp>(loc, Reduce::sum, a, dims, keepDims);
   }
-  Value reshape(Value a, RankedTensorType type) {
+  mlir::Value reshape(mlir::Value a, mlir::RankedTensorType type) {
     return typeOf(a) == type ? a : builder.create<ReshapeOp>(loc, type, a).getResult();
   }
-  Value broadcast(Value a, RankedTensorType type) {
+  mlir::Value broadcast(mlir::Value a, mlir::RankedTensorType type) {
     return typeOf(a) == type ? a : builder.create<BroadcastOp>(loc, type, a).getResult();
   }
 
   /// The inverse of a numpy broadcast: sums over the dimensions that were stretched.
-  Value reduceToShape(Value a, RankedTensorType type) {
-    RankedTensorType from = typeOf(a);
+  mlir::Value reduceToShape(mlir::Value a, mlir::RankedTensorType type) {
+    mlir::RankedTensorType from = typeOf(a);
     int64_t added = from.getRank() - type.getRank();
-    SmallVector<int64_t> dims;
+    llvm::SmallVector<int64_t> dims;
     for (int64_t d = 0; d < from.getRank(); ++d)
       if (d < added || (type.getDimSize(d - added) == 1 && from.getDimSize(d) != 1))
         dims.push_back(d);

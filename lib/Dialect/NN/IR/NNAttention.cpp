@@ -7,13 +7,7 @@ using namespace shoal::nn;
 
 // Types.
 
-RankedTensorType AttentionOp::getLseType(Type o) {
-  auto type = cast<RankedTensorType>(o);
-  Type element = type.getElementType();
-  if (element.isBF16())
-    element = Float32Type::get(o.getContext());
-  return RankedTensorType::get(type.getShape().drop_back(type.getRank() > 0), element);
-}
+RankedTensorType AttentionOp::getLseType(Type o) { return getRowStatisticType(o); }
 
 /// What both ops ask of their tensors and masks.
 template <typename Op> static LogicalResult verifyAttention(Op op) {

@@ -16,13 +16,10 @@ struct Rows {
       : b{builder, op.getLoc()}, targets(op.getTargets()), ignoreIndex(op.getIgnoreIndex()),
         classDim(op.getLogits().getType().getRank() - 1) {
     Type element = CrossEntropyOp::getLseType(op.getLogits().getType()).getElementType();
-    logits = castTo(op.getLogits(), element);
-    targets = isFloat(targets) ? castTo(targets, element) : spread(castTo(targets, builder.getI64Type()));
+    logits = b.cast(op.getLogits(), element);
+    targets = isFloat(targets) ? b.cast(targets, element) : spread(b.cast(targets, builder.getI64Type()));
   }
 
-  Value castTo(Value x, Type element) {
-    return typeOf(x).getElementType() == element ? x : b.cast(x, element);
-  }
   /// One number per row, in a shape that broadcasts over the classes.
   Value spread(Value row) {
     SmallVector<int64_t> shape(typeOf(row).getShape());
@@ -59,6 +56,8 @@ struct Rows {
 
 } // namespace
 
+RankedTensorType CrossEntropyOp::getLseType(Type logits) { return getRowStatisticType(logits); }
+
 FailureOr<SmallVector<Value>> CrossEntropyOp::decompose(OpBuilder &builder) {
   Rows rows(*this, builder);
   Build &b = rows.b;
@@ -86,16 +85,16 @@ FailureOr<SmallVector<Value>> CrossEntropyOp::decompose(OpBuilder &builder) {
         terms *= typeOf(values.front()).getDimSize(dim);
       return b.scalar(getLogits(), double(terms));
     });
-    loss = b.div(loss, rows.castTo(count, typeOf(loss).getElementType()));
+    loss = b.div(loss, b.cast(count, typeOf(loss).getElementType()));
   }
-  return SmallVector<Value>{rows.castTo(loss, typeOf(getLoss()).getElementType()), lse};
+  return SmallVector<Value>{b.cast(loss, typeOf(getLoss()).getElementType()), lse};
 }
 
 FailureOr<SmallVector<Value>> CrossEntropyGradOp::decompose(OpBuilder &builder) {
   Rows rows(*this, builder);
   Build &b = rows.b;
   Value softmax = builder.create<ExpOp>(b.loc, b.sub(rows.logits, rows.spread(getLse())));
-  Value scale = rows.castTo(getScale(), typeOf(softmax).getElementType());
+  Value scale = b.cast(getScale(), typeOf(softmax).getElementType());
   Value gradient;
   if (isFloat(rows.targets)) {
     Value mass = rows.sum(rows.targets);
@@ -104,5 +103,5 @@ FailureOr<SmallVector<Value>> CrossEntropyGradOp::decompose(OpBuilder &builder) 
     Value target = b.cast(rows.isTarget(), typeOf(softmax).getElementType());
     gradient = rows.whereCounted(b.mul(b.sub(softmax, target), scale));
   }
-  return SmallVector<Value>{rows.castTo(gradient, getType().getElementType())};
+  return SmallVector<Value>{b.cast(gradient, getType().getElementType())};
 }

@@ -22,8 +22,7 @@ static LogicalResult inferRowNorm(std::optional<Location> loc, Value input, unsi
   if (type.getRank() < 1)
     return emitOptionalError(loc, "input must have a dimension to normalise over, got: ", type);
   types.push_back(type);
-  types.append(statistics, RankedTensorType::get(type.getShape().drop_back(),
-                                                 computeType(type.getElementType())));
+  types.append(statistics, getRowStatisticType(type));
   return success();
 }
 
@@ -87,14 +86,8 @@ struct Rows {
         eps(op.getEps().convertToDouble()), type(op.getInput().getType()),
         last(type.getRank() - 1) {}
 
-  Value wide(Value x) {
-    Type element = computeType(typeOf(x).getElementType());
-    return typeOf(x).getElementType() == element ? x : b.cast(x, element);
-  }
-  Value narrow(Value x) {
-    Type element = type.getElementType();
-    return typeOf(x).getElementType() == element ? x : b.cast(x, element);
-  }
+  Value wide(Value x) { return b.cast(x, computeType(typeOf(x).getElementType())); }
+  Value narrow(Value x) { return b.cast(x, type.getElementType()); }
   Value sum(Value x) { return b.sum(x, last, /*keepDims=*/true); }
   /// The mean over rows of the whole dimension's size.
   Value mean(Value x) { return b.mul(sum(x), 1.0 / double(type.getDimSize(last))); }
@@ -114,11 +107,6 @@ struct Rows {
     auto dims = llvm::to_vector(llvm::seq<int64_t>(0, last));
     x = narrow(x);
     return dims.empty() ? x : b.sum(x, dims, /*keepDims=*/false);
-  }
-  Value staticCount() {
-    return b.builder.create<ConstantOp>(
-        b.loc, RankedTensorType::get({}, computeType(type.getElementType())),
-        double(type.getDimSize(last)));
   }
 
   /// The cotangent of the input, from that of the result and of the statistics where they are not
@@ -172,15 +160,16 @@ SmallVector<Value> RmsNormOp::decomposeWithCount(OpBuilder &builder, CountFn bui
   return {rows.narrow(b.mul(b.mul(x, rstd), rows.wide(getScale()))), rows.drop(rstd)};
 }
 
-Values LayerNormOp::decompose(OpBuilder &builder) {
-  Rows rows(*this, builder);
-  return decomposeWithCount(builder, [&](ValueRange, ArrayRef<int64_t>) { return rows.staticCount(); });
+/// Divided by the whole dimension's size, whatever a device has of it.
+template <typename NormOp> static Values decomposeRowNorm(NormOp op, OpBuilder &builder) {
+  Rows rows(op, builder);
+  return op.decomposeWithCount(builder, [&](ValueRange, ArrayRef<int64_t>) {
+    return rows.b.scalar(computeType(rows.type.getElementType()), double(rows.type.getDimSize(rows.last)));
+  });
 }
 
-Values RmsNormOp::decompose(OpBuilder &builder) {
-  Rows rows(*this, builder);
-  return decomposeWithCount(builder, [&](ValueRange, ArrayRef<int64_t>) { return rows.staticCount(); });
-}
+Values LayerNormOp::decompose(OpBuilder &builder) { return decomposeRowNorm(*this, builder); }
+Values RmsNormOp::decompose(OpBuilder &builder) { return decomposeRowNorm(*this, builder); }
 
 Values LayerNormOp::buildVJP(OpBuilder &builder, ArrayRef<Value> cotangents,
                              const llvm::BitVector &needed) {

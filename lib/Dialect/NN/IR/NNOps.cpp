@@ -449,14 +449,6 @@ static LogicalResult verifyTargets(Operation *op, RankedTensorType logits, Ranke
   return success();
 }
 
-RankedTensorType CrossEntropyOp::getLseType(Type logits) {
-  auto type = cast<RankedTensorType>(logits);
-  Type element = type.getElementType();
-  if (element.isBF16())
-    element = Float32Type::get(logits.getContext());
-  return RankedTensorType::get(type.getShape().drop_back(type.getRank() > 0), element);
-}
-
 void CrossEntropyOp::getAsmResultNames(function_ref<void(Value, StringRef)> setName) {
   setName(getLoss(), "loss");
   setName(getLse(), "lse");

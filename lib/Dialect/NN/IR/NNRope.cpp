@@ -162,9 +162,7 @@ Values RotateOp::buildVJP(OpBuilder &builder, ArrayRef<Value> cotangents, const 
   if (needed.test(0))
     result[0] = builder.create<RotateOp>(b.loc, type, ct, getCos(), getSin(), !getInverse());
   auto toTable = [&](Value factor) {
-    Value product = b.mul(ct, factor);
-    if (type.getElementType() != table.getElementType())
-      product = b.cast(product, table.getElementType());
+    Value product = b.cast(b.mul(ct, factor), table.getElementType());
     auto dims = llvm::to_vector(llvm::seq<int64_t>(2, type.getRank() - 1));
     if (table.getRank() == 2)
       dims.insert(dims.begin(), 0);
