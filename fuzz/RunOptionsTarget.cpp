@@ -1,5 +1,5 @@
-// The command line of a compiled program, one argument a line, held against a training program
-// and one for inference.
+// The command line of a compiled program, one argument a line, held against a training program, one for inference
+// and one that generates tokens.
 #include "Target.h"
 #include "core/options.h"
 #include "shoal-rt/blob_builder.h"
@@ -31,10 +31,23 @@ Program makeProgram(Mode mode) {
   return Program(bytes.data(), bytes.size());
 }
 
+Program makeTokenProgram() {
+  BlobBuilder blob("tokens", Mode::Infer);
+  blob.header().arenaBytes = 16384;
+  blob.header().batchRows = 2;
+  uint32_t ids = blob.addView(0, 8, DType::I64), logits = blob.addView(4096, 2048, DType::F32);
+  blob.addArg({.name = "ids", .view = ids, .dims = {{2}, {4}}, .batchDim = 0});
+  blob.addInstr({.op = Opcode::Probe,
+                 .a = blob.addResult({.name = "logits", .kind = ResultKind::Output, .view = logits,
+                                      .dims = {{2}, {4}, {256}}, .batchDim = 0})});
+  std::vector<unsigned char> bytes = blob.finish();
+  return Program(bytes.data(), bytes.size());
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static const Program programs[] = {makeProgram(Mode::Train), makeProgram(Mode::Infer)};
+  static const Program programs[] = {makeProgram(Mode::Train), makeProgram(Mode::Infer), makeTokenProgram()};
   std::vector<std::string> words = {"program"};
   std::string text(reinterpret_cast<const char *>(data), size);
   for (size_t at = 0; at < text.size();) {

@@ -23,6 +23,8 @@ public:
   // them all.
   Dataset(const Program &program, uint32_t position,
           const std::map<std::string, std::string> &files, const char *flag = "--data");
+  // Without files, and so without rows: somebody else writes the inputs.
+  explicit Dataset(const Program &program) : program_(program), batchRows_(program.header().batchRows) {}
 
   bool batched() const { return batchRows_ != 0; }
   uint64_t rows() const { return rows_; }

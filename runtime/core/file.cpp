@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <mutex>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -134,6 +135,14 @@ void MappedFile::checkWhole() const {
   if (uint64_t(info.st_size) < size_)
     workFailed(path_, ": became shorter while it was in use, expected ", size_,
                " bytes, got: ", info.st_size);
+}
+
+std::string identityOf(const std::string &path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0)
+    return S_ISREG(info.st_mode) ? cat(info.st_dev, ":", info.st_ino) : "";
+  std::error_code error;
+  return std::filesystem::weakly_canonical(path, error).string();
 }
 
 OutputFile::OutputFile(const std::string &path) : path_(path), target_(path) {

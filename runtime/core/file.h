@@ -42,6 +42,10 @@ private:
   static std::atomic<MappedFile *> all_;
 };
 
+// A file by what it is, so that links and other spellings are seen; by its place where there is none yet. Empty
+// for devices and pipes, which may be shared.
+std::string identityOf(const std::string &path);
+
 // Writes a file without a name and gives it the name PATH on commit(). Opening it early finds a
 // wrong path before the work is done; without commit(), also when the process is killed, an older
 // file of that name stays and nothing is left behind. (File systems without nameless files get

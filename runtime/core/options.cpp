@@ -2,16 +2,16 @@
 // anything here is an error, not ignored.
 #include "core/options.h"
 #include "core/error.h"
+#include "core/file.h"
+#include "core/generation_flags.h"
+#include "core/option_values.h"
 #include "core/parameter_files.h"
+#include "core/token_model.h"
 #include "shoal-rt/report.h"
 
 #include <algorithm>
-#include <charconv>
-#include <filesystem>
 #include <map>
 #include <vector>
-
-#include <sys/stat.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -19,6 +19,8 @@
 
 namespace shoal::rt {
 namespace {
+
+constexpr double kMostTimeout = 4e6; // seconds; the progress board holds milliseconds in 32 bits
 
 bool isTraining(const Program &program) { return program.header().mode == Mode::Train; }
 
@@ -88,6 +90,11 @@ std::string describe(const Program &program, const Program *evaluation) {
                                      " --dump-params params.safetensors"
                                : std::string(hasModelState(program) ? " --load params.safetensors" : "") + output) +
           "\n";
+  std::string unused;
+  if (std::optional<TokenModel> model = findTokenModel(program, unused); model && !isTraining(program))
+    text += "  shoal-run -n " + std::to_string(program.numPositions()) + " ./" + name +
+            (hasModelState(program) ? " --load params.safetensors" : "") + " --generate 100" +
+            (model->isOfBytes() ? " --prompt TEXT" : " --prompt-file ids.npy --output tokens=tokens.npy") + "\n";
   return text;
 }
 
@@ -114,29 +121,6 @@ std::map<std::string, std::string> pairs(const char *flag, const char *what,
   return result;
 }
 
-// CLI11 would read -1 as a very large count.
-uint64_t number(const char *flag, const std::string &text, uint64_t least, uint64_t most) {
-  uint64_t value = 0;
-  const char *end = text.data() + text.size();
-  auto [stop, problem] = std::from_chars(text.data(), end, value);
-  if (problem != std::errc() || stop != end || value < least || value > most)
-    badInput(flag, " must be an integer of at least ", least,
-             most == UINT64_MAX ? std::string() : cat(" and at most ", most), ", got: '", text, "'");
-  return value;
-}
-
-// At most what the progress board holds in milliseconds.
-double seconds(const char *flag, const std::string &text) {
-  constexpr double most = 4e6;
-  double value = 0;
-  const char *end = text.data() + text.size();
-  auto [stop, problem] = std::from_chars(text.data(), end, value);
-  if (problem != std::errc() || stop != end || !(value >= 0 && value <= most))
-    badInput(flag, " must be a number of seconds of at least 0 and at most ", uint64_t(most), ", got: '",
-             text, "'");
-  return value;
-}
-
 void checkApplicable(const CLI::App &app, const Program &program, const Program *evaluation) {
   auto given = [&](const char *flag) { return app.count(flag) != 0; };
   auto refuse = [&](const char *flag, const std::string &why) {
@@ -146,8 +130,8 @@ void checkApplicable(const CLI::App &app, const Program &program, const Program 
   if (!isTraining(program))
     for (const char *flag : {"--steps", "--epochs", "--seed", "--shuffle", "--dump-params",
                              "--dump-grads"}) {
-      // Parameters may be drawn instead of loaded, so the seed still means something.
-      if (std::string_view(flag) == "--seed" && !given("--load"))
+      // Parameters may be drawn instead of loaded, tokens may be drawn, so the seed still means something.
+      if (std::string_view(flag) == "--seed" && (!given("--load") || given("--generate")))
         continue;
       refuse(flag, "this program was compiled with --mode infer and runs over the data once");
     }
@@ -175,7 +159,7 @@ void checkApplicable(const CLI::App &app, const Program &program, const Program 
   if (!hasModelState(program))
     for (const char *flag : {"--load", "--dump-params"})
       refuse(flag, "the program has no parameters");
-  if ((!hasParams || given("--load")) && !given("--shuffle") && !isRandom)
+  if ((!hasParams || given("--load")) && !given("--shuffle") && !given("--generate") && !isRandom)
     refuse("--seed", "without --shuffle it draws first values of parameters, and here are none to draw");
   if (given("--trace-steps") && !given("--trace"))
     refuse("--trace-steps", "there is no --trace");
@@ -194,15 +178,6 @@ void checkApplicable(const CLI::App &app, const Program &program, const Program 
                program.extent(program.axesOf(program.groups()[instr.a])) > 1;
   if (!reduces)
     refuse("--local-comm", "the program has no all-reduce between ranks");
-}
-
-// A file by what it is, so that links and other spellings are seen; devices and pipes may be shared.
-std::string identityOf(const std::string &path) {
-  struct stat info;
-  if (stat(path.c_str(), &info) == 0)
-    return S_ISREG(info.st_mode) ? cat(info.st_dev, ":", info.st_ino) : "";
-  std::error_code error;
-  return std::filesystem::weakly_canonical(path, error).string();
 }
 
 // No output takes the place of an input or of another output. Parameters may go back to the one file
@@ -233,6 +208,10 @@ void checkFiles(const Options &options) {
   take("--metrics", options.metrics, false);
   take("--report", options.report, false);
   take("--trace", options.trace, false);
+  if (const auto &generation = options.generation) {
+    take("--prompt-file", generation->promptFile, true);
+    take("--output tokens", generation->tokensFile, false);
+  }
 }
 
 } // namespace
@@ -264,7 +243,7 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
   app.add_option("--steps", steps, "Steps to run, through as many epochs as that takes")
       ->type_name("N");
   app.add_option("--epochs", epochs, "Passes over the data (default 1)")->type_name("N");
-  app.add_option("--seed", seed, "Seed of parameters, shuffling and dropout (default 0)")
+  app.add_option("--seed", seed, "Seed of parameters, shuffling, dropout and drawn tokens (default 0)")
       ->type_name("S");
   app.add_flag("--shuffle", options.shuffle,
                "Shuffle the rows anew each epoch, the same way under every plan");
@@ -315,6 +294,8 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
       ->type_name("S");
   app.add_flag("--no-progress", options.noProgress,
                "Plain lines instead of a progress line on a terminal");
+  GenerationFlags generation;
+  generation.addTo(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
@@ -332,17 +313,17 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
     return options;
   }
   if (app.count("--steps"))
-    options.steps = number("--steps", steps, 0, UINT64_MAX);
+    options.steps = wholeNumber("--steps", steps, 0);
   if (app.count("--epochs"))
-    options.epochs = number("--epochs", epochs, 0, UINT64_MAX);
+    options.epochs = wholeNumber("--epochs", epochs, 0);
   if (app.count("--seed"))
-    options.seed = number("--seed", seed, 0, UINT64_MAX);
+    options.seed = wholeNumber("--seed", seed, 0);
   if (app.count("--eval-every"))
-    options.evalEvery = number("--eval-every", evalEvery, 1, UINT64_MAX);
+    options.evalEvery = wholeNumber("--eval-every", evalEvery, 1);
   if (app.count("--log-every"))
-    options.logEvery = number("--log-every", logEvery, 1, UINT64_MAX);
+    options.logEvery = wholeNumber("--log-every", logEvery, 1);
   if (app.count("--threads"))
-    options.threads = int(number("--threads", threads, 1, 1024));
+    options.threads = int(wholeNumber("--threads", threads, 1, 1024));
   if (localComm == "windows")
     options.localComm = LocalComm::Windows;
   else if (localComm == "mpi")
@@ -350,18 +331,18 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
   else if (app.count("--local-comm"))
     badInput("--local-comm must be windows or mpi, got: '", localComm, "'");
   if (app.count("--trace-steps"))
-    options.traceSteps = number("--trace-steps", traceSteps, 1, 100000);
+    options.traceSteps = wholeNumber("--trace-steps", traceSteps, 1, 100000);
   for (const std::string &delay : delays) {
     size_t colon = delay.find(':');
     if (colon == std::string::npos)
       badInput("--inject-delay expects RANK:ms, got: '", delay, "'");
-    uint64_t rank = number("--inject-delay: RANK", delay.substr(0, colon), 0, program.numPositions() - 1);
-    uint64_t ms = number("--inject-delay: ms", delay.substr(colon + 1), 0, 3'600'000);
+    uint64_t rank = wholeNumber("--inject-delay: RANK", delay.substr(0, colon), 0, program.numPositions() - 1);
+    uint64_t ms = wholeNumber("--inject-delay: ms", delay.substr(colon + 1), 0, 3'600'000);
     if (!options.delays.emplace(uint32_t(rank), double(ms)).second)
       badInput("--inject-delay names rank ", rank, " twice");
   }
   if (app.count("--timeout"))
-    options.timeout = seconds("--timeout", timeout);
+    options.timeout = realNumber("--timeout", "a number of seconds", timeout, kMostTimeout);
   auto inputsOf = [](const Program &from) {
     std::vector<std::string> names;
     for (const Arg &arg : from.args())
@@ -377,7 +358,13 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
   options.data = pairs("--data", "input", data, inputsOf(program));
   if (evaluation)
     options.evalData = pairs("--eval-data", "evaluated input", evalData, inputsOf(*evaluation));
-  options.outputs = pairs("--output", "output", outputs, outputNames);
+  bool generates = app.count("--generate") != 0;
+  if (generates)
+    outputNames = {kTokensOutput};
+  options.outputs = pairs("--output", generates ? "generated output" : "output", outputs, outputNames);
+  options.generation = generation.read(app, program, options.outputs);
+  if (generates)
+    options.outputs.clear();
   checkFiles(options);
   return options;
 }

@@ -3,6 +3,7 @@
 #define SHOAL_RT_CORE_OPTIONS_H
 
 #include "core/program.h"
+#include "core/sampling.h"
 #include "mpi/local_comm.h"
 
 #include <map>
@@ -10,6 +11,15 @@
 #include <string>
 
 namespace shoal::rt {
+
+// --generate, and what goes with it.
+struct GenerationOptions {
+  uint64_t tokens = 0;            // after the prompt
+  std::string prompt, promptFile; // one of the two
+  SamplingRule rule;
+  uint64_t samples = 1;
+  std::string tokensFile; // empty: text on stdout
+};
 
 struct Options {
   std::optional<std::string> text; // of --help or --version: print it and do nothing else
@@ -32,6 +42,7 @@ struct Options {
   std::map<uint32_t, double> delays; // MPI rank, milliseconds before each step
   double timeout = 600; // seconds a rank waits for others; 0: as long as it takes
   bool print = false;
+  std::optional<GenerationOptions> generation;
 };
 
 // Throws exit 2 for what the flags or this program do not allow. `evaluation` is null where the

@@ -3,6 +3,7 @@
 #include "core/arena.h"
 #include "core/evaluation.h"
 #include "core/footprint.h"
+#include "core/generation.h"
 #include "core/options.h"
 #include "core/outputs.h"
 #include "core/parameters.h"
@@ -50,6 +51,7 @@ private:
   void prepareEvaluation();
   void openFiles();
   void step(uint64_t index);
+  void fillInputs(uint64_t index, StepRecord &record);
   bool isEvaluatedAfter(uint64_t step) const;
   void evaluate(uint64_t step);
   void writeParams();
@@ -69,6 +71,7 @@ private:
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<Session> session_;
   std::unique_ptr<Evaluation> evaluation_; // null: none asked for
+  std::unique_ptr<Generation> generation_; // null: none asked for
   std::unique_ptr<Outputs> outputs_;
   std::unique_ptr<Progress> progress_; // of rank 0
   std::unique_ptr<OutputFile> paramsFile_, reportFile_, traceFile_;
@@ -78,6 +81,10 @@ private:
 };
 
 void Run::planSteps() {
+  if (generation_) {
+    totalSteps_ = generation_->steps();
+    return;
+  }
   if (!session_->data().batched()) {
     totalSteps_ = options_.steps.value_or(1);
     return;
@@ -118,10 +125,11 @@ void Run::openFiles() {
   paramsFile_ = open(options_.dumpParams);
   reportFile_ = open(options_.report);
   traceFile_ = open(options_.trace);
-  // The log goes where --print does, which somebody may read by program.
-  if (options_.print && !training_ && !options_.logEvery && options_.metrics.empty())
-    return;
   bool line = onTerminal() && !options_.noProgress;
+  // The log goes where printed outputs and text go, which somebody may read by program.
+  bool printsOutputs = (options_.print && !training_) || (generation_ && !line);
+  if (printsOutputs && !options_.logEvery && options_.metrics.empty())
+    return;
   progress_ = std::make_unique<Progress>(totalSteps_, totalEpochs_,
                                          options_.logEvery.value_or(line ? 1 : 10), line,
                                          options_.metrics);
@@ -129,7 +137,12 @@ void Run::openFiles() {
 
 void Run::prepare() {
   world_.beacon().alone("the preparation of data and parameters");
-  session_ = std::make_unique<Session>(program_, payload_.kernels, position_, options_.data, "--data");
+  if (options_.generation) {
+    session_ = std::make_unique<Session>(program_, payload_.kernels, position_);
+    generation_ = std::make_unique<Generation>(world_, *session_, *options_.generation, options_.seed);
+  } else {
+    session_ = std::make_unique<Session>(program_, payload_.kernels, position_, options_.data, "--data");
+  }
   if (options_.shuffle)
     session_->data().shuffle(options_.seed);
   planSteps();
@@ -157,20 +170,32 @@ void Run::prepare() {
   setHostThreads(options_.threads);
 }
 
-void Run::step(uint64_t index) {
+void Run::fillInputs(uint64_t index, StepRecord &record) {
+  if (generation_)
+    return generation_->fill(arena_->base());
   uint64_t perEpoch = session_->data().batched() ? session_->data().batchesPerEpoch() : totalSteps_;
+  record.epoch = session_->data().batched() ? index / perEpoch + 1 : 0;
+  record.rows = session_->fill(index / perEpoch, index % perEpoch);
+}
+
+void Run::step(uint64_t index) {
   StepRecord record;
   record.step = index + 1;
-  record.epoch = session_->data().batched() ? index / perEpoch + 1 : 0;
   world_.beacon().beginStep(record.step, false);
-  record.rows = session_->fill(index / perEpoch, index % perEpoch);
+  fillInputs(index, record);
   if (trace_) {
     session_->executor().observer().setTrace(index < trace_->steps() ? trace_.get() : nullptr);
     trace_->beginStep(record.step);
   }
   delayStep();
-  session_->executor().step([&](uint32_t result) { outputs_->onProbe(result, record); });
+  session_->executor().step([&](uint32_t result) {
+    outputs_->onProbe(result, record);
+    if (generation_)
+      generation_->onProbe(result);
+  });
   outputs_->write(record);
+  if (generation_)
+    generation_->advance();
   if (progress_) {
     progress_->step(record);
     checkLoss(record);
@@ -314,6 +339,8 @@ void Run::execute() {
   if (progress_)
     progress_->finish();
   outputs_->commit();
+  if (generation_)
+    generation_->finish();
   if (!options_.dumpParams.empty())
     writeParams();
   if (!options_.report.empty())

@@ -16,6 +16,9 @@ public:
   Session(const Program &program, const shoal_rt_kernel *kernels, uint32_t position,
           const std::map<std::string, std::string> &files, const char *flag)
       : program_(program), kernels_(kernels), position_(position), data_(program, position, files, flag) {}
+  // Without data: whoever steps writes the inputs.
+  Session(const Program &program, const shoal_rt_kernel *kernels, uint32_t position)
+      : program_(program), kernels_(kernels), position_(position), data_(program) {}
 
   // The memory that the program works on, before connect() and fill().
   void setArena(const Arena &arena) { arena_ = &arena; }

@@ -272,6 +272,11 @@ void World::receiveFrom(int rank, char *data, uint64_t bytes) const {
                           kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
 }
 
+void World::broadcast(char *data, uint64_t bytes) const {
+  Beacon::Together together(*beacon_, "the broadcast from rank 0");
+  require("bring bytes from rank 0", MPI_Bcast(data, int(bytes), MPI_BYTE, 0, MPI_COMM_WORLD));
+}
+
 // Cristian's way: the other clock is read in the middle of the shortest of some round trips. Clocks
 // that agree within the error of that are one clock: ranks of a machine share theirs.
 int64_t World::commonMoment() const {

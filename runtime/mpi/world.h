@@ -53,6 +53,8 @@ public:
   // Bytes of any number from another rank to rank 0, which asks for as many.
   void sendToFirst(const char *data, uint64_t bytes) const;
   void receiveFrom(int rank, char *data, uint64_t bytes) const;
+  // Collective. At most 2^30 bytes of rank 0 to all.
+  void broadcast(char *data, uint64_t bytes) const;
 
   // Collective. What this rank's steady clock reads, in nanoseconds, at a moment that is the same
   // for all.

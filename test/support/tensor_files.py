@@ -3,7 +3,7 @@
 Only the standard library is used: the product itself needs no Python, and the
 machines that run its tests need no packages. Tensors are `Tensor(dtype, shape,
 data)` with `data` an array.array in row-major order, and `dtype` one of f32, f64,
-i32, i64, u8.
+i16, i32, i64, u8.
 """
 
 import array
@@ -20,6 +20,7 @@ _TYPES = {
     "f32": ("f", "<f4", "F32"),
     "f64": ("d", "<f8", "F64"),
     "i32": ("i", "<i4", "I32"),
+    "i16": ("h", "<i2", "I16"),
     "i64": ("q", "<i8", "I64"),
     "u8": ("B", "|u1", "U8"),
 }
