@@ -53,8 +53,8 @@ for program in one four; do
 done
 
 echo "== what it writes"
-timeout 600 shoal-run -n 1 "$work/write" --load "$work/four.safetensors" --generate 400 --prompt "You may copy" \
-  --temperature 0.7 --seed 1 --no-progress
+timeout 600 shoal-run -n 1 "$work/write" --load "$work/four.safetensors" --generate 400 --prompt "You may copy and distribute" \
+  --temperature 0.8 --top-k 40 --seed 3 --no-progress
 
 if ((status)); then
   echo "run.sh: a bound was missed" >&2
