@@ -8,7 +8,8 @@ def NN_DropoutOp : NN_PositionOp<"dropout", [AllTypesMatch<["input", "result"]>,
 
     Element i, counted row-major, is kept where the first word of Philox 4x32-10 (Salmon et al. 2011) with the key `seed` and the counter
     (i, id, step), i of 64 and the others of 32 bits, is at least floor(rate * 2^32). So the mask is one under every plan, and its gradient is
-    the same op. Ids tell the ops of a model apart; `nn-seed` refuses two ops with one id.
+    the same op. Ids tell the ops of a model apart; `nn-seed` refuses two ops with one id. The upper word of `step`, 0 in any run, is added to the
+    id: `exec-outline-kernels` moves ids there, so that equal layers share their kernels.
 
     `nn-seed` adds `seed = %seed step = %step`. The partitioner adds `offset = %o global = [32, 64]`: the index in the whole tensor of the first
     element of a shard, and the shape in which indices are counted.

@@ -48,8 +48,8 @@ SmallVector<Value> dropout(nn::DropoutOp op, ValueRange operands, LinalgBuilder 
         auto high = [&](Value value) -> Value {
           return low(s.b.create<arith::ShRUIOp>(s.loc, value, s.integer(i64, 32)));
         };
-        Value drawn = philoxWord(s, {low(x[1]), high(x[1])},
-                                 {low(index), high(index), s.integer(i32, int32_t(uint32_t(op.getId()))), low(x[2])});
+        Value id = s.add(s.integer(i32, int32_t(uint32_t(op.getId()))), high(x[2]));
+        Value drawn = philoxWord(s, {low(x[1]), high(x[1])}, {low(index), high(index), id, low(x[2])});
         Value threshold = s.integer(i32, int32_t(uint32_t(rate * 0x1p32)));
         Value keep = s.b.create<arith::CmpIOp>(s.loc, arith::CmpIPredicate::uge, drawn, threshold);
         Type compute = x[0].getType();

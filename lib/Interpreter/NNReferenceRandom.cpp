@@ -16,7 +16,8 @@ Results dropout(nn::DropoutOp op, Operands in) {
   Tensor result = resultOf(op);
   double rate = op.getRate().convertToDouble();
   uint64_t seed = uint64_t(in[1]->i[0]), offset = op.getOffset() ? uint64_t(in[3]->i[0]) : 0;
-  uint32_t step = uint32_t(in[2]->i[0]), id = uint32_t(op.getId());
+  uint64_t words = uint64_t(in[2]->i[0]);
+  uint32_t step = uint32_t(words), id = uint32_t(op.getId()) + uint32_t(words >> 32);
   ArrayRef<int64_t> shape = op.getGlobal().value_or(x.shape());
   forEachIndex(x.shape(), [&](ArrayRef<int64_t> index, int64_t k) {
     uint64_t global = 0;

@@ -279,3 +279,45 @@ func.func @norm(%x: tensor<8x4xf32>, %r: tensor<8x4xf32>, %p: tensor<4xf32>) -> 
   %1 = nn.gelu tanh %y : tensor<8x4xf32>
   return %0, %mean, %rstd, %1 : tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8x4xf32>
 }
+
+// -----
+
+// Equal layers with dropout are one kernel: ids move into the upper words of steps, 2 and 7 times 2^32, which one kernel computes. The gradient has
+// its op's id.
+
+// CHECK: func.func private @[[IDS:k_add_[0-9]+]](%[[STEP:.*]]: tensor<i64>) -> (tensor<i64>, tensor<i64>)
+// CHECK-DAG: nn.constant dense<8589934592> : tensor<i64>
+// CHECK-DAG: nn.constant dense<21474836480> : tensor<i64>
+// CHECK: func.func private @[[DROP:k_relu_dropout_[0-9]+]]
+// CHECK: nn.dropout {{.*}} id = 0 seed
+// CHECK: func.func private @[[GRAD:k_dropout_[0-9]+]]
+// CHECK-NOT: func.func private
+// CHECK: func.func @layers(
+// CHECK-SAME: %[[SEED:[a-z0-9]+]]: tensor<i64> {nn.seed}, %[[T:[a-z0-9]+]]: tensor<i64> {nn.step}
+// CHECK: %[[AT:.*]]:2 = exec.call @[[IDS]](%[[T]])
+// CHECK: exec.call @[[DROP]](%{{.*}}, %[[SEED]], %[[AT]]#0)
+// CHECK: exec.call @[[DROP]](%{{.*}}, %[[SEED]], %[[AT]]#1)
+// CHECK: exec.call @[[GRAD]](%{{.*}}, %[[SEED]], %[[AT]]#0)
+func.func @layers(%x: tensor<8x4xf32>, %y: tensor<8x4xf32>, %w: tensor<4x4xf32>, %seed: tensor<i64> {nn.seed}, %step: tensor<i64> {nn.step})
+    -> (tensor<8x4xf32>, tensor<8x4xf32>) {
+  %0 = nn.relu %x : tensor<8x4xf32>
+  %1 = nn.dropout %0 rate = 0.5 id = 2 seed = %seed step = %step : tensor<8x4xf32>
+  %2 = nn.matmul %1, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %3 = nn.relu %2 : tensor<8x4xf32>
+  %4 = nn.dropout %3 rate = 0.5 id = 7 seed = %seed step = %step : tensor<8x4xf32>
+  %5 = nn.dropout %y rate = 0.5 id = 2 seed = %seed step = %step : tensor<8x4xf32>
+  return %4, %5 : tensor<8x4xf32>, tensor<8x4xf32>
+}
+
+// -----
+
+// One id stays where it is.
+
+// CHECK: func.func private @k_dropout_0
+// CHECK: nn.dropout {{.*}} id = 3 seed
+// CHECK-NOT: func.func private
+// CHECK: func.func @alone
+func.func @alone(%x: tensor<8x4xf32>, %seed: tensor<i64> {nn.seed}, %step: tensor<i64> {nn.step}) -> tensor<8x4xf32> {
+  %0 = nn.dropout %x rate = 0.5 id = 3 seed = %seed step = %step : tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}

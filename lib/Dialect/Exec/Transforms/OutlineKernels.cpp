@@ -1,6 +1,7 @@
 // Moves nn ops into kernels: clusters (KernelClusters.h) become functions, equal ones once, and the
 // step calls them. Decides which results overwrite the argument they replace.
 #include "KernelClusters.h"
+#include "RandomIds.h"
 #include "StepFunction.h"
 
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
@@ -296,6 +297,7 @@ struct OutlineKernels : impl::OutlineKernelsPassBase<OutlineKernels> {
     for (func::FuncOp step : *steps) {
       Block &block = step.getBody().front();
       eraseDeadOps(block);
+      moveIdsToSteps(block);
       storeForeignConstants(block);
       Outliner(getOperation(), step, kernels).run();
     }

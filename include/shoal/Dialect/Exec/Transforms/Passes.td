@@ -9,7 +9,8 @@ def OutlineKernelsPass : Pass<"exec-outline-kernels", "::mlir::ModuleOp"> {
     Decides, once for every target, what runs together: all `nn` ops but matmul move into functions marked
     `exec.kernel`. An op joins the kernel of a producer when both run over the same elements, or over the same rows: elementwise chains, a
     reduction over the last dimension and what is broadcast back from it, a reduction at the end of a chain. Nothing is computed
-    twice but constants. A fusion that would order two kernels both ways is not made. Equal kernels are one function.
+    twice but constants. A fusion that would order two kernels both ways is not made. Equal kernels are one function; the ids of random ops move into
+    their operands (`nn.dropout`), so that layers which differ in nothing else have equal ones.
 
     A result that replaces an argument (`nn.updates`) overwrites it in place when the kernel reads the old value element by element and
     every other reader can come before; the calls are put in such an order.

@@ -1,0 +1,50 @@
+// The id of a random op is an attribute, which would make a kernel of its own of each. What draws with id k and
+// step t draws as id 0 does with step t + k * 2^32, and the step is an operand.
+#include "RandomIds.h"
+
+#include "shoal/Dialect/NN/IR/NN.h"
+
+#include "llvm/ADT/MapVector.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace shoal::exec {
+
+static Value addIds(OpBuilder &builder, Location loc, Value step, int64_t ids) {
+  auto scalar = RankedTensorType::get({}, builder.getI64Type());
+  auto words = DenseIntElementsAttr::get(scalar, int64_t(uint64_t(ids) << 32));
+  return builder.create<nn::AddOp>(loc, step, builder.create<nn::ConstantOp>(loc, scalar, words));
+}
+
+void moveIdsToSteps(Block &block) {
+  // By id in ascending order: a chain, so that the sums become one kernel, or a few when they are many.
+  llvm::MapVector<Value, std::map<int64_t, SmallVector<nn::DropoutOp>>> stepped;
+  block.walk([&](nn::DropoutOp op) {
+    if (op.isSeeded())
+      stepped[op.getStep()][op.getId()].push_back(op);
+  });
+  for (auto &[step, byId] : stepped) {
+    if (byId.size() < 2)
+      continue;
+    OpBuilder builder(block.getParent());
+    if (Operation *def = step.getDefiningOp())
+      builder.setInsertionPointAfter(def);
+    else
+      builder.setInsertionPointToStart(&block);
+    Value reached = step;
+    int64_t last = 0;
+    for (auto &[id, ops] : byId) {
+      if (id != last)
+        reached = addIds(builder, ops.front().getLoc(), reached, id - last);
+      last = id;
+      for (nn::DropoutOp op : ops) {
+        op.getStepMutable().assign(reached);
+        op.setId(0);
+      }
+    }
+  }
+}
+
+} // namespace shoal::exec
