@@ -3,8 +3,8 @@
 
 usage: dropout.py --work FOLDER MESH...
 
-MESH replaces the mesh of the model: '["data"=2, "tensor"=2]'. The loss is the sum of w * dropout(x) with x = 1, so
-that the gradient of w is what each element of x was multiplied by; the sum over two steps shows the second mask.
+MESH replaces the mesh of the model: '["data"=2, "tensor"=2]'. The loss is the sum of w * dropout(dropout(x)) with x = 1,
+so that the gradient of w is what each element of x was multiplied by; the sum over two steps shows the second masks.
 Evaluation and inference drop nothing, and a seed of inference is refused.
 """
 
@@ -18,7 +18,7 @@ from philox import dropout_factors
 from plans import ranks_of
 from tensor_files import read_npy, read_safetensors, tensor, write_npy
 
-ROWS, COLUMNS, RATE, ID = 10, 7, 0.25, 6
+ROWS, COLUMNS, RATE, IDS = 10, 7, 0.25, (6, 2**32 - 1)
 
 MODEL = """
 dist.mesh @mesh <MESH>
@@ -27,7 +27,8 @@ func.func @masked(
     %w: tensor<10x7xf64> {nn.param = #nn.param<"w", init = ones>, dist.sharding = #dist.sharding<@mesh, [{?}, {"tensor"}]>})
     -> (tensor<f64> {nn.loss}, tensor<10x7xf64> {nn.output = "y"}) {
   %0 = nn.dropout %x rate = 0.25 id = 6 : tensor<10x7xf64>
-  %1 = nn.mul %0, %w : (tensor<10x7xf64>, tensor<10x7xf64>) -> tensor<10x7xf64>
+  %drop = nn.dropout %0 rate = 0.25 id = 4294967295 : tensor<10x7xf64>
+  %1 = nn.mul %drop, %w : (tensor<10x7xf64>, tensor<10x7xf64>) -> tensor<10x7xf64>
   %loss = nn.reduce sum %1 dims = [0, 1] : tensor<10x7xf64> -> tensor<f64>
   return %loss, %1 : tensor<f64>, tensor<10x7xf64>
 }
@@ -50,7 +51,8 @@ def check_mesh(work, index, mesh, seed):
     shoal.run(ranks, program, *data, "--steps", "2", "--seed", str(seed), "--eval-every", "2",
               "--dump-grads", path("grads.safetensors"), "--dump-params", path("params.safetensors"),
               "--metrics", path("metrics.jsonl"), "--report", path("counted.json"))
-    masks = [dropout_factors(seed, step, ID, RATE, ROWS * COLUMNS) for step in (0, 1)]
+    masks = [[a * b for a, b in zip(*(dropout_factors(seed, step, i, RATE, ROWS * COLUMNS) for i in IDS))]
+             for step in (0, 1)]
     grads, params = read_safetensors(path("grads.safetensors")), read_safetensors(path("params.safetensors"))
     faults = []
     if not near(grads["w"].data, masks[0]):
