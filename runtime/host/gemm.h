@@ -31,7 +31,6 @@ private:
 };
 
 std::unique_ptr<Gemm> makeOneDnnGemm(std::span<const int64_t> params); // f32, bf16
-std::unique_ptr<Gemm> makeBlasGemm(std::span<const int64_t> params);   // f64
 
 // One product of blocks of larger matrices, unbound: C = alpha op(A) op(B) + beta C, row-major, `ld`
 // elements between rows. C is only written when beta is 0.
