@@ -1,6 +1,7 @@
-// .npy files: the header, and every element read as every type it converts to.
+// .npy files: the header, and every element read as every type it converts to, and as text.
 #include "Conversions.h"
 #include "Target.h"
+#include "core/byte_tokens.h"
 #include "core/npy.h"
 
 using namespace shoal;
@@ -15,5 +16,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz::convertToEveryType(file.data(), file.type(), elements, file.path());
     file.checkWhole();
   });
+  fuzz::expectOneLine([&] { rt::textOfTokens(input.path()); });
   return 0;
 }

@@ -2,11 +2,11 @@
 # Trains a byte-level GPT on one rank and on four (data=2,tensor=2 with sequence parallelism), compares the two, and lets what
 # the four have learned write. Fails when a bound that it prints is missed.
 #   examples/gpt/run.sh [TEXT...]     (default: the licence texts that every Debian system has)
-# STEPS=800 says how long, WORK=build/gpt where files go. The tools are those of build/bin, or the ones on PATH.
+# STEPS=800 says how long, WORK=build/gpt where files go. The tools are those on PATH, or else of build/bin.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
-export PATH=$root/build/bin:$PATH
+export PATH=$PATH:$root/build/bin
 work=${WORK:-$root/build/gpt}
 steps=${STEPS:-800}
 (($#)) || set -- /usr/share/common-licenses/*
@@ -22,8 +22,10 @@ optimizer=(--optimizer adamw --lr 3e-3 --betas 0.9,0.99 --clip-grad-norm 1
   --lr-schedule cosine --warmup-steps $((steps / 16 + 1)) --decay-steps "$steps")
 plan=(--mesh data=2,tensor=2 --tensor-parallel --sequence-parallel)
 shoalc "$work/gpt.mlir" -o "$work/one" "${optimizer[@]}"
-shoalc "$work/gpt.mlir" -o "$work/four" "${plan[@]}" "${optimizer[@]}" 2>"$work/four.remarks"
-shoalc "$work/gpt.mlir" -o "$work/write" --mode infer
+shoalc "$work/gpt.mlir" -o "$work/four" "${plan[@]}" "${optimizer[@]}" 2>"$work/four.remarks" ||
+  { cat "$work/four.remarks" >&2 && exit 1; }
+shoal-model gpt2 --config "$here/config.json" --batch 1 --seq 128 -o "$work/write.mlir" # a step is a token of each row
+shoalc "$work/write.mlir" -o "$work/write" --mode infer
 
 train() { # train RANKS PROGRAM
   echo "== $steps steps on $1 rank(s)"

@@ -29,28 +29,41 @@ std::vector<int64_t> tokensOfBytes(const void *bytes, uint64_t count) {
   return {begin, begin + count};
 }
 
-std::vector<int64_t> readIds(const std::string &path) {
+// Before memory is taken for it.
+void checkLength(const std::string &what, uint64_t tokens, const TokenModel &model) {
+  if (tokens == 0 || tokens > model.window)
+    badInput(what, ": a prompt must have 1 to ", model.window, " tokens, got: ", tokens);
+}
+
+std::vector<int64_t> readIds(const std::string &path, const TokenModel &model) {
   NpyFile file(path);
   if (file.shape().size() != 1)
     badInput(path, ": has shape ", shapeText(file.shape()), ", but a prompt is [tokens]");
   if (!canConvert(file.type(), DType::I64))
     badInput(path, ": holds ", fileTypeName(file.type()), ", but a prompt is of integers");
+  checkLength(path, file.shape()[0], model);
   std::vector<int64_t> ids(file.shape()[0]);
   convert(file.data(), file.type(), ids.data(), DType::I64, ids.size(), path);
   file.checkWhole();
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (ids[i] < 0 || uint64_t(ids[i]) >= model.classes)
+      badInput(path, ": token ", i, " must be 0 to ", model.classes - 1, ", got: ", ids[i]);
   return ids;
 }
 
-std::vector<int64_t> readPrompt(const TokenModel &model, const GenerationOptions &options) {
+std::vector<int64_t> readPrompt(const GenerationOptions &options, const TokenModel &model) {
   const std::string &path = options.promptFile;
-  if (path.empty())
+  if (path.empty()) {
+    checkLength("--prompt", options.prompt.size(), model);
     return tokensOfBytes(options.prompt.data(), options.prompt.size());
+  }
   if (path.ends_with(".npy"))
-    return readIds(path);
+    return readIds(path, model);
   if (!model.isOfBytes())
     badInput(path, ": is text, which needs a vocabulary of ", kByteVocabulary, " bytes, got: ", model.classes,
              "; name a .npy file of ids");
   MappedFile file(path);
+  checkLength(path, file.size(), model);
   std::vector<int64_t> tokens = tokensOfBytes(file.data(), file.size());
   file.checkWhole();
   return tokens;
@@ -61,13 +74,7 @@ std::vector<int64_t> readPrompt(const TokenModel &model, const GenerationOptions
 Generation::Generation(World &world, const Session &session, const GenerationOptions &options, uint64_t seed)
     : world_(world), session_(session), program_(session.program()), options_(options),
       model_(requireTokenModel(program_)), key_(streamKey(seed, "generate")) {
-  std::vector<int64_t> prompt = readPrompt(model_, options);
-  std::string what = options.promptFile.empty() ? "--prompt" : options.promptFile;
-  if (prompt.empty() || prompt.size() > model_.window)
-    badInput(what, ": a prompt must have 1 to ", model_.window, " tokens, got: ", prompt.size());
-  for (size_t i = 0; i < prompt.size(); ++i)
-    if (prompt[i] < 0 || uint64_t(prompt[i]) >= model_.classes)
-      badInput(what, ": token ", i, " must be 0 to ", model_.classes - 1, ", got: ", prompt[i]);
+  std::vector<int64_t> prompt = readPrompt(options, model_);
   checksFilling_ = prompt.size() < model_.window;
   samples_.assign(options.samples, prompt);
 

@@ -15,6 +15,12 @@
 // LOG-COUNT-3: step {{[123]}}/3
 // LOG-NEXT: abc
 
+// Logits sharded by place: the window of 8 lies as 3 + 3 + 2, and the last token is on another rank as it goes on.
+// RUN: sed -e 's/"data"=1/"tensor"=3/' -e 's/nn.output = "logits"/nn.output = "logits", dist.sharding = #dist.sharding<@mesh, [{}, {"tensor"}, {}]>/' \
+// RUN:   %t/causal.mlir > %t/places.mlir
+// RUN: shoalc %t/places.mlir -o %t/places --mode infer
+// RUN: shoal-run -n 3 %t/places --no-progress --generate 12 --prompt abc --temperature 0 2> %t/places.errors | od -An -c | FileCheck %s --check-prefix=TEXT
+
 // The logits of a token depend on tokens behind it.
 // RUN: %{refused} %t/all --no-progress --generate 4 --prompt abc | FileCheck %s --check-prefix=ALL
 // ALL: error: --generate needs a model whose tokens see only those before them: with other tokens behind the prompt its first logit of token 1 is 393 instead of 1668

@@ -119,6 +119,31 @@ def draw(logits, temperature, top_k, seed, position, sample):
     return kept[-1]
 
 
+def check_reports():
+    """Each token is a run of the program, and one more is made to see that what fills the window does not matter: what
+    is promised for a step is what all of them count."""
+    ranks, flags = PLANS["four"]
+    shoal.shoalc("gpt.mlir", "reported", "--mode", "infer", "--report", "promise.json", *flags)
+    shoal.run(ranks, "reported", "--generate", "3", "--load", "one-f64.safetensors", "--temperature", "0", "--prompt", PROMPT,
+              "--metrics", "steps.jsonl", "--report", "counted.json", "--output", "tokens=tokens.npy")
+    with open("steps.jsonl") as f:
+        check(len(f.readlines()) == 4, "steps of --generate 3")
+    check(shoal.ranks_of_report("promise.json") == shoal.ranks_of_report("counted.json"), "reports differ")
+
+
+def check_meshes(greedy):
+    """Nothing divides, devices are permuted: the same text."""
+    with open("gpt.mlir") as f:
+        model = f.read()
+    for name, mesh, flags in (("uneven", '["data"=3]', []),
+                              ("permuted", '["tensor"=3], device_ids=[2, 0, 1]', ["--tensor-parallel", "--sequence-parallel"])):
+        with open(f"{name}.mlir", "w") as f:
+            f.write(model.replace("module {", f"module {{\ndist.mesh @mesh <{mesh}>", 1))
+        shoal.shoalc(f"{name}.mlir", name, "--mode", "infer", "--dtype", "f64", *flags)
+        text = generate(name, 3, "--load", "one-f64.safetensors", "--prompt", PROMPT, "--temperature", "0")
+        check(text == greedy, f"{mesh}: {text}")
+
+
 def check_generation():
     for plan, (_, flags) in PLANS.items():
         shoal.shoalc("gpt.mlir", f"infer-{plan}", "--mode", "infer", "--dtype", "f64", *flags)
@@ -158,12 +183,7 @@ def check_generation():
     tokens = read_npy("tokens.npy")
     check(tokens.shape == (1, len(greedy)) and bytes(list(tokens.data)) == greedy, f"tokens: {tokens}")
     check(shoal.call(["shoal-data", "text", "tokens.npy"], 60) == greedy.decode(errors="replace"), "text of tokens")
-
-    # Each token is a run of the program, and one more is made to see that what fills the window does not matter.
-    shoal.run(1, "infer-one", "--generate", "3", *load, "--prompt", PROMPT, "--metrics", "steps.jsonl", "--report",
-              "report.json", "--output", "tokens=tokens.npy")
-    with open("steps.jsonl") as f:
-        check(len(f.readlines()) == 4, "steps of --generate 3")
+    check_meshes(greedy)
 
 
 def main():
@@ -180,6 +200,7 @@ def main():
         print(f"{dtype}: largest relative difference of {STEPS} losses {difference:.2g}, bound {tolerance:g}")
         check(difference <= tolerance, "the plans' losses differ")
     check_generation()
+    check_reports()
 
 
 if __name__ == "__main__":
