@@ -24,6 +24,9 @@
 // The logits of a token depend on tokens behind it.
 // RUN: %{refused} %t/all --no-progress --generate 4 --prompt abc | FileCheck %s --check-prefix=ALL
 // ALL: error: --generate needs a model whose tokens see only those before them: with other tokens behind the prompt its first logit of token 1 is 393 instead of 1668
+// With a full window nothing is behind the last one.
+// RUN: %t/all --no-progress --generate 2 --prompt abcdefgh --temperature 0 | od -An -c | FileCheck %s --check-prefix=WHOLE
+// WHOLE: a   b   c   d   e   f   g   h 377 377  \n
 // RUN: shoalc %examples/digits/digits.mlir -o %t/digits --mode infer
 // RUN: %{refused} %t/digits --generate 4 --prompt abc | FileCheck %s --check-prefix=DIGITS
 // DIGITS: error: --generate: expected a program with one input of token ids, [B, S], and one output of logits, [B, S, V], got: x [rows, 64] f32 and logits [rows, 10] f32
