@@ -11,8 +11,8 @@ def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   }];
   let methods = [
     InterfaceMethod<"The mesh axes of the group, major to minor.", "::shoal::dist::AxesAttr", "getAxesAttr">,
-    InterfaceMethod<"Which annotation and which op caused it; null when it says nothing.",
-      "::mlir::StringAttr", "getReasonAttr">,
+    InterfaceMethod<"Which annotation and which op caused it: #dist.reason, or a string by hand; null when it says nothing.",
+      "::mlir::Attribute", "getReasonAttr">,
     InterfaceMethod<"Whether devices exchange anything.", "bool", "communicates", (ins), "", [{ return true; }]>,
     InterfaceMethod<"Whether it gives back its operand where a group is one device.",
       "bool", "isIdentityAlone", (ins), "", [{ return false; }]>,

@@ -97,6 +97,42 @@ def Dist_ShardingAttr : Dist_Attr<"Sharding", "sharding"> {
   }];
 }
 
+def Dist_CauseAttr : Dist_Attr<"Cause", "cause"> {
+  let summary = "which annotation brought a mesh axis";
+  let description = [{
+    `#dist.cause<"the heads of nn.attention" in "h.0" by "--tensor-parallel">`: what a strategy shards; without a strategy an annotation in the
+    file, `#dist.cause<"the annotation of \22w1\22 at model.mlir:7:5">`. Values carry one per axis in `dist.why`, collectives in their reason.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$what, OptionalParameter<"::mlir::StringAttr">:$layer,
+                        OptionalParameter<"::mlir::StringAttr">:$strategy);
+  let assemblyFormat = "`<` $what (`in` $layer^)? (`by` $strategy^)? `>`";
+  let extraClassDeclaration = [{
+    /// "--tensor-parallel shards the heads of nn.attention in h.0"; without the layer when that is `known`.
+    ::std::string getText(::mlir::StringAttr known = {}) const;
+  }];
+}
+
+def Dist_ReasonAttr : Dist_Attr<"Reason", "reason"> {
+  let summary = "why a collective exists";
+  let description = [{
+    `#dist.reason<"operand 0 of nn.matmul" in "h.3" moves "[{}, {\22x\22} ] -> [{}, {} ]" because [<"the annotation of \22w\22 at f.mlir:7:5">]>`: who asks
+    for it, how the value lies before and afterwards, and the annotations that brought the axes which it moves. Made by
+    `dist-partition`. A program written by hand says its reason in its own words, as a string.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$asker, OptionalParameter<"::mlir::StringAttr">:$layer,
+                        OptionalParameter<"::mlir::StringAttr">:$change,
+                        OptionalArrayRefParameter<"::shoal::dist::CauseAttr">:$causes);
+  let assemblyFormat = "`<` $asker (`in` $layer^)? (`moves` $change^)? (`because` `[` $causes^ `]`)? `>`";
+  let extraClassDeclaration = [{
+    /// As one line: asker, change; causes.
+    ::std::string getText() const;
+    /// The asker and its layer; the causes one after another. `namesLayer` off: as in any other layer.
+    ::std::string getAskerText(bool namesLayer = true) const;
+    ::std::string getCauseText(bool namesLayer = true) const;
+  }];
+}
+def Dist_Reason : AnyAttrOf<[StrAttr, Dist_ReasonAttr], "a reason: a string, or #dist.reason">;
+
 def Dist_GlobalAttr : Dist_Attr<"Global", "global"> {
   let summary = "which global value a local one is a piece of";
   let description = [{

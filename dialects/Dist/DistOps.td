@@ -125,7 +125,7 @@ def Dist_AllReduceOp : Dist_Collective<"all_reduce", [AllTypesMatch<["input", "r
   let extraClassDeclaration = isWholeAlone # reduces;
   let summary = "combine over axes, the result on every device";
   let description = "`dist.all_reduce {\"data\"} sum %0 {reason = \"...\"} : tensor<8xf32>` (ncclAllReduce, MPI_Allreduce).";
-  let arguments = (ins Dist_AxesAttr:$axes, Dist_ReduceKindAttr:$kind, Dist_Tensor:$input, OptionalAttr<StrAttr>:$reason);
+  let arguments = (ins Dist_AxesAttr:$axes, Dist_ReduceKindAttr:$kind, Dist_Tensor:$input, OptionalAttr<Dist_Reason>:$reason);
   let results = (outs Dist_Tensor:$result);
   let assemblyFormat = "$axes custom<Keyword>($kind) $input attr-dict `:` type($result)";
 }
@@ -136,7 +136,7 @@ def Dist_AllGatherOp : Dist_Collective<"all_gather"> {
     `dist.all_gather {"tensor"} dim = 1 %0 : tensor<8x2xf32> -> tensor<8x7xf32>` over 4 devices: the shard's size is ceil(S/N)
     of the result's size S; padding at the end is dropped (ncclAllGather, MPI_Allgather).
   }];
-  let arguments = (ins Dist_AxesAttr:$axes, I64Attr:$dim, Dist_Tensor:$input, OptionalAttr<StrAttr>:$reason);
+  let arguments = (ins Dist_AxesAttr:$axes, I64Attr:$dim, Dist_Tensor:$input, OptionalAttr<Dist_Reason>:$reason);
   let results = (outs Dist_Tensor:$result);
   let assemblyFormat = "$axes `dim` `=` $dim $input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
@@ -146,7 +146,7 @@ def Dist_ReduceScatterOp : Dist_Collective<"reduce_scatter"> {
   let extraClassDeclaration = isWholeAlone # reduces;
   let summary = "combine over axes, each device keeps its shard of a dimension";
   let description = "`dist.reduce_scatter {\"data\"} sum dim = 0 %0 : tensor<7x8xf32> -> tensor<2x8xf32>`; padding of the last shards is unspecified.";
-  let arguments = (ins Dist_AxesAttr:$axes, Dist_ReduceKindAttr:$kind, I64Attr:$dim, Dist_Tensor:$input, OptionalAttr<StrAttr>:$reason);
+  let arguments = (ins Dist_AxesAttr:$axes, Dist_ReduceKindAttr:$kind, I64Attr:$dim, Dist_Tensor:$input, OptionalAttr<Dist_Reason>:$reason);
   let results = (outs Dist_Tensor:$result);
   let assemblyFormat = "$axes custom<Keyword>($kind) `dim` `=` $dim $input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
@@ -158,7 +158,7 @@ def Dist_AllToAllOp : Dist_Collective<"all_to_all"> {
     `dist.all_to_all {"x"} split = 0 concat = 1 %0 : tensor<8x2xf32> -> tensor<2x8xf32>`: dimension `split` becomes sharded,
     dimension `concat` whole. Sizes round up and padding is dropped as in all_slice and all_gather.
   }];
-  let arguments = (ins Dist_AxesAttr:$axes, I64Attr:$split, I64Attr:$concat, Dist_Tensor:$input, OptionalAttr<StrAttr>:$reason);
+  let arguments = (ins Dist_AxesAttr:$axes, I64Attr:$split, I64Attr:$concat, Dist_Tensor:$input, OptionalAttr<Dist_Reason>:$reason);
   let results = (outs Dist_Tensor:$result);
   let assemblyFormat = "$axes `split` `=` $split `concat` `=` $concat $input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
@@ -168,14 +168,14 @@ def Dist_AllSliceOp : Dist_Collective<"all_slice", [Pure], [], []> {
   let extraClassDeclaration = isWholeAlone # "bool communicates() { return false; }";
   let summary = "each device keeps its shard of a dimension; no communication";
   let description = "`dist.all_slice {\"tensor\"} dim = 0 %0 : tensor<7xf32> -> tensor<2xf32>`; elements past the end are zeros.";
-  let arguments = (ins Dist_AxesAttr:$axes, I64Attr:$dim, Dist_Tensor:$input, OptionalAttr<StrAttr>:$reason);
+  let arguments = (ins Dist_AxesAttr:$axes, I64Attr:$dim, Dist_Tensor:$input, OptionalAttr<Dist_Reason>:$reason);
   let results = (outs Dist_Tensor:$result);
   let assemblyFormat = "$axes `dim` `=` $dim $input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
 }
 
 class Dist_Rooted<string mnemonic, list<Trait> traits = []> : Dist_Collective<mnemonic, traits> {
-  let arguments = (ins Dist_AxesAttr:$axes, I64Attr:$root, Dist_Tensor:$input, OptionalAttr<StrAttr>:$reason);
+  let arguments = (ins Dist_AxesAttr:$axes, I64Attr:$root, Dist_Tensor:$input, OptionalAttr<Dist_Reason>:$reason);
   let results = (outs Dist_Tensor:$result);
   let assemblyFormat = "$axes `root` `=` $root $input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
@@ -192,7 +192,7 @@ def Dist_GatherOp : Dist_Rooted<"gather"> {
 
 class Dist_Permute<string mnemonic, list<Trait> traits = [], list<string> ruleMethods = []>
     : Dist_Collective<mnemonic, traits, ruleMethods> {
-  let arguments = (ins Dist_AxesAttr:$axes, DenseI64ArrayAttr:$sources, DenseI64ArrayAttr:$targets, Dist_Tensor:$input, OptionalAttr<StrAttr>:$reason);
+  let arguments = (ins Dist_AxesAttr:$axes, DenseI64ArrayAttr:$sources, DenseI64ArrayAttr:$targets, Dist_Tensor:$input, OptionalAttr<Dist_Reason>:$reason);
   let hasVerifier = 1;
   let extraClassDeclaration = ""; // what no pair brings becomes zeros
 }
@@ -259,12 +259,12 @@ def Dist_SelectOp : Dist_Op<"select", [Pure, SameOperandsAndResultType, DeclareO
 def Dist_SendOp : Dist_Op<"send", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, CollectiveOpInterface]> {
   let summary = "send to a position on the axes";
   let description = "`dist.send {\"x\"} %0 to %peer : tensor<4xf32>`; matched in order with the receive of the peer. Rendezvous semantics.";
-  let arguments = (ins Dist_AxesAttr:$axes, Dist_Tensor:$input, Index:$peer, OptionalAttr<StrAttr>:$reason);
+  let arguments = (ins Dist_AxesAttr:$axes, Dist_Tensor:$input, Index:$peer, OptionalAttr<Dist_Reason>:$reason);
   let assemblyFormat = "$axes $input `to` $peer attr-dict `:` type($input)";
 }
 def Dist_RecvOp : Dist_Op<"recv", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, CollectiveOpInterface]> {
   let summary = "receive from a position on the axes";
-  let arguments = (ins Dist_AxesAttr:$axes, Index:$peer, OptionalAttr<StrAttr>:$reason);
+  let arguments = (ins Dist_AxesAttr:$axes, Index:$peer, OptionalAttr<Dist_Reason>:$reason);
   let results = (outs Dist_Tensor:$result);
   let assemblyFormat = "$axes `from` $peer attr-dict `:` type($result)";
 }
@@ -278,7 +278,7 @@ def Dist_GroupOp : Dist_Op<"group", [SingleBlock]> {
 }
 def Dist_BarrierOp : Dist_Op<"barrier", [DeclareOpInterfaceMethods<SymbolUserOpInterface>, CollectiveOpInterface]> {
   let summary = "wait for every device of the group";
-  let arguments = (ins Dist_AxesAttr:$axes, OptionalAttr<StrAttr>:$reason);
+  let arguments = (ins Dist_AxesAttr:$axes, OptionalAttr<Dist_Reason>:$reason);
   let assemblyFormat = "$axes attr-dict";
 }
 

@@ -7,6 +7,8 @@
 #include "shoal/Codegen/Emit.h"
 #include "shoal/Codegen/Host.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/Dist/Transforms/Explain.h"
+#include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interpreter/VerifyPlan.h"
 #include "shoal/Pipelines/Pipelines.h"
@@ -43,6 +45,7 @@ public:
 
   /// From what a user wrote to the level that --emit asks for, at most to L2.
   Outcome makeLocal(ModuleOp module);
+  Outcome explain(ModuleOp module, CompilerOutput &output);
   Outcome emit(ModuleOp module, CompilerOutput &output);
 
 private:
@@ -137,6 +140,21 @@ Outcome Compilation::makeLocal(ModuleOp module) {
   return Outcome::Success;
 }
 
+/// The collectives of the step, as --report counts them: loops of a program by hand unrolled, evaluation left out
+/// where it stands beside training.
+Outcome Compilation::explain(ModuleOp module, CompilerOutput &output) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  PassManager pm(module.getContext());
+  pm.addPass(dist::createFoldControlFlowPass());
+  if (failed(pm.run(*copy)))
+    return Outcome::InputWrong;
+  llvm::raw_string_ostream os(output.explanation);
+  for (auto func : copy->getOps<func::FuncOp>())
+    if (!func.isExternal() && (plan.mode == "eval" || !func->hasAttr(nn::kEvaluationAttr)))
+      dist::printExplanations(func, plan.overlap, os);
+  return Outcome::Success;
+}
+
 /// From L2 to the kernels' code and the table.
 Outcome Compilation::emit(ModuleOp module, CompilerOutput &output) {
   if (options.emit == Emit::Global || options.emit == Emit::Local) {
@@ -195,6 +213,9 @@ Outcome compile(ModuleOp module, const CompilerOptions &options, CompilerOutput 
   Compilation compilation(options, module.getContext());
   if (Outcome outcome = compilation.makeLocal(module); outcome != Outcome::Success)
     return outcome;
+  if (options.explain)
+    if (Outcome outcome = compilation.explain(module, output); outcome != Outcome::Success)
+      return outcome;
   return compilation.emit(module, output);
 }
 

@@ -23,14 +23,19 @@ LogicalResult adoptShardings(ModuleOp evaluation, ModuleOp training) {
     auto source = training.lookupSymbol<func::FuncOp>(func.getSymName());
     if (!source)
       continue;
-    llvm::StringMap<Attribute> shardings;
+    llvm::StringMap<unsigned> arguments;
     for (unsigned i = 0; i < source.getNumArguments(); ++i)
-      shardings[nn::getArgName(source, i)] =
-          source.getArgAttr(i, dist::DistDialect::kShardingAttr);
+      arguments[nn::getArgName(source, i)] = i;
     SignatureEdit signature(func);
-    for (unsigned i = 0; i < func.getNumArguments(); ++i)
-      if (Attribute sharding = shardings.lookup(nn::getArgName(func, i)); sharding && nn::isUpdatable(nn::getArgRole(func, i)))
-        signature.setArgAttr(i, dist::DistDialect::kShardingAttr, sharding);
+    for (unsigned i = 0; i < func.getNumArguments(); ++i) {
+      auto from = arguments.find(nn::getArgName(func, i));
+      if (from == arguments.end() || !nn::isUpdatable(nn::getArgRole(func, i)))
+        continue;
+      // With what brought the axes, so that evaluation's collectives name the same.
+      for (StringRef name : {dist::DistDialect::kShardingAttr, dist::DistDialect::kWhyAttr})
+        if (Attribute attr = source.getArgAttr(from->second, name))
+          signature.setArgAttr(i, name, attr);
+    }
   }
   return success();
 }

@@ -7,11 +7,11 @@
 // RUN: shoal-opt %t.local.mlir --dist-verify-plan="reference=%t.global.mlir" -o /dev/null 2>&1 | FileCheck %s --check-prefix=GOOD
 // GOOD: remark: the plan agrees with one device: {{[1-9][0-9]+}} values and {{[0-9]+}} results compared in each of 3 steps
 
-// RUN: sed -E 's/dist.all_reduce .* sum (%%[0-9]+) \{reason = "gradients.*\} : (tensor<.*>)$/nn.reshape \1 : \2 -> \2/' %t.local.mlir > %t.gradient.mlir
+// RUN: sed -E 's/dist.all_reduce .* sum (%%[0-9]+) \{reason = #dist.reason<"gradients.*\} : (tensor<.*>)$/nn.reshape \1 : \2 -> \2/' %t.local.mlir > %t.gradient.mlir
 // RUN: not shoal-opt %t.gradient.mlir --dist-verify-plan="reference=%t.global.mlir" -o /dev/null 2>&1 | FileCheck %s --check-prefix=GRADIENT
 // GRADIENT: error: the plan differs from one device first at nn.{{(reduce|matmul)}} (dist.id {{[0-9]+}}, here dist.unpack): element [{{.*}}] on rank 0 is
 
-// RUN: sed -E 's/dist.all_reduce .* sum (%%[0-9]+) \{reason = "loss.*\} : (tensor<.*>)$/nn.reshape \1 : \2 -> \2/' %t.local.mlir > %t.loss.mlir
+// RUN: sed -E 's/dist.all_reduce .* sum (%%[0-9]+) \{reason = #dist.reason<"loss.*\} : (tensor<.*>)$/nn.reshape \1 : \2 -> \2/' %t.local.mlir > %t.loss.mlir
 // RUN: not shoal-opt %t.loss.mlir --dist-verify-plan="reference=%t.global.mlir" -o /dev/null 2>&1 | FileCheck %s --check-prefix=LOSS
 // LOSS: error: the plan differs from one device first at result 0 (loss) of the function: the value on rank 0 is
 

@@ -202,6 +202,10 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
                  "write the promised bytes and collectives per rank as JSON")
       ->type_name("FILE.json")
       ->group("Output");
+  app.add_flag("--explain", options.explain,
+               "print, for every collective, its bytes, the annotation that caused it, what runs beside it and what "
+               "would remove it")
+      ->group("Output");
   app.add_option("--runtime", line.runtime,
                  "the prelinked runtime executable (shoal-rt-main beside shoalc)")
       ->type_name("FILE")
@@ -260,6 +264,10 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
     return fail("--report needs --emit exec or later, got: " + emit);
   if (!line.report.empty() && line.report == line.output)
     return fail("-o and --report name the same file: " + line.report);
+  if (options.explain && options.emit == Emit::Global)
+    return fail("--explain needs --emit local or later, got: global");
+  if (options.explain && line.output == "-")
+    return fail("--explain writes to stdout: -o must name a file");
   if (options.verifyPlan && options.emit == Emit::Global)
     return fail("--verify-plan needs --emit local or later, got: global");
   options.name = line.input;

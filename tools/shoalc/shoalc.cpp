@@ -51,6 +51,9 @@ int writeOutputs(const CommandLine &line, const CompilerOutput &output, MLIRCont
   if (!line.report.empty())
     if (int code = write(line.report, output.report))
       return code;
+  if (line.compiler.explain)
+    if (int code = write("-", output.explanation))
+      return code;
   if (line.compiler.emit != Emit::Executable)
     return write(line.output, output.text);
   auto emitError = [&] { return mlir::emitError(UnknownLoc::get(&context)); };

@@ -40,12 +40,14 @@ struct CompilerOptions {
   std::string cpu; // empty: this machine's
   std::string gpuArch = "sm_80";
   bool report = false;     // with Emit::Exec and later
+  bool explain = false;    // with Emit::Local and later
   bool verifyPlan = false; // with Emit::Local and later
 };
 
 struct CompilerOutput {
   std::string text;   // IR or assembly as text, or the payload's bytes
   std::string report; // JSON, when asked for
+  std::string explanation; // of every collective, when asked for
 };
 
 /// Reads a model ("-": stdin), which is verified by `compile`, when it has its mesh. Null after a diagnostic.

@@ -7,8 +7,8 @@
 dist.mesh @mesh <["data"=4, "tensor"=2]>
 
 // CHECK-LABEL: func.func @model
-// CHECK-SAME: %{{[^:]*}}: tensor<32x64xf32> {dist.sharding = #dist.sharding<@mesh, [{"data"}, {}]>, nn.input = "x"}
-// CHECK-SAME: %{{[^:]*}}: tensor<32xi64> {dist.sharding = #dist.sharding<@mesh, [{"data"}]>, nn.input = "y"}
+// CHECK-SAME: %{{[^:]*}}: tensor<32x64xf32> {dist.sharding = #dist.sharding<@mesh, [{"data"}, {}]>, dist.why = {data = #dist.cause<"the batch of \22x\22" by "data parallelism">}, nn.input = "x"}
+// CHECK-SAME: %{{[^:]*}}: tensor<32xi64> {dist.sharding = #dist.sharding<@mesh, [{"data"}]>, dist.why = {{.*}}, nn.input = "y"}
 // CHECK-SAME: %{{[^:]*}}: tensor<7xf32> {nn.input = #nn.input<"positions", unbatched>}
 // CHECK-SAME: %{{[^:]*}}: tensor<64x10xf32> {nn.param = #nn.param<"w", init = zeros>}
 // CHECK-SAME: %{{[^:]*}}: tensor<i64> {nn.valid_rows}

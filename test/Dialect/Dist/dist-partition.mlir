@@ -21,7 +21,7 @@ func.func @rows(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"
 dist.mesh @mesh <["x"=2]>
 // CHECK-LABEL: @contraction
 // CHECK: %[[P:.*]] = nn.matmul %{{.*}} : (tensor<8x2xf32>, tensor<2x2xf32>) -> tensor<8x2xf32>
-// CHECK-NEXT: %[[R:.*]] = dist.all_reduce {"x"} {{.*}}sum %[[P]] {reason = "operand 0 of nn.relu in h.3: [{}, {}] sum{\22x\22} -> [{}, {}]"}
+// CHECK-NEXT: %[[R:.*]] = dist.all_reduce {"x"} {{.*}}sum %[[P]] {reason = #dist.reason<"operand 0 of nn.relu" in "h.3" moves "[{}, {}] sum{\22x\22} -> [{}, {}]" because [<"the annotation of {{.*}}">]>}
 // CHECK-NEXT: nn.relu %[[R]]
 func.func @contraction(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>},
                        %b: tensor<4x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x2xf32> {
@@ -66,7 +66,7 @@ func.func @row_parallel_bias(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding
 dist.mesh @mesh <["x"=2]>
 // CHECK-LABEL: @sum_of_partials
 // CHECK: %[[S:.*]] = nn.add
-// CHECK-NEXT: dist.all_reduce {"x"} {{.*}}sum %[[S]] {reason = "result 0: [{}] sum{\22x\22} -> [{}]"}
+// CHECK-NEXT: dist.all_reduce {"x"} {{.*}}sum %[[S]] {reason = #dist.reason<"result 0" moves "[{}] sum{\22x\22} -> [{}]" because {{.*}}>}
 // CHECK-NOT: dist.all_reduce
 // CHECK: return
 func.func @sum_of_partials(%a: tensor<4x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>},
@@ -145,7 +145,7 @@ func.func @gathered_once(%a: tensor<4xf32> {dist.sharding = #dist.sharding<@mesh
 // The order of axes in a dimension is layout: shards change places.
 dist.mesh @mesh <["x"=2, "y"=3]>
 // CHECK-LABEL: @axis_order
-// CHECK: dist.collective_permute {"x", "y"} from [0, 1, 2, 3, 4, 5] to [0, 3, 1, 4, 2, 5] %{{.*}} {reason = "dist.reshard: [{\22x\22, \22y\22}] -> [{\22y\22, \22x\22}]"} : tensor<2xf32>
+// CHECK: dist.collective_permute {"x", "y"} from [0, 1, 2, 3, 4, 5] to [0, 3, 1, 4, 2, 5] %{{.*}} {reason = #dist.reason<"dist.reshard" moves "[{\22x\22, \22y\22}] -> [{\22y\22, \22x\22}]" because {{.*}}>} : tensor<2xf32>
 func.func @axis_order(%a: tensor<12xf32> {dist.sharding = #dist.sharding<@mesh, [{"x", "y"}]>})
     -> (tensor<12xf32> {dist.sharding = #dist.sharding<@mesh, [{"y", "x"}]>}) {
   %0 = dist.reshard %a <@mesh, [{"y", "x"}]> : tensor<12xf32>
@@ -184,7 +184,7 @@ func.func @two_axes(%a: tensor<4x6xf32> {dist.sharding = #dist.sharding<@mesh, [
 // its part of each micro-batch, so its rows are exchanged first.
 dist.mesh @mesh <["x"=2]>
 // CHECK-LABEL: @micro_batches
-// CHECK: dist.all_to_all {"x"} split = 1 concat = 0 %{{.*}} {reason = "input 0 of dist.accumulate: a shard of rows -> a shard of every micro-batch"} : tensor<1x4x4xf32> -> tensor<2x2x4xf32>
+// CHECK: dist.all_to_all {"x"} split = 1 concat = 0 %{{.*}} {reason = #dist.reason<"input 0 of dist.accumulate" moves "a shard of rows -> a shard of every micro-batch" because {{.*}}>} : tensor<1x4x4xf32> -> tensor<2x2x4xf32>
 // CHECK: %[[A:.*]] = dist.accumulate(%{{.*}}) microbatches = 2
 // CHECK-NEXT: ^bb0(%{{.*}}: tensor<2x4xf32>)
 // CHECK-NOT: dist.all_reduce

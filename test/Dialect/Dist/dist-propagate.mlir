@@ -6,7 +6,7 @@ dist.mesh @mesh <["x"=2, "y"=2]>
 
 // A contraction over a sharded dimension is partial, and is reduced for the function's result.
 // CHECK-LABEL: func.func @contraction
-// CHECK-SAME: %{{[^:]*}}: tensor<4x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}
+// CHECK-SAME: %{{[^:]*}}: tensor<4x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>
 // CHECK-SAME: -> (tensor<8x2xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}]>})
 func.func @contraction(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>},
                        %b: tensor<4x2xf32>) -> tensor<8x2xf32> {
@@ -33,8 +33,8 @@ func.func @columns_then_rows(
 
 // From the result to the operands.
 // CHECK-LABEL: func.func @backward
-// CHECK-SAME: %{{[^:]*}}: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}
-// CHECK-SAME: %{{[^:]*}}: tensor<4x2xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>}
+// CHECK-SAME: %{{[^:]*}}: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>
+// CHECK-SAME: %{{[^:]*}}: tensor<4x2xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>
 func.func @backward(%a: tensor<8x4xf32>, %b: tensor<4x2xf32>)
     -> (tensor<8x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>}) {
   // CHECK: nn.matmul {{.*}}[#dist.sharding<@mesh, [{"x"}, {"y"}]>]
@@ -44,8 +44,8 @@ func.func @backward(%a: tensor<8x4xf32>, %b: tensor<4x2xf32>)
 
 // Several axes on one dimension; a closed dimension keeps what it has.
 // CHECK-LABEL: func.func @closed
-// CHECK-SAME: %{{[^:]*}}: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x", "y"}, {}]>}
-// CHECK-SAME: %{{[^:]*}}: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}
+// CHECK-SAME: %{{[^:]*}}: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x", "y"}, {}]>
+// CHECK-SAME: %{{[^:]*}}: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>
 func.func @closed(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x", "y"}, {}]>},
                   %b: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x4xf32> {
   // CHECK: nn.add {{.*}}[#dist.sharding<@mesh, [{"x", "y"}, {}]>]
@@ -55,8 +55,8 @@ func.func @closed(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"
 
 // An open dimension takes more axes at its minor end.
 // CHECK-LABEL: func.func @open
-// CHECK-SAME: %{{[^:]*}}: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x", "y"}, {}]>}
-// CHECK-SAME: %{{[^:]*}}: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x", "y"}, {}]>}
+// CHECK-SAME: %{{[^:]*}}: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x", "y"}, {}]>
+// CHECK-SAME: %{{[^:]*}}: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x", "y"}, {}]>
 func.func @open(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x", "y"}, {}]>},
                 %b: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x", ?}, {}]>}) -> tensor<8x4xf32> {
   %0 = nn.add %a, %b : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
@@ -65,8 +65,8 @@ func.func @open(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"
 
 // Broadcast dimensions stay whole.
 // CHECK-LABEL: func.func @broadcast
-// CHECK-SAME: %{{[^:]*}}: tensor<1x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>}
-// CHECK-SAME: %{{[^:]*}}: tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{"y"}]>}
+// CHECK-SAME: %{{[^:]*}}: tensor<1x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>
+// CHECK-SAME: %{{[^:]*}}: tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{"y"}]>
 func.func @broadcast(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {"y"}]>},
                      %b: tensor<1x4xf32>, %c: tensor<4xf32>) -> tensor<8x4xf32> {
   %0 = nn.add %a, %b : (tensor<8x4xf32>, tensor<1x4xf32>) -> tensor<8x4xf32>
@@ -160,7 +160,7 @@ func.func @by_hand(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{
 
 // A reshard says where the layout changes: nothing passes the dimensions that it closes.
 // CHECK-LABEL: func.func @reshard
-// CHECK-SAME: %{{[^:]*}}: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>}
+// CHECK-SAME: %{{[^:]*}}: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"y"}]>
 // CHECK-SAME: -> (tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
 func.func @reshard(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{?}, {"y", ?}]>}) -> tensor<8x4xf32> {
   // CHECK: nn.relu {{.*}}[#dist.sharding<@mesh, [{}, {"y"}]>]
@@ -205,8 +205,8 @@ dist.mesh @mesh <["x"=2, "y"=3, "one"=1], device_ids=[5, 4, 3, 2, 1, 0]>
 
 // Sizes that do not divide, an axis of size 1 and permuted devices are as any others.
 // CHECK-LABEL: func.func @any_size
-// CHECK-SAME: %{{[^:]*}}: tensor<7x5xf32> {dist.sharding = #dist.sharding<@mesh, [{"x", "one"}, {"y"}]>}
-// CHECK-SAME: %{{[^:]*}}: tensor<5x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"y"}, {}]>}
+// CHECK-SAME: %{{[^:]*}}: tensor<7x5xf32> {dist.sharding = #dist.sharding<@mesh, [{"x", "one"}, {"y"}]>
+// CHECK-SAME: %{{[^:]*}}: tensor<5x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"y"}, {}]>
 func.func @any_size(%a: tensor<7x5xf32> {dist.sharding = #dist.sharding<@mesh, [{"x", "one"}, {"y"}]>},
                     %b: tensor<5x4xf32>) -> tensor<7x4xf32> {
   // CHECK: nn.matmul {{.*}}[#dist.sharding<@mesh, [{"x", "one"}, {}], unreduced=sum{"y"}>]

@@ -5,13 +5,13 @@
 dist.mesh @mesh <["data"=2, "tensor"=2]>
 
 // CHECK-LABEL: func.func @mlp
-// CHECK: %[[X:.*]] = nn.add %{{.*}}, %{{.*}} {dist.shardings = [#dist.sharding<@mesh, [{?}, {"tensor"}, {?}]>]}
-// CHECK: %[[Y:.*]] = nn.mul %[[X]], %{{.*}} {dist.shardings = [#dist.sharding<@mesh, [{?}, {"tensor"}, {?}]>]}
-// CHECK: %[[G:.*]] = dist.reshard %[[Y]] <@mesh, [{?}, {}, {?}]> {nn.layer = "h.0", reason = "nn.tensordot in h.0 reads the whole sequence of the residual stream"}
+// CHECK: %[[X:.*]] = nn.add %{{.*}}, %{{.*}} {dist.shardings = [#dist.sharding<@mesh, [{?}, {"tensor"}, {?}]>], dist.why = {tensor = #dist.cause<"the residual stream by sequence" by "--sequence-parallel">}}
+// CHECK: %[[Y:.*]] = nn.mul %[[X]], %{{.*}} {dist.shardings = [#dist.sharding<@mesh, [{?}, {"tensor"}, {?}]>], dist.why
+// CHECK: %[[G:.*]] = dist.reshard %[[Y]] <@mesh, [{?}, {}, {?}]> {nn.layer = "h.0", reason = "the whole sequence for nn.tensordot"}
 // CHECK: %[[H:.*]] = nn.tensordot %[[G]], %{{.*}} axes = 1 {nn.layer = "h.0"}
 // CHECK: %[[A:.*]] = nn.relu %[[H]] :
 // CHECK: %[[O:.*]] = nn.tensordot %[[A]], %{{.*}} axes = 1 {nn.layer = "h.0"}
-// CHECK: %[[S:.*]] = dist.reshard %[[O]] <@mesh, [{?}, {"tensor"}, {?}]> {nn.layer = "h.0", reason = "nn.tensordot in h.0 adds to the residual stream, sharded by sequence"}
+// CHECK: %[[S:.*]] = dist.reshard %[[O]] <@mesh, [{?}, {"tensor"}, {?}]> {dist.why = {tensor = #dist.cause<"the residual stream by sequence" by "--sequence-parallel">}, nn.layer = "h.0", reason = "the residual stream behind nn.tensordot"}
 // CHECK: nn.add %[[X]], %[[S]] {dist.shardings
 func.func @mlp(%x: tensor<4x6x8xf32> {nn.input = "x"}, %p: tensor<6x8xf32> {nn.param = #nn.param<"p", init = zeros>},
                %g: tensor<8xf32> {nn.param = #nn.param<"g", init = ones>},

@@ -183,3 +183,23 @@ func.func @part(%a: tensor<f32>) -> tensor<f32> {
   %0 = dist.all_reduce {"x"} sum %a {dist.at = array<i64: 0>} : tensor<f32>
   return %a : tensor<f32>
 }
+
+// -----
+
+// A reason that the compiler made names an annotation.
+dist.mesh @mesh <["x"=2]>
+func.func @no_cause(%a: tensor<4xf32> {dist.global = #dist.global<0, tensor<8xf32>, <@mesh, [{"x"}]>>}) -> tensor<8xf32> {
+  // expected-error @+1 {{must name the annotation that caused it, got: #dist.reason<"result 0">}}
+  %0 = dist.all_gather {"x"} dim = 0 %a {reason = #dist.reason<"result 0">} : tensor<4xf32> -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+// Records of annotations are gone when nothing is annotated any more.
+dist.mesh @mesh <["x"=2]>
+func.func @record_left(%a: tensor<4xf32> {dist.global = #dist.global<0, tensor<4xf32>, <@mesh, [{}]>>}) -> tensor<4xf32> {
+  // expected-error @+1 {{still records why its values are sharded, in dist.why; run dist-partition over all axes}}
+  %0 = nn.relu %a {dist.why = {x = #dist.cause<"the batch of \22x\22" by "data parallelism">}} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -599,3 +599,27 @@ func.func @unknown(%x: tensor<4xf32>) {
   %0 = dist.all_reduce {"x"} sum %x {raeson = "none"} : tensor<4xf32>
   return
 }
+
+// -----
+
+// expected-error @+1 {{dist.why must be a dictionary of #dist.cause by mesh axis, got: 1}}
+func.func @f(%x: tensor<4xf32> {dist.why = 1 : i64}) {
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{dist.why must be a dictionary of #dist.cause by mesh axis, got: {x = "me"}}}
+  %0 = nn.neg %x {dist.why = {x = "me"}} : tensor<4xf32>
+  return
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{attribute 'reason' failed to satisfy constraint: a reason: a string, or #dist.reason}}
+  %0 = dist.all_gather {"x"} dim = 0 %x {reason = 1 : i64} : tensor<4xf32> -> tensor<8xf32>
+  return
+}

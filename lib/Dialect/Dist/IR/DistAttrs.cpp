@@ -29,6 +29,42 @@ void DistDialect::registerAttributesAndTypes() {
       >();
 }
 
+// Reasons.
+
+std::string CauseAttr::getText(StringAttr known) const {
+  std::string text = getStrategy() ? getStrategy().str() + " shards " : "";
+  text += getWhat().getValue();
+  if (getLayer() && getLayer() != known)
+    text += " in " + getLayer().str();
+  return text;
+}
+
+std::string ReasonAttr::getAskerText(bool namesLayer) const {
+  return getAsker().str() + (getLayer() && namesLayer ? " in " + getLayer().str() : "");
+}
+
+std::string ReasonAttr::getCauseText(bool namesLayer) const {
+  std::string text;
+  for (CauseAttr cause : getCauses())
+    text += (text.empty() ? "" : "; ") + cause.getText(namesLayer ? StringAttr() : getLayer());
+  return text;
+}
+
+std::string ReasonAttr::getText() const {
+  std::string text = getAskerText();
+  if (getChange())
+    text += ": " + getChange().str();
+  if (!getCauses().empty())
+    text += "; " + getCauseText();
+  return text;
+}
+
+StringAttr shoal::dist::getReasonText(Attribute reason) {
+  if (auto structured = dyn_cast_or_null<ReasonAttr>(reason))
+    return StringAttr::get(reason.getContext(), structured.getText());
+  return dyn_cast_or_null<StringAttr>(reason);
+}
+
 // Text.
 
 static ParseResult parseAxisName(AsmParser &parser, StringAttr &axis) {

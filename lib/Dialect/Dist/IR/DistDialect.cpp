@@ -223,6 +223,14 @@ static LogicalResult verifyGlobals(Operation *op, NamedAttribute attr) {
   return success();
 }
 
+static LogicalResult verifyWhy(Operation *op, NamedAttribute attr) {
+  auto causes = dyn_cast<DictionaryAttr>(attr.getValue());
+  if (causes && llvm::all_of(causes, [](NamedAttribute entry) { return isa<CauseAttr>(entry.getValue()); }))
+    return success();
+  return op->emitOpError() << attr.getName() << " must be a dictionary of #dist.cause by mesh axis, got: "
+                           << attr.getValue();
+}
+
 } // namespace shoal::dist
 
 LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
@@ -238,6 +246,8 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   }
   if (name == kGlobalsAttr)
     return verifyGlobals(op, attr);
+  if (name == kWhyAttr)
+    return verifyWhy(op, attr);
   if (name == kIdAttr) {
     auto id = dyn_cast<IntegerAttr>(attr.getValue());
     if (!id || !id.getType().isInteger(64) || id.getInt() < 0)
@@ -271,6 +281,8 @@ LogicalResult DistDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
       return verifyAnnotation(op, attr.getValue(), func.getArgumentTypes()[argument]);
     if (attr.getName() == kGlobalAttr)
       return verifyGlobal(op, attr.getName(), attr.getValue(), func.getArgumentTypes()[argument]);
+    if (attr.getName() == kWhyAttr)
+      return verifyWhy(op, attr);
   }
   return op->emitOpError("has an argument attribute that the dist dialect does not know: ")
          << attr.getName();

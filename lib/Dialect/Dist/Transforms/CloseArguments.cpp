@@ -38,10 +38,10 @@ private:
       // State lies as the parameter that it belongs to, which precedes it.
       auto state = func.getArgAttrOfType<nn::StateAttr>(index, nn::NNDialect::kStateAttr);
       auto parameter = state ? table.find(state.getOf().getValue()) : std::nullopt;
-      ShardingAttr sharding = parameter && func.getArgumentTypes()[*parameter] == type
-                                  ? arguments.get(*parameter)
-                                  : ShardingAttr();
-      arguments.set(index, sharding ? sharding : ShardingAttr::getReplicated(symbol, tensor.getRank()));
+      if (parameter && func.getArgumentTypes()[*parameter] == type && arguments.get(*parameter))
+        arguments.setAs(index, *parameter);
+      else
+        arguments.set(index, ShardingAttr::getReplicated(symbol, tensor.getRank()));
     }
   }
 };

@@ -52,7 +52,9 @@ private:
         continue;
       switch (arguments.ask(index, 0, split)) {
       case ArgAnnotator::Answer::Free:
-        arguments.shard(index, 0, split);
+        arguments.shard(index, 0, split,
+                        getStrategyCause(&getContext(), kDataParallel,
+                                         "the batch of \"" + nn::getArgName(func, index) + "\""));
         [[fallthrough]];
       case ArgAnnotator::Answer::HasThem:
         anySplit = true;

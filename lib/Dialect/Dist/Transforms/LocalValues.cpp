@@ -1,6 +1,7 @@
 // Values in several layouts and the collectives between them; see LocalValues.h.
 #include "LocalValues.h"
 
+#include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Support/Elements.h"
 
 using namespace mlir;
@@ -65,22 +66,47 @@ std::optional<int64_t> LocalValues::cost(Value global, const Layout &to) const {
   return found ? std::optional(found->first.sentBytes) : std::nullopt;
 }
 
+ReasonAttr LocalValues::reasonOf(const ReshardStep &step, Operation *user, Value global, StringAttr what,
+                                 StringAttr change) const {
+  using Kind = ReshardStep::Kind;
+  bool comesFromValue = step.kind != Kind::AllSlice;
+  bool goesToUser = step.kind != Kind::AllReduce && step.kind != Kind::AllGather;
+  auto wanted = user->getAttrOfType<DictionaryAttr>(DistDialect::kWhyAttr);
+  SmallVector<CauseAttr> causes;
+  auto add = [&](CauseAttr cause) {
+    if (cause && !llvm::is_contained(causes, cause))
+      causes.push_back(cause);
+  };
+  for (unsigned axis : step.axes) {
+    if (comesFromValue)
+      add(traceCause(global, mesh.name(axis)));
+    if (goesToUser)
+      add(findCause(wanted, mesh.name(axis)));
+  }
+  // A program that was annotated by hand throughout, and not propagated, records nothing.
+  if (causes.empty())
+    causes.push_back(getHandCause(user));
+  return ReasonAttr::get(user->getContext(), what, user->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr), change,
+                         causes);
+}
+
 FailureOr<Value> LocalValues::get(OpBuilder &builder, Operation *user, Value global,
-                                  const Layout &to, const Twine &reason) {
+                                  const Layout &to, const Twine &what) {
   auto found = plan(entries.find(global)->second, to);
   if (!found) {
     user->emitError("no collectives lead from ")
         << mesh.print(layoutOf(global)) << " to " << mesh.print(to)
-        << ": a whole value cannot become partial (" << reason << ")";
+        << ": a whole value cannot become partial (" << what << ")";
     return failure();
   }
   auto &[plan, value] = *found;
   if (plan.steps.empty())
     return value;
   Layout rest = restOf(global);
-  StringAttr text = builder.getStringAttr(reason);
+  StringAttr asker = builder.getStringAttr(what);
+  StringAttr change = builder.getStringAttr(mesh.print(layoutOf(global)) + " -> " + mesh.print(to));
   for (const ReshardStep &step : plan.steps) {
-    value = emit(builder, user->getLoc(), value, step, rest, text);
+    value = emit(builder, user->getLoc(), value, step, rest, reasonOf(step, user, global, asker, change));
     Entry &entry = entries.find(global)->second;
     // What lies on the way serves later users too.
     if (llvm::none_of(entry.variants, [&](auto &v) { return v.first == step.layout; }))
@@ -90,7 +116,7 @@ FailureOr<Value> LocalValues::get(OpBuilder &builder, Operation *user, Value glo
 }
 
 FailureOr<Value> LocalValues::fetchAgain(OpBuilder &builder, Operation *user, Value global, const Layout &to,
-                                         const Twine &reason) {
+                                         const Twine &what) {
   const Entry &entry = entries.find(global)->second;
   Entry alone{entry.type, entry.annotated, entry.rest, {}};
   for (auto &variant : entry.variants)
@@ -99,17 +125,19 @@ FailureOr<Value> LocalValues::fetchAgain(OpBuilder &builder, Operation *user, Va
   auto found = plan(alone, to);
   if (!found)
     return user->emitError("no collectives lead from ")
-           << mesh.print(entry.annotated) << " to " << mesh.print(to) << " (" << reason << ")";
+           << mesh.print(entry.annotated) << " to " << mesh.print(to) << " (" << what << ")";
   auto [plan, value] = *found;
+  StringAttr asker = builder.getStringAttr(what);
+  StringAttr change = builder.getStringAttr(mesh.print(entry.annotated) + " -> " + mesh.print(to));
   for (const ReshardStep &step : plan.steps) {
-    value = emit(builder, user->getLoc(), value, step, entry.rest, builder.getStringAttr(reason));
+    value = emit(builder, user->getLoc(), value, step, entry.rest, reasonOf(step, user, global, asker, change));
     value.getDefiningOp()->setAttr(DistDialect::kRefetchAttr, builder.getUnitAttr());
   }
   return value;
 }
 
 Value LocalValues::emit(OpBuilder &builder, Location loc, Value input, const ReshardStep &step,
-                        const Layout &rest, StringAttr reason) const {
+                        const Layout &rest, ReasonAttr reason) const {
   using Kind = ReshardStep::Kind;
   auto type = cast<RankedTensorType>(input.getType()).clone(step.shape);
   AxesAttr axes = mesh.toAxes(step.axes);

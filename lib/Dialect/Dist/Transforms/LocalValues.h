@@ -3,6 +3,7 @@
 #ifndef SHOAL_LIB_DIALECT_DIST_TRANSFORMS_LOCALVALUES_H
 #define SHOAL_LIB_DIALECT_DIST_TRANSFORMS_LOCALVALUES_H
 
+#include "Causes.h"
 #include "PlanMesh.h"
 
 #include "mlir/IR/Builders.h"
@@ -33,18 +34,23 @@ public:
   const std::optional<ReshardPlan> &plan(mlir::RankedTensorType type, const Layout &from,
                                          const Layout &to) const;
 
-  /// The value in a layout, by collectives built at `builder` where no one needed it so before.
-  /// Diagnoses at `user` a layout that cannot be had.
+  /// The value in a layout, by collectives built at `builder` where no one needed it so before; `what` says as what
+  /// `user` needs it. Diagnoses at `user` a layout that cannot be had.
   llvm::FailureOr<mlir::Value> get(mlir::OpBuilder &builder, mlir::Operation *user,
-                                   mlir::Value global, const Layout &to, const llvm::Twine &reason);
+                                   mlir::Value global, const Layout &to, const llvm::Twine &what);
 
   /// The value in a layout, from the annotated one by collectives of its own that serve no later user.
   llvm::FailureOr<mlir::Value> fetchAgain(mlir::OpBuilder &builder, mlir::Operation *user, mlir::Value global,
-                                          const Layout &to, const llvm::Twine &reason);
+                                          const Layout &to, const llvm::Twine &what);
 
   /// Emits one step; the result is annotated with `rest`.
   mlir::Value emit(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value input,
-                   const ReshardStep &step, const Layout &rest, mlir::StringAttr reason) const;
+                   const ReshardStep &step, const Layout &rest, ReasonAttr reason) const;
+
+  /// Why a step is taken towards `user`, which needs `global`: with the annotations that brought the axes that it
+  /// moves, those of the value and those that `user` knows.
+  ReasonAttr reasonOf(const ReshardStep &step, mlir::Operation *user, mlir::Value global, mlir::StringAttr what,
+                      mlir::StringAttr change) const;
 
   /// Annotates results of a new op for later runs; removes annotations when there are none.
   void annotate(mlir::Operation *op, llvm::ArrayRef<const Layout *> rests) const;

@@ -1,5 +1,6 @@
 // dist-optimize-collectives: fewer and earlier collectives.
-#include "shoal/Dialect/Dist/IR/Dist.h"
+#include "Causes.h"
+
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 
@@ -110,9 +111,10 @@ bool scatterReduced(Operation *op, Retired &retired) {
   if (rest.size() + slice.getAxes().getAxes().size() != reduce.getAxes().getAxes().size())
     return false;
   OpBuilder b(slice);
+  Attribute reason = mergeReasons(reduce.getReasonAttr(), slice.getReasonAttr());
   Operation *last =
       b.create<ReduceScatterOp>(slice.getLoc(), slice.getType(), slice.getAxes(), reduce.getKind(),
-                                slice.getDim(), reduce.getInput(), reduce.getReasonAttr());
+                                slice.getDim(), reduce.getInput(), reason);
   copyPositions(reduce, last);
   if (!rest.empty()) {
     copyAttr(slice, last, DistDialect::kShardingsAttr);
@@ -199,6 +201,8 @@ bool reduceSum(Operation *op, Retired &retired) {
     auto sum = builder.create<nn::AddOp>(op->getLoc(), other->getOperand(0), mine->getOperand(0));
     copyAttr(mine, sum, DistDialect::kShardingsAttr);
     Operation *reduced = builder.clone(*other);
+    if (Attribute reason = other->getAttr("reason"))
+      reduced->setAttr("reason", mergeReasons(reason, mine->getAttr("reason")));
     reduced->setOperand(0, sum);
     reduced->removeAttr(DistDialect::kGlobalsAttr);
     if (isDirect) {

@@ -20,13 +20,6 @@ namespace shoal::dist {
 #define GEN_PASS_DEF_PARTITIONPASS
 #include "shoal/passes/ShoalDist.h.inc"
 
-std::string nameOf(Operation *op) {
-  std::string name = op->getName().getStringRef().str();
-  if (auto layer = op->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr))
-    name += " in " + layer.getValue().str();
-  return name;
-}
-
 // Values and what is said of them.
 
 Value Partitioner::axisIndex(OpBuilder &b, Location loc, ArrayRef<unsigned> axes, int64_t scale) {
@@ -48,18 +41,17 @@ FailureOr<std::optional<PlanMesh::Parts>> Partitioner::annotationOf(Operation *a
 }
 
 FailureOr<Value> Partitioner::get(Operation *user, Value value, const Layout &layout,
-                                  const Twine &reason) {
+                                  const Twine &what) {
   Block *home = value.getParentBlock();
   for (auto &[block, builder] : frames)
     if (block == home)
-      return values.get(builder, user, value, layout, reason);
-  return values.get(builder(), user, value, layout, reason);
+      return values.get(builder, user, value, layout, what);
+  return values.get(builder(), user, value, layout, what);
 }
 
 FailureOr<Value> Partitioner::getOperand(Operation *op, Value value, const Layout &layout,
                                          const Twine &what) {
-  std::string change = mesh.print(values.layoutOf(value)) + " -> " + mesh.print(layout);
-  return get(op, value, layout, what + " of " + nameOf(op) + ": " + change);
+  return get(op, value, layout, what + " of " + op->getName().getStringRef());
 }
 
 GlobalAttr Partitioner::tagOf(Operation *op, unsigned result, const Layout &layout) {
@@ -72,6 +64,14 @@ GlobalAttr Partitioner::tagOf(Operation *op, unsigned result, const Layout &layo
   return GlobalAttr::get(op->getContext(), id.getInt() + result, type, mesh.toSharding(layout));
 }
 
+void Partitioner::keepWhy(Operation *op, Operation *local) const {
+  Attribute why = op->getAttr(DistDialect::kWhyAttr);
+  if (why && mesh.hasRemaining())
+    local->setAttr(DistDialect::kWhyAttr, why);
+  else
+    local->removeAttr(DistDialect::kWhyAttr);
+}
+
 void Partitioner::finish(Operation *op, Operation *last, ArrayRef<Value> results,
                          ArrayRef<Layout> layouts, ArrayRef<Layout> rests) {
   Block *block = builder().getInsertionBlock();
@@ -79,6 +79,7 @@ void Partitioner::finish(Operation *op, Operation *last, ArrayRef<Value> results
   for (Operation *local = first; local; local = local->getNextNode()) {
     local->removeAttr(DistDialect::kIdAttr);
     local->removeAttr(DistDialect::kGlobalsAttr);
+    keepWhy(op, local);
     SmallVector<const Layout *> restOf(local->getNumResults(), nullptr);
     SmallVector<Attribute> tags;
     for (auto [i, result] : llvm::enumerate(local->getResults()))
@@ -101,9 +102,7 @@ LogicalResult Partitioner::defineResult(Operation *op, unsigned result, Value lo
   values.define(global, made, local, rest);
   if (!wanted || wanted->layout == made)
     return success();
-  auto annotated = get(op, global, wanted->layout,
-                       "result of " + nameOf(op) + ": " + mesh.print(made) + " -> " +
-                           mesh.print(wanted->layout));
+  auto annotated = get(op, global, wanted->layout, "result of " + op->getName().getStringRef());
   if (failed(annotated))
     return failure();
   values.setAnnotated(global, wanted->layout);
@@ -150,6 +149,8 @@ LogicalResult Partitioner::setBoundary(bool isArgument, unsigned index, RankedTe
            << ", which does not divide it: partition these axes in one run";
   set(global, extended);
   set(sharding, mesh.hasRemaining() ? mesh.toSharding(rest) : ShardingAttr());
+  if (isArgument && !mesh.hasRemaining())
+    set(DistDialect::kWhyAttr, {});
   return success();
 }
 
@@ -174,16 +175,14 @@ LogicalResult Partitioner::partitionReturn(func::ReturnOp op) {
         what = role.drop_front(3).str() + " \"" + name.getValue().str() + "\"";
     if (func.getResultAttr(i, nn::NNDialect::kLossAttr))
       what = "loss";
-    auto local =
-        get(op, value, layout,
-            what + ": " + mesh.print(values.layoutOf(value)) + " -> " + mesh.print(layout));
+    auto local = get(op, value, layout, what);
     if (failed(local))
       return failure();
     results.push_back(*local);
     if (type && failed(setBoundary(/*isArgument=*/false, i, type, layout, rest)))
       return failure();
   }
-  builder().create<func::ReturnOp>(op.getLoc(), results);
+  keepWhy(op, builder().create<func::ReturnOp>(op.getLoc(), results));
   return success();
 }
 

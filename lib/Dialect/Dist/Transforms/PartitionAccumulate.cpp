@@ -37,9 +37,8 @@ FailureOr<Value> Partitioner::exchangeMicrobatches(AccumulateOp op, unsigned inp
   Layout from = split(have, have.dims[0], {}), to = split(wanted, {}, wanted.dims[0]);
   Layout rest = split(values.restOf(global), {}, {});
 
-  std::string reason = "input " + std::to_string(input) + " of " + nameOf(op) +
-                       ": a shard of rows -> a shard of every micro-batch";
-  auto local = get(op, global, have, reason);
+  std::string what = "input " + std::to_string(input) + " of " + op->getName().getStringRef().str();
+  auto local = get(op, global, have, what);
   if (failed(local))
     return failure();
   auto plan = planReshard(shape, elementBytes(type.getElementType()), mesh.sizes(), from, to);
@@ -54,8 +53,9 @@ FailureOr<Value> Partitioner::exchangeMicrobatches(AccumulateOp op, unsigned inp
     return op.getResult();
   };
   Value view = reshape(*local, localShape(shape, mesh.sizes(), from), rest);
+  StringAttr asker = b.getStringAttr(what), change = b.getStringAttr("a shard of rows -> a shard of every micro-batch");
   for (const ReshardStep &step : plan->steps)
-    view = values.emit(b, op.getLoc(), view, step, rest, b.getStringAttr(reason));
+    view = values.emit(b, op.getLoc(), view, step, rest, values.reasonOf(step, op, global, asker, change));
   SmallVector<int64_t> flat = localShape(shape, mesh.sizes(), to);
   flat[1] *= flat[0];
   return reshape(view, ArrayRef(flat).drop_front(), values.restOf(global));

@@ -243,8 +243,9 @@ LogicalResult Partitioner::decompose(ShardingRuleOpInterface op, const OpShardin
            << mesh.print(sharding.operands.front());
   for (Operation &part : made->parts) {
     identify(&part, op, made->values);
-    if (Attribute layer = op->getAttr(nn::NNDialect::kLayerAttr))
-      part.setAttr(nn::NNDialect::kLayerAttr, layer);
+    for (StringRef name : {StringRef(nn::NNDialect::kLayerAttr), StringRef(DistDialect::kWhyAttr)})
+      if (Attribute attr = op->getAttr(name))
+        part.setAttr(name, attr);
     placeSource(&part, op, sharding);
     if (failed(partitionOp(&part)))
       return failure();
@@ -300,19 +301,19 @@ LogicalResult Partitioner::partitionReshard(ReshardOp op) {
   auto parts = mesh.split(op, op.getSharding(), op.getResult().getType());
   if (failed(parts))
     return failure();
-  std::string reason = op.getReason()
-                           ? op.getReason()->str()
-                           : nameOf(op) + ": " + mesh.print(values.layoutOf(op.getInput())) +
-                                 " -> " + mesh.print(parts->layout);
+  StringRef what = op.getReason().value_or(op->getName().getStringRef());
   auto local = op->hasAttr(DistDialect::kRefetchAttr)
-                   ? values.fetchAgain(builder(), op, op.getInput(), parts->layout, reason)
-                   : get(op, op.getInput(), parts->layout, reason);
+                   ? values.fetchAgain(builder(), op, op.getInput(), parts->layout, what)
+                   : get(op, op.getInput(), parts->layout, what);
   if (failed(local))
     return failure();
   if (values.restOf(op.getInput()) != parts->rest) {
     auto later = builder().create<ReshardOp>(op.getLoc(), *local, mesh.toSharding(parts->rest),
                                              op.getReasonAttr());
     values.annotate(later, {&parts->rest});
+    keepWhy(op, later);
+    if (Attribute layer = op->getAttr(nn::NNDialect::kLayerAttr))
+      later->setAttr(nn::NNDialect::kLayerAttr, layer);
     *local = later;
   }
   values.define(op.getResult(), parts->layout, *local, parts->rest);

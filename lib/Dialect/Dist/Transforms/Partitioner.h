@@ -41,9 +41,9 @@ private:
 
   llvm::FailureOr<mlir::Value> getOperand(mlir::Operation *op, mlir::Value value,
                                           const Layout &layout, const llvm::Twine &what);
-  /// The value in `layout`, built in the block where it is defined.
+  /// The value in `layout`, built in the block where it is defined; `what` it is to `user`.
   llvm::FailureOr<mlir::Value> get(mlir::Operation *user, mlir::Value value, const Layout &layout,
-                                   const llvm::Twine &reason);
+                                   const llvm::Twine &what);
   mlir::Value maskPadding(mlir::Operation *op, mlir::Value local, mlir::Value global,
                           const Layout &layout, unsigned dim, double fill);
   /// Interchanges rows so that a device's part of every micro-batch lies together.
@@ -55,6 +55,8 @@ private:
   /// Annotates and tags what was built for `op` since `last`.
   void finish(mlir::Operation *op, mlir::Operation *last, llvm::ArrayRef<mlir::Value> results,
               llvm::ArrayRef<Layout> layouts, llvm::ArrayRef<Layout> rests);
+  /// Where axes came from, for the partition of those that remain.
+  void keepWhy(mlir::Operation *op, mlir::Operation *local) const;
   GlobalAttr tagOf(mlir::Operation *op, unsigned result, const Layout &layout);
   /// Defines a result that was made in `made`, and brings it into the annotated layout.
   llvm::LogicalResult defineResult(mlir::Operation *op, unsigned result, mlir::Value local,
@@ -78,9 +80,6 @@ private:
 
   friend class ShardContext;
 };
-
-/// `nn.matmul in h.3`: who asks for a collective.
-std::string nameOf(mlir::Operation *op);
 
 } // namespace shoal::dist
 

@@ -81,15 +81,16 @@ private:
                                       /*keepPartial=*/false);
     bool changed = false;
     for (auto [slot, layout] : llvm::zip_equal(node.results, sharding.results))
-      changed |= extend(graph.slots[slot], layout, priority);
+      changed |= extend(node, slot, layout, priority);
     if (toOperands)
       for (auto [slot, layout] : llvm::zip_equal(node.operands, sharding.operands))
-        changed |= extend(graph.slots[slot], layout, priority);
+        changed |= extend(node, slot, layout, priority);
     return changed;
   }
 
   /// Appends axes at the minor end of open dimensions, as long as the tensor does not use them.
-  bool extend(Slot &slot, const Layout &wanted, int64_t priority) {
+  bool extend(const Node &node, unsigned index, const Layout &wanted, int64_t priority) {
+    Slot &slot = graph.slots[index];
     bool changed = false;
     for (int64_t d = 0; d < slot.rank(); ++d) {
       Axes &axes = slot.layout.dims[d];
@@ -101,6 +102,7 @@ private:
         if (slot.layout.uses(axis))
           break;
         axes.push_back(axis);
+        graph.passCause(node, index, axis);
         changed = true;
       }
     }
@@ -125,8 +127,10 @@ private:
             continue;
           slot.layout.unreduced.clear();
           for (unsigned axis : result.unreduced)
-            if (!usesInDims(slot.layout, axis))
+            if (!usesInDims(slot.layout, axis)) {
               slot.layout.unreduced.push_back(axis);
+              graph.passCause(node, node.results[index], axis);
+            }
           slot.layout.kind = result.kind;
         }
       }

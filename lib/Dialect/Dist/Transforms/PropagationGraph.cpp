@@ -21,13 +21,17 @@ int64_t Slot::bytes() const {
 
 unsigned PropagationGraph::addSlot(Value value, Location loc, Type type, ShardingAttr annotation) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  Slot slot{value, 0, loc, tensor, nullptr, {}, {}, {}, false};
+  Slot slot{value, 0, loc, tensor, nullptr, {}, {}, {}, false, {}};
   int64_t rank = tensor ? tensor.getRank() : 0;
   slot.layout.dims.resize(rank);
   slot.closed.resize(rank);
   slot.priority.resize(rank);
-  if (annotation)
+  slot.causes.resize(axisSizes.size());
+  if (annotation) {
     annotateSlot(slot, annotation);
+    if (value)
+      findCauses(slot, getWhy(value), [&] { return getHandCause(value); });
+  }
   slots.push_back(std::move(slot));
   if (value)
     slotOf[value] = slots.size() - 1;
@@ -51,6 +55,28 @@ void PropagationGraph::annotateSlot(Slot &slot, ShardingAttr annotation) {
   slot.layout.unreduced = toAxes(annotation.getUnreducedAxes());
   llvm::sort(slot.layout.unreduced);
   slot.layout.kind = fromAttrEnum(annotation.getUnreducedKind());
+}
+
+void PropagationGraph::findCauses(Slot &slot, DictionaryAttr why, function_ref<CauseAttr()> byHand) {
+  CauseAttr hand;
+  for (unsigned axis = 0; axis < axisSizes.size(); ++axis) {
+    if (!slot.layout.uses(axis))
+      continue;
+    slot.causes[axis] = findCause(why, mesh.getAxes()[axis].getName());
+    if (!slot.causes[axis])
+      slot.causes[axis] = hand ? hand : hand = byHand();
+  }
+}
+
+void PropagationGraph::passCause(const Node &node, unsigned slot, unsigned axis) {
+  if (slots[slot].causes[axis])
+    return;
+  for (ArrayRef<unsigned> others : {ArrayRef(node.operands), ArrayRef(node.results)})
+    for (unsigned other : others)
+      if (other != slot && slots[other].causes[axis]) {
+        slots[slot].causes[axis] = slots[other].causes[axis];
+        return;
+      }
 }
 
 SmallVector<unsigned> PropagationGraph::slotsOf(ValueRange values) const {
@@ -97,8 +123,10 @@ LogicalResult PropagationGraph::addOp(Operation &op) {
   if (auto reshard = dyn_cast<ReshardOp>(op)) {
     // Says where the layout changes, so nothing is propagated through the dimensions that it closes.
     unsigned from = slotOf.lookup(reshard.getInput()), to = slotOf.lookup(reshard.getResult());
-    if (!slots[to].annotation)
+    if (!slots[to].annotation) {
       annotateSlot(slots[to], reshard.getSharding());
+      findCauses(slots[to], getWhy(reshard), [&] { return getHandCause(reshard.getResult()); });
+    }
     Node change{&op, {}, {from}, {to}, /*isChange=*/true};
     TensorFactors input, result;
     for (auto [d, size] : llvm::enumerate(reshard.getResult().getType().getShape())) {
@@ -170,6 +198,7 @@ LogicalResult PropagationGraph::addReturn(Operation &op) {
   for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
     unsigned from = slotOf.lookup(operand);
     ShardingAttr annotation = getResultSharding(func, index);
+    auto byHand = [&, index = index] { return getResultHandCause(func, index); };
     auto updates = func.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
     auto argument = updates ? arguments.find(updates) : std::nullopt;
     if (argument && func.getArgumentTypes()[*argument] == operand.getType()) {
@@ -183,18 +212,23 @@ LogicalResult PropagationGraph::addReturn(Operation &op) {
         diag.attachNote(slot.loc) << "the argument is here";
         return diag;
       }
-      if (annotation && !slot.annotation)
+      if (annotation && !slot.annotation) {
         annotateSlot(slot, annotation);
+        findCauses(slot, {}, byHand);
+      }
       // The op that makes it lays it so at once: an update reads a gradient that lies otherwise, instead of making
       // value and state otherwise to move them afterwards.
-      if (slot.annotation && !slots[from].annotation && isa<OpResult>(operand))
+      if (slot.annotation && !slots[from].annotation && isa<OpResult>(operand)) {
         annotateSlot(slots[from], slot.annotation);
+        slots[from].causes = slot.causes;
+      }
       addIdentity(&op, from, *argument, /*isLinear=*/true);
       continue;
     }
     unsigned to = addSlot({}, func.getLoc(), operand.getType(), annotation);
     slots[to].result = index;
     slots[to].isExact = true;
+    findCauses(slots[to], {}, byHand);
     addIdentity(&op, from, to, /*isLinear=*/true);
   }
   return success();
@@ -304,6 +338,7 @@ void PropagationGraph::annotate() {
     if (auto reshard = dyn_cast<ReshardOp>(op))
       reshard.setShardingAttr(cast<ShardingAttr>(shardings.front()));
   }
+  annotateCauses(signature);
   // Results in the buffer of an argument have its layout.
   nn::ArgTable arguments(func);
   for (unsigned index = 0; index < func.getNumResults(); ++index) {
@@ -313,4 +348,33 @@ void PropagationGraph::annotate() {
       signature.setResultAttr(index, DistDialect::kShardingAttr,
                               toSharding(slots[*argument].layout));
   }
+}
+
+void PropagationGraph::annotateCauses(SignatureEdit &signature) {
+  auto toRecord = [&](ArrayRef<CauseAttr> causes) {
+    SmallVector<NamedAttribute> entries;
+    for (auto [axis, cause] : llvm::zip_equal(mesh.getAxes(), causes))
+      if (cause)
+        entries.push_back({axis.getName(), cause});
+    return entries.empty() ? DictionaryAttr() : DictionaryAttr::get(mesh.getContext(), entries);
+  };
+  Block *entry = &func.getFunctionBody().front();
+  for (const Slot &slot : slots)
+    if (auto argument = dyn_cast_or_null<BlockArgument>(slot.value); argument && argument.getOwner() == entry)
+      signature.setArgAttr(argument.getArgNumber(), DistDialect::kWhyAttr, toRecord(slot.causes));
+  // An op tells of its results, and of what it reads: that may be reduced or cut for it.
+  llvm::MapVector<Operation *, SmallVector<CauseAttr>> records;
+  for (const Node &node : nodes) {
+    SmallVector<CauseAttr> &causes = records[node.op];
+    causes.resize(axisSizes.size());
+    for (ArrayRef<unsigned> indices : {ArrayRef(node.results), ArrayRef(node.operands)})
+      for (unsigned index : indices)
+        for (auto [mine, its] : llvm::zip_equal(causes, slots[index].causes))
+          mine = mine ? mine : its;
+  }
+  for (auto &[op, causes] : records)
+    if (DictionaryAttr record = toRecord(causes))
+      op->setAttr(DistDialect::kWhyAttr, record);
+    else
+      op->removeAttr(DistDialect::kWhyAttr);
 }

@@ -4,9 +4,12 @@
 #ifndef SHOAL_LIB_DIALECT_DIST_TRANSFORMS_PROPAGATIONGRAPH_H
 #define SHOAL_LIB_DIALECT_DIST_TRANSFORMS_PROPAGATIONGRAPH_H
 
+#include "Causes.h"
 #include "FactorSharding.h"
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
+
+#include "shoal/Support/SignatureEdit.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/BitVector.h"
@@ -31,6 +34,8 @@ struct Slot {
   /// Unreduced axes are what the annotation says, and no others: annotated by hand, or a function
   /// result.
   bool isExact = false;
+  /// Per mesh axis, the annotation that it came from; null for axes that the value never had.
+  llvm::SmallVector<CauseAttr, 2> causes;
 
   int64_t rank() const { return layout.dims.size(); }
   int64_t bytes() const;
@@ -68,7 +73,9 @@ public:
   ShardingAttr toSharding(const Layout &layout) const;
   /// Diagnoses ops without a sharding rule that read a sharded value.
   llvm::LogicalResult verifyOpaque() const;
-  /// Writes the layouts of all slots as closed annotations.
+  /// Records, where an axis has come to a slot from a node's others, that it did so for the cause of the first.
+  void passCause(const Node &node, unsigned slot, unsigned axis);
+  /// Writes the layouts of all slots as closed annotations, and where their axes came from.
   void annotate();
 
   std::vector<Slot> slots;
@@ -82,6 +89,9 @@ private:
   explicit PropagationGraph(mlir::FunctionOpInterface func) : func(func) {}
   unsigned addSlot(mlir::Value value, mlir::Location loc, mlir::Type type, ShardingAttr annotation);
   void annotateSlot(Slot &slot, ShardingAttr annotation);
+  /// The causes of an annotation's axes: those that are recorded beside it, else the hand's.
+  void findCauses(Slot &slot, mlir::DictionaryAttr why, llvm::function_ref<CauseAttr()> byHand);
+  void annotateCauses(SignatureEdit &signature);
   llvm::LogicalResult addBlock(mlir::Block &block);
   llvm::LogicalResult addOp(mlir::Operation &op);
   llvm::LogicalResult addReturn(mlir::Operation &op);

@@ -5,7 +5,6 @@
 // reads of the stream is gathered before it, what it adds to the stream is scattered behind it, by a dist.reshard
 // each. All other ops of the stream, norms, dropout and residual sums, see their part of the tokens only.
 #include "DimGroups.h"
-#include "Partitioner.h"
 #include "Strategy.h"
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
@@ -29,7 +28,8 @@ class SequenceParallel {
 public:
   SequenceParallel(func::FuncOp func, MeshOp mesh, ArrayRef<StringAttr> axes, bool keepGathered, DimGroups &&groups)
       : func(func), symbol(FlatSymbolRefAttr::get(mesh.getSymNameAttr())), axes(axes), keepGathered(keepGathered),
-        groups(std::move(groups)), forward(findForwardOps(func)) {
+        groups(std::move(groups)), forward(findForwardOps(func)),
+        why(getStrategyCause(func.getContext(), kSequenceParallel, "the residual stream by sequence")) {
     unsigned count = this->groups.getNumGroups();
     for (llvm::BitVector *set : {&sharded, &batch, &sequence, &hidden})
       set->resize(count);
@@ -65,6 +65,7 @@ private:
   bool keepGathered;
   DimGroups groups;
   DenseSet<Operation *> forward;
+  CauseAttr why;
   // Groups of dimensions: sharded over the axis by parameters; of the batch; of the stream.
   llvm::BitVector sharded, batch, sequence, hidden;
   /// Ops that need the whole sequence of what they read of the stream.
@@ -161,10 +162,11 @@ ShardingAttr SequenceParallel::toSharding(Value value, bool isShardedAlong) cons
 }
 
 ReshardOp SequenceParallel::reshard(OpBuilder &builder, Value value, bool isShardedAlong, Operation *cause) {
-  std::string reason = isShardedAlong ? nameOf(cause) + " adds to the residual stream, sharded by sequence"
-                                      : nameOf(cause) + " reads the whole sequence of the residual stream";
+  StringRef what = isShardedAlong ? "the residual stream behind " : "the whole sequence for ";
   auto op = builder.create<ReshardOp>(cause->getLoc(), value, toSharding(value, isShardedAlong),
-                                      builder.getStringAttr(reason));
+                                      builder.getStringAttr(what + cause->getName().getStringRef()));
+  if (isShardedAlong)
+    addCause(op, axes, why);
   if (Attribute layer = cause->getAttr(nn::NNDialect::kLayerAttr))
     op->setAttr(nn::NNDialect::kLayerAttr, layer);
   return op;
@@ -190,6 +192,7 @@ void SequenceParallel::cutAt(Value value) {
       use->set(shard);
   } else if (isForward && !getSharding(value)) {
     setSharding(value, toSharding(value, /*isShardedAlong=*/true));
+    addCause(producer, axes, why);
   }
   auto gather = [&](ArrayRef<OpOperand *> uses) {
     if (uses.empty())

@@ -40,7 +40,18 @@ ArgAnnotator::Answer ArgAnnotator::ask(unsigned index, unsigned dim, ArrayRef<St
   return hand.getDims()[dim].getIsClosed() ? Answer::Closed : Answer::Free;
 }
 
-void ArgAnnotator::shard(unsigned index, unsigned dim, ArrayRef<StringAttr> axes) {
+void ArgAnnotator::setAs(unsigned index, unsigned other) {
+  ShardingAttr sharding = get(other);
+  set(index, sharding);
+  // Of axes that are there by hand the file says nothing at this argument.
+  CauseAttr hand = getHandCause(FunctionOpInterface(func).getArgument(other));
+  auto why = dyn_cast_or_null<DictionaryAttr>(signature.getArgAttr(other, DistDialect::kWhyAttr));
+  for (DimShardingAttr dim : sharding.getDims())
+    why = dim.getAxes().empty() ? why : addCause(why, dim.getAxes(), hand);
+  signature.setArgAttr(index, DistDialect::kWhyAttr, why);
+}
+
+void ArgAnnotator::shard(unsigned index, unsigned dim, ArrayRef<StringAttr> axes, CauseAttr cause) {
   ShardingAttr sharding = get(index);
   if (!sharding)
     sharding = ShardingAttr::getReplicated(
@@ -50,6 +61,8 @@ void ArgAnnotator::shard(unsigned index, unsigned dim, ArrayRef<StringAttr> axes
   llvm::append_range(all, axes);
   dims[dim] = DimShardingAttr::get(func.getContext(), all, dims[dim].getIsClosed(), dims[dim].getPriority());
   set(index, sharding.withDims(dims));
+  auto why = dyn_cast_or_null<DictionaryAttr>(signature.getArgAttr(index, DistDialect::kWhyAttr));
+  signature.setArgAttr(index, DistDialect::kWhyAttr, addCause(why, axes, cause));
 }
 
 } // namespace shoal::dist

@@ -3,6 +3,8 @@
 #ifndef SHOAL_LIB_DIALECT_DIST_TRANSFORMS_STRATEGY_H
 #define SHOAL_LIB_DIALECT_DIST_TRANSFORMS_STRATEGY_H
 
+#include "Causes.h"
+
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
 
 #include "shoal/Support/SignatureEdit.h"
@@ -23,13 +25,15 @@ public:
   enum class Answer { Free, HasThem, Closed, UsedElsewhere };
   Answer ask(unsigned index, unsigned dim, llvm::ArrayRef<mlir::StringAttr> axes) const;
 
-  /// Puts axes at the minor end of a dimension for which the answer was Free. All else of an argument that had
-  /// no annotation is closed.
-  void shard(unsigned index, unsigned dim, llvm::ArrayRef<mlir::StringAttr> axes);
+  /// Puts axes at the minor end of a dimension for which the answer was Free, and records why. All else of an
+  /// argument that had no annotation is closed.
+  void shard(unsigned index, unsigned dim, llvm::ArrayRef<mlir::StringAttr> axes, CauseAttr cause);
 
   /// The annotation as it will be; null when there is none.
   ShardingAttr get(unsigned index) const;
   void set(unsigned index, ShardingAttr sharding);
+  /// Lays an argument as another one, for the same causes.
+  void setAs(unsigned index, unsigned other);
 
 private:
   mlir::FunctionOpInterface func;

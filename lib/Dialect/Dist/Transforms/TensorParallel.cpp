@@ -76,6 +76,7 @@ private:
   void adoptAnnotations();
   void refuse(GroupFacts &group, unsigned argument, unsigned dim, Location strategy);
   void give(ArrayRef<unsigned> candidates, unsigned entry);
+  CauseAttr getCause(const GroupFacts &group) const;
   SmallVector<unsigned> freeParts(unsigned group) const;
   int64_t sizeOf(ArrayRef<unsigned> parts) const {
     int64_t size = 1;
@@ -324,6 +325,28 @@ void TensorParallel::choose() {
       give({number}, facts[number].entries.front());
 }
 
+/// What a group is to those who read why a collective exists.
+CauseAttr TensorParallel::getCause(const GroupFacts &group) const {
+  auto cause = [&](const Twine &what, Operation *op) {
+    return getStrategyCause(func->getContext(), kTensorParallel, what, op);
+  };
+  if (group.isTable || group.isClass)
+    return cause("the vocabulary", nullptr);
+  auto find = [&](function_ref<bool(const DimGroups::Entry &)> is) -> Operation * {
+    for (unsigned index : group.entries)
+      if (is(groups.getEntries()[index]))
+        return groups.getEntries()[index].op;
+    return nullptr;
+  };
+  if (Operation *attention = find([](const DimGroups::Entry &entry) { return isa<nn::AttentionOp>(entry.op); }))
+    return cause("the heads of nn.attention", attention);
+  if (Operation *product = find([](const DimGroups::Entry &entry) { return isContraction(entry.rule); }))
+    return cause("the columns of " + product->getName().getStringRef(), product);
+  // Adopted from the file, with no product of its own.
+  auto [argument, dim] = group.arguments.front();
+  return cause("dimension " + Twine(dim) + " of \"" + nn::getArgName(func, argument) + "\"", nullptr);
+}
+
 void TensorParallel::annotate(MeshOp mesh) {
   SmallVector<StringAttr> parts = resolveAxis(mesh.getMesh(), axis);
   ArgAnnotator arguments(func, mesh);
@@ -334,7 +357,7 @@ void TensorParallel::annotate(MeshOp mesh) {
     if (!axes.empty())
       for (auto [argument, d] : group.arguments)
         if (arguments.ask(argument, d, axes) == ArgAnnotator::Answer::Free)
-          arguments.shard(argument, d, axes);
+          arguments.shard(argument, d, axes, getCause(group));
   }
 }
 

@@ -51,6 +51,8 @@ LogicalResult verifyNothingLeft(Operation *op) {
     return op->emitOpError("belongs to a global program (L1); run dist-partition");
   if (auto random = dyn_cast<nn::RandomOpInterface>(op); random && !random.isSeeded())
     return op->emitOpError("has no seed and step to draw from; run nn-seed on the global program");
+  if (op->hasAttr(DistDialect::kWhyAttr))
+    return op->emitOpError("still records why its values are sharded, in dist.why; run dist-partition over all axes");
   for (StringRef name : {DistDialect::kShardingsAttr, DistDialect::kArgShardingsAttr})
     if (auto shardings = op->getAttrOfType<ArrayAttr>(name))
       for (Attribute sharding : shardings)
@@ -69,9 +71,11 @@ LogicalResult verifyNothingLeft(Operation *op) {
 }
 
 LogicalResult verifyReason(CollectiveOpInterface op) {
-  StringAttr reason = op.getReasonAttr();
-  if (!reason || reason.empty())
+  Attribute reason = op.getReasonAttr();
+  if (auto words = dyn_cast_or_null<StringAttr>(reason); !reason || (words && words.empty()))
     return op->emitOpError("must say its reason: the op and the annotation that caused it");
+  if (auto made = dyn_cast<ReasonAttr>(reason); made && made.getCauses().empty())
+    return op->emitOpError("must name the annotation that caused it, got: ") << reason;
   return success();
 }
 

@@ -153,7 +153,7 @@ LogicalResult RowBuilder::collective(Operation *op, dist::MeshAttr mesh) {
   int64_t ranks = mesh.getSize(axes.getAxes());
   Location loc = op->getLoc();
   StringAttr name = nameOf(op, axes);
-  StringAttr reason = collective.getReasonAttr();
+  StringAttr reason = dist::getReasonText(collective.getReasonAttr());
   Value input = op->getOperand(0), result = op->getResult(0);
   auto onDim0 = [&](int64_t dim, Value small, Value large) -> LogicalResult {
     if (dim != 0)
@@ -240,7 +240,7 @@ LogicalResult RowBuilder::messages(Location loc, ArrayRef<Operation *> ops, dist
       recvs.push_back(bufferOf(op->getResult(0)));
     (send ? targets : sources).push_back(builder.getDenseI64ArrayAttr(*peers));
     name += (name.empty() ? "" : " ") + op->getName().stripDialect().str();
-    if (auto text = op->getAttrOfType<StringAttr>("reason"))
+    if (StringAttr text = dist::getReasonText(cast<dist::CollectiveOpInterface>(op).getReasonAttr()))
       reason += (reason.empty() ? "" : "; ") + text.getValue().str();
   }
   builder.create<PointToPointOp>(loc, Type(), sends, recvs, builder.getArrayAttr(targets),
@@ -329,8 +329,9 @@ LogicalResult RowBuilder::buildRows(Operation *op, dist::MeshAttr mesh) {
     if (auto inner = dyn_cast<dist::GroupOp>(op))
       return group(inner, mesh);
     if (auto barrier = dyn_cast<dist::BarrierOp>(op)) {
-      builder.create<BarrierOp>(op->getLoc(), Type(), barrier.getAxes(), barrier.getReasonAttr(),
-                                commStream, nameOf(op, barrier.getAxes()));
+      builder.create<BarrierOp>(op->getLoc(), Type(), barrier.getAxes(),
+                                dist::getReasonText(barrier.getReasonAttr()), commStream,
+                                nameOf(op, barrier.getAxes()));
       return success();
     }
     if (isa<dist::CollectiveOpInterface>(op) && op->getNumOperands() == 1 &&

@@ -46,6 +46,9 @@ void setSharding(mlir::Value value, ShardingAttr sharding);
 /// The sharding annotated on a function result, null when none.
 ShardingAttr getResultSharding(mlir::Operation *func, unsigned index);
 
+/// The text of a collective's reason; null without one.
+mlir::StringAttr getReasonText(mlir::Attribute reason);
+
 /// The mesh of the enclosing module if it has the name `mesh`; else diagnoses at `op`.
 llvm::FailureOr<MeshAttr> getMeshOrEmit(mlir::Operation *op, mlir::FlatSymbolRefAttr mesh);
 /// Checks that the sharding fits the type and the mesh: known axes, each used once, rank equal.

@@ -307,6 +307,32 @@ def ExpandCollectivesPass : Pass<"dist-expand-collectives", "::mlir::ModuleOp"> 
   let dependentDialects = ["::shoal::dist::DistDialect", "::shoal::nn::NNDialect"];
 }
 
+def ExplainPass : Pass<"dist-explain", "::mlir::ModuleOp"> {
+  let summary = "why each collective exists, and what would remove it";
+  let description = [{
+    Prints, and changes nothing: for every collective of a local program (L2) the bytes that one rank sends, the op that asks for it, the annotation
+    that brought the axis it moves, what runs between its start and its first use, and what would remove it. Collectives that are equal but for
+    their layer are one entry. The totals at the end are those of `--report`. Text goes to the standard error stream, as that of MLIR's own analyses.
+
+    ```mlir
+    %1 = dist.all_reduce {"x"} sum %0 {reason = #dist.reason<"result 0" moves ... because [<"the annotation of \22w\22 at f.mlir:7:5">]>} : tensor<8x2xf32>
+    return %1 : tensor<8x2xf32>
+    // prints
+    1 collective in @f: one rank sends 64 bytes in a step
+
+    all_reduce {"x"}, 2 ranks, tensor<8x2xf32>: 64 bytes
+      for         result 0: [{}, {} ] sum{"x"} -> [{}, {} ]
+      because     the annotation of "w" at f.mlir:7:5
+      beside      nothing: func.return reads it at once
+      removed by  a layout without a shard of what nn.matmul sums over: change the annotation of "w" at f.mlir:7:5
+    ```
+  }];
+  let options = [
+    Option<"overlap", "overlap", "bool", "true", "collectives run beside what follows them, as without --no-overlap">,
+  ];
+  let dependentDialects = ["::shoal::dist::DistDialect"];
+}
+
 // Contracts.
 
 def VerifyGlobalPass : Pass<"dist-verify-global", "::mlir::ModuleOp"> {

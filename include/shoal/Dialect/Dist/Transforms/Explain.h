@@ -1,0 +1,43 @@
+// Every collective of a local program with its bytes, the annotation behind it, what runs beside it and what would
+// remove it: what `dist-explain` and `shoalc --explain` print, as data for other readers.
+#ifndef SHOAL_DIALECT_DIST_TRANSFORMS_EXPLAIN_H
+#define SHOAL_DIALECT_DIST_TRANSFORMS_EXPLAIN_H
+
+#include "shoal/Dialect/Dist/IR/Dist.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace shoal::dist {
+
+/// One collective of a local program, and why it is there. What sends nothing (all_slice, barrier, recv) is left out.
+struct Explanation {
+  mlir::Operation *op;
+  std::string kind;            // "all_reduce", as in reports (rt::collectiveKind)
+  AxesAttr axes;
+  int64_t ranks;               // of one group
+  mlir::RankedTensorType type; // what one rank gives
+  int64_t count;               // times per step: once per micro-batch inside of one
+  uint64_t sentBytes;          // per step, by the rank that sends most, on a ring (shoal-rt/traffic.h): as in the report
+  std::string layer;           // "" without one
+  std::string asker;           // "operand 0 of nn.matmul in h.3"; of a program by hand its own words
+  std::string change;          // the layouts, "" by hand
+  std::string cause;           // the annotations that brought the axes, "" by hand
+  std::string overlap;         // what runs between its start and its first use, or "nothing: ..."
+  std::string removal;         // what would remove it
+};
+
+/// In program order. `overlap`: as compiled without --no-overlap. `namesLayers` off: texts as in any other layer, so
+/// that those of equal layers are equal.
+std::vector<Explanation> explain(mlir::func::FuncOp local, bool overlap = true, bool namesLayers = true);
+
+/// The explanations of a function as text: equal ones of different layers once, then totals by kind and axes, which
+/// are the report's.
+void printExplanations(mlir::func::FuncOp local, bool overlap, llvm::raw_ostream &os);
+
+} // namespace shoal::dist
+
+#endif // SHOAL_DIALECT_DIST_TRANSFORMS_EXPLAIN_H

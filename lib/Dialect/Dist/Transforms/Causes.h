@@ -1,0 +1,44 @@
+// Which annotation brought a mesh axis to a value: recorded beside shardings by whoever places one, passed on by
+// propagation, and told by the reasons of the collectives that move the axis.
+#ifndef SHOAL_LIB_DIALECT_DIST_TRANSFORMS_CAUSES_H
+#define SHOAL_LIB_DIALECT_DIST_TRANSFORMS_CAUSES_H
+
+#include "shoal/Dialect/Dist/IR/Dist.h"
+
+namespace shoal::dist {
+
+// What strategies call themselves, to those who read why a collective exists.
+inline constexpr llvm::StringLiteral kDataParallel = "data parallelism";
+inline constexpr llvm::StringLiteral kTensorParallel = "--tensor-parallel";
+inline constexpr llvm::StringLiteral kSequenceParallel = "--sequence-parallel";
+
+/// The cause of an axis in a record (`dist.why`, may be null). A part of an axis that was split after the record was
+/// written has its origin's.
+CauseAttr findCause(mlir::DictionaryAttr why, mlir::StringAttr axis);
+
+/// The record of a value; null without one. Results of an op share theirs.
+mlir::DictionaryAttr getWhy(mlir::Value value);
+/// The record with one cause for all of `axes`, which keep the causes that they have.
+mlir::DictionaryAttr addCause(mlir::DictionaryAttr why, llvm::ArrayRef<mlir::StringAttr> axes, CauseAttr cause);
+/// What `dist.why` of the op says afterwards, too.
+void addCause(mlir::Operation *op, llvm::ArrayRef<mlir::StringAttr> axes, CauseAttr cause);
+
+/// What a strategy shards: `what`, in the layer of `op` if that has one.
+CauseAttr getStrategyCause(mlir::MLIRContext *context, llvm::StringRef strategy, const llvm::Twine &what,
+                           mlir::Operation *op = nullptr);
+/// The annotation of a value, argument or result, that no strategy placed: by hand.
+CauseAttr getHandCause(mlir::Value value);
+/// The same of whatever an op says of its layout, and of a function's result.
+CauseAttr getHandCause(mlir::Operation *op);
+CauseAttr getResultHandCause(mlir::Operation *func, unsigned index);
+
+/// The cause of an axis of a local or global value: its own record's, or where it has none and only moves or cuts
+/// another value (a collective, a mask, a bucket) that one's. Null when nothing tells.
+CauseAttr traceCause(mlir::Value value, mlir::StringAttr axis);
+
+/// A reason with the causes of both, for a collective that stands for two.
+mlir::Attribute mergeReasons(mlir::Attribute reason, mlir::Attribute other);
+
+} // namespace shoal::dist
+
+#endif // SHOAL_LIB_DIALECT_DIST_TRANSFORMS_CAUSES_H

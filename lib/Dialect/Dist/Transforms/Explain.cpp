@@ -1,0 +1,357 @@
+// What is true of each collective of a local program, read off the program; see Explain.h. How that is printed is
+// ExplainText.cpp's.
+#include "shoal/Dialect/Dist/Transforms/Explain.h"
+
+#include "Causes.h"
+#include "DimGroups.h"
+
+#include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Support/Elements.h"
+
+#include "shoal-rt/traffic.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Format.h"
+
+using namespace mlir;
+
+namespace shoal::dist {
+namespace {
+
+RankedTensorType tensorOf(Value value) {
+  if (auto future = dyn_cast<FutureType>(value.getType()))
+    return future.getTensor();
+  return dyn_cast<RankedTensorType>(value.getType());
+}
+
+// Bytes.
+
+/// A collective as traffic.h counts it.
+struct Traffic {
+  rt::Opcode opcode = rt::Opcode::Barrier;
+  int64_t elements = 0; // of the full buffer
+  std::optional<int64_t> root = std::nullopt;
+  bool leavesRank = true; // of messages between pairs
+};
+
+Traffic trafficOf(Operation *op, int64_t ranks) {
+  auto count = [](Value value) { return tensorOf(value).getNumElements(); };
+  auto permute = [&](auto pairs) -> Traffic {
+    return {rt::Opcode::Permute, count(pairs.getInput()), std::nullopt, pairs.getSources() != pairs.getTargets()};
+  };
+  return llvm::TypeSwitch<Operation *, Traffic>(op)
+      .Case([&](AllReduceOp reduce) -> Traffic { return {rt::Opcode::AllReduce, count(reduce.getInput())}; })
+      .Case([&](AllGatherOp gather) -> Traffic { return {rt::Opcode::AllGather, ranks * count(gather.getInput())}; })
+      .Case([&](ReduceScatterOp scatter) -> Traffic {
+        return {rt::Opcode::ReduceScatter, ranks * count(scatter.getResult())};
+      })
+      .Case([&](AllToAllOp exchange) -> Traffic {
+        // The dimension that is split is padded to equal parts.
+        int64_t whole = tensorOf(exchange.getInput()).getDimSize(exchange.getSplit());
+        int64_t part = tensorOf(exchange.getResult()).getDimSize(exchange.getSplit());
+        int64_t others = whole ? count(exchange.getInput()) / whole : 0;
+        return {rt::Opcode::AllToAll, others * ranks * part};
+      })
+      .Case([&](BroadcastOp root) -> Traffic {
+        return {rt::Opcode::Broadcast, count(root.getInput()), root.getRoot()};
+      })
+      .Case([&](ScatterOp root) -> Traffic { return {rt::Opcode::Scatter, count(root.getInput()), root.getRoot()}; })
+      .Case([&](GatherOp root) -> Traffic { return {rt::Opcode::Gather, count(root.getResult()), root.getRoot()}; })
+      .Case<CollectivePermuteOp, PermuteStartOp>(permute)
+      .Case([&](SendOp send) -> Traffic { return {rt::Opcode::PointToPoint, count(send.getInput())}; })
+      .Default(Traffic());
+}
+
+uint64_t sentBytes(const Traffic &traffic, int64_t ranks, int64_t bytes) {
+  if (traffic.opcode == rt::Opcode::Permute || traffic.opcode == rt::Opcode::PointToPoint)
+    return rt::sentBytes(traffic.opcode, traffic.leavesRank ? 2 : 1, 0, 0, traffic.elements, bytes);
+  uint64_t most = 0;
+  for (int64_t position = 0; position < (traffic.root ? ranks : 1); ++position)
+    most = std::max(most, rt::sentBytes(traffic.opcode, ranks, position, traffic.root.value_or(0), traffic.elements,
+                                        bytes));
+  return most;
+}
+
+/// How often an op runs in a step.
+int64_t runsPerStep(Operation *op) {
+  int64_t runs = 1;
+  for (auto outer = op->getParentOfType<AccumulateOp>(); outer; outer = outer->getParentOfType<AccumulateOp>())
+    runs *= outer.getMicrobatches();
+  return runs;
+}
+
+// Overlap.
+
+/// Ops that cost nothing at run time: their result lies where their operand does.
+bool isFree(Operation *op) { return isa<nn::ReshapeOp, UnpackOp, PackOp>(op); }
+
+/// Multiplications and additions of products, which is where the time goes.
+double flopsOf(Operation *op) {
+  auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+  if (!ruled || op->getNumRegions())
+    return 0;
+  // Two products forward, five backward, which makes the scores again.
+  bool isAttention = isa<nn::AttentionOp, nn::AttentionGradOp>(op);
+  ShardingRule rule = ruled.getShardingRule();
+  if (!isAttention && (!fits(rule, op) || !isContraction(rule)))
+    return 0;
+  double flops = isa<nn::AttentionGradOp>(op) ? 10 : isAttention ? 4 : 2;
+  for (const Factor &factor : rule.factors)
+    flops *= factor.size;
+  return flops;
+}
+
+std::string printFlops(double flops) {
+  constexpr std::pair<double, const char *> kUnits[] = {{1e12, "TFLOP"}, {1e9, "GFLOP"}, {1e6, "MFLOP"}, {1e3, "kFLOP"}};
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (auto [size, name] : kUnits)
+    if (flops >= size) {
+      os << llvm::format("%.3g ", flops / size) << name;
+      return text;
+    }
+  os << llvm::format("%.0f FLOP", flops);
+  return text;
+}
+
+/// The computation of a block, counted from its start, so that what lies between two ops is a difference.
+class Timeline {
+public:
+  explicit Timeline(Block &block) {
+    int64_t ops = 0;
+    double flops = 0;
+    for (Operation &op : block) {
+      // Before the op.
+      before[&op] = {int64_t(before.size()), ops, flops};
+      if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
+        accumulate.getBody().walk([&](Operation *inner) { add(inner, accumulate.getMicrobatches(), ops, flops); });
+        continue;
+      }
+      add(&op, 1, ops, flops);
+    }
+  }
+
+  std::string describe(Operation *op, bool namesLayers) const {
+    Operation *end = op->getBlock()->getTerminator();
+    Operation *use = findFirstUse(op, end);
+    const Point &from = before.lookup(op), &to = before.lookup(use);
+    std::string reader = use->getName().getStringRef().str();
+    if (auto layer = use->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr); layer && namesLayers)
+      reader += " in " + layer.str();
+    if (to.ops == from.ops)
+      return "nothing: " + reader + " reads it at once";
+    std::string text = std::to_string(to.ops - from.ops) + (to.ops - from.ops == 1 ? " op" : " ops");
+    if (double flops = to.flops - from.flops; flops >= 1)
+      text += ", " + printFlops(flops);
+    return text + ", until " + reader + " reads it";
+  }
+
+private:
+  struct Point {
+    int64_t index = 0, ops = 0;
+    double flops = 0;
+  };
+
+  static void add(Operation *op, int64_t times, int64_t &ops, double &flops) {
+    if (!isa_and_nonnull<nn::NNDialect>(op->getDialect()) || isFree(op) || op->hasTrait<OpTrait::ConstantLike>())
+      return;
+    ops += times;
+    flops += times * flopsOf(op);
+  }
+
+  /// The first op of the block that reads what `op` makes, in another shape too.
+  Operation *findFirstUse(Operation *op, Operation *first) const {
+    for (Operation *user : op->getUsers()) {
+      Operation *here = op->getBlock()->findAncestorOpInBlock(*user);
+      if (!here)
+        continue;
+      if (isFree(here))
+        first = findFirstUse(here, first);
+      else if (before.lookup(here).index < before.lookup(first).index)
+        first = here;
+    }
+    return first;
+  }
+
+  DenseMap<Operation *, Point> before;
+};
+
+// Removal.
+
+/// Whether a result goes into an optimizer's update or out of the function as a gradient.
+bool isGradient(Operation *op) {
+  if (op->getOperand(0).getDefiningOp<PackOp>())
+    return true;
+  return llvm::any_of(op->getUses(), [](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (isFree(user))
+      return user->getNumResults() == 1 && !isa<PackOp>(user) && isGradient(user);
+    if (auto update = dyn_cast<nn::OptimizerUpdateOpInterface>(user))
+      return update.getGrad() == use.get();
+    auto func = dyn_cast_or_null<func::FuncOp>(user->getParentOp());
+    return func && isa<func::ReturnOp>(user) && func.getResultAttr(use.getOperandNumber(), nn::NNDialect::kGradAttr);
+  });
+}
+
+/// The role of a function's result that the value is returned as, as messages call it; empty for none.
+StringRef findReturnedRole(Operation *op) {
+  for (OpOperand &use : op->getUses()) {
+    auto func = dyn_cast_or_null<func::FuncOp>(use.getOwner()->getParentOp());
+    if (!func || !isa<func::ReturnOp>(use.getOwner()))
+      continue;
+    unsigned index = use.getOperandNumber();
+    return func.getResultAttr(index, nn::NNDialect::kLossAttr)     ? "the loss"
+           : func.getResultAttr(index, nn::NNDialect::kMetricAttr) ? "a metric"
+                                                                   : "a result of the function";
+  }
+  return "";
+}
+
+/// A reader that needs a dimension whole by its rule.
+Operation *findNeedy(Operation *op, int64_t dim) {
+  for (OpOperand &use : op->getUses()) {
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(use.getOwner());
+    if (!ruled || use.getOwner()->getNumRegions())
+      continue;
+    ShardingRule rule = ruled.getShardingRule();
+    if (!fits(rule, use.getOwner()))
+      continue;
+    for (unsigned factor : rule.operands[use.getOperandNumber()][dim])
+      if (rule.factors[factor].kind == FactorKind::NeedReplication)
+        return use.getOwner();
+  }
+  return nullptr;
+}
+
+class Removal {
+public:
+  Removal(Operation *op, AxesAttr axes, ReasonAttr reason, bool namesLayers)
+      : op(op), reason(reason), known(namesLayers || !reason ? StringAttr() : reason.getLayer()) {
+    for (StringAttr axis : axes.getAxes())
+      names += (names.empty() ? "{\"" : ", \"") + axis.str() + "\"";
+    names += "}";
+  }
+
+  std::string describe() const {
+    if (!reason)
+      return "the author of the program, who wrote it there";
+    if (op->hasAttr(DistDialect::kRefetchAttr))
+      return "--keep-gathered: what the forward pass gathered would be kept for the backward pass";
+    bool isReduction = cast<CollectiveOpInterface>(op).getReduction().has_value();
+    if ((isReduction || has(kSequenceParallel)) && isGradient(op))
+      return describeGradient();
+    if (has(kSequenceParallel) && isa<AllGatherOp>(op))
+      return "leave out --sequence-parallel: every rank of " + names +
+             " would have all tokens, and what is scattered between them now would be all-reduced";
+    if (has(kSequenceParallel) && isa<ReduceScatterOp>(op))
+      return "leave out --sequence-parallel: it would be an all-reduce, which sends twice as much";
+    StringRef role = findReturnedRole(op);
+    if (isReduction && !role.empty())
+      return avoid() + ": " + role.str() + " is that of the whole program";
+    if (isReduction)
+      return avoid() + ": what " + producer() + " combines lies on all ranks of " + names;
+    for (Operation *user : op->getUsers())
+      if (isa<nn::ReshapeOp>(user) && llvm::any_of(user->getUsers(), llvm::IsaPred<AccumulateOp>))
+        return "one micro-batch: of several each rank computes a part, and has whole ones";
+    int64_t dim = -1;
+    if (auto gather = dyn_cast<AllGatherOp>(op))
+      dim = gather.getDim();
+    else if (auto exchange = dyn_cast<AllToAllOp>(op))
+      dim = exchange.getConcat();
+    if (Operation *needy = dim < 0 ? nullptr : findNeedy(op, dim))
+      return avoid() + ": " + needy->getName().getStringRef().str() + " needs dimension " + std::to_string(dim) +
+             " whole";
+    if (!role.empty())
+      return "the result annotated as it lies, or " + avoid();
+    return avoid() + ": " + reader() + " computes in another layout";
+  }
+
+private:
+  bool has(StringRef strategy) const {
+    return llvm::any_of(reason.getCauses(), [&](CauseAttr cause) {
+      return cause.getStrategy() && cause.getStrategy().getValue() == strategy;
+    });
+  }
+
+  std::string describeGradient() const {
+    if (has(kDataParallel))
+      return "a mesh without " + names + ": its ranks have rows of their own and the whole parameters";
+    if (has(kSequenceParallel))
+      return "leave out --sequence-parallel: every rank of " + names + " would have all tokens, and the whole gradient";
+    return avoid() + ": ranks of " + names + " compute parts of the gradient of what they all hold";
+  }
+
+  /// What a user does to be rid of the axes' causes.
+  std::string avoid() const {
+    for (CauseAttr cause : reason.getCauses())
+      if (cause.getStrategy() && cause.getStrategy().getValue().starts_with("--"))
+        return "leave out " + cause.getStrategy().str();
+    for (CauseAttr cause : reason.getCauses())
+      if (!cause.getStrategy())
+        return "change " + cause.getText(known);
+    return "a mesh without " + names;
+  }
+
+  std::string producer() const {
+    Operation *def = op->getOperand(0).getDefiningOp();
+    return def ? def->getName().getStringRef().str() : "an argument";
+  }
+  std::string reader() const {
+    return op->use_empty() ? "no op" : op->user_begin()->getName().getStringRef().str();
+  }
+
+  Operation *op;
+  ReasonAttr reason;
+  StringAttr known; // a layer that is not named
+  std::string names;
+};
+
+} // namespace
+
+std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLayers) {
+  std::vector<Explanation> explanations;
+  MeshOp mesh = lookupMesh(local);
+  if (!mesh)
+    return explanations;
+  DenseMap<Block *, std::unique_ptr<Timeline>> timelines;
+  local.walk<WalkOrder::PreOrder>([&](CollectiveOpInterface collective) {
+    Operation *op = collective;
+    AxesAttr axes = collective.getAxesAttr();
+    int64_t ranks = mesh.getMesh().getSize(axes.getAxes());
+    Traffic traffic = trafficOf(op, ranks);
+    if (!collective.communicates() || traffic.opcode == rt::Opcode::Barrier ||
+        (ranks == 1 && collective.isIdentityAlone()))
+      return;
+    Explanation &it = explanations.emplace_back();
+    it.op = op;
+    it.kind = rt::collectiveKind(traffic.opcode);
+    it.axes = axes;
+    it.ranks = ranks;
+    it.type = tensorOf(op->getOperand(0));
+    it.count = runsPerStep(op);
+    it.sentBytes = it.count * sentBytes(traffic, ranks, elementBytes(it.type.getElementType()));
+    auto reason = dyn_cast_or_null<ReasonAttr>(collective.getReasonAttr());
+    if (reason) {
+      it.layer = reason.getLayer() ? reason.getLayer().str() : "";
+      it.asker = reason.getAskerText(namesLayers);
+      it.change = reason.getChange() ? reason.getChange().str() : "";
+      it.cause = reason.getCauseText(namesLayers);
+    } else if (StringAttr words = getReasonText(collective.getReasonAttr())) {
+      it.asker = words.str();
+    }
+    if (op->getNumResults() == 0) {
+      it.overlap = "nothing: a send ends when it is received";
+    } else if (!overlap) {
+      it.overlap = "nothing: --no-overlap";
+    } else {
+      std::unique_ptr<Timeline> &timeline = timelines[op->getBlock()];
+      if (!timeline)
+        timeline = std::make_unique<Timeline>(*op->getBlock());
+      it.overlap = timeline->describe(op, namesLayers);
+    }
+    it.removal = Removal(op, axes, reason, namesLayers).describe();
+  });
+  return explanations;
+}
+
+} // namespace shoal::dist
