@@ -115,14 +115,14 @@ def Dist_CauseAttr : Dist_Attr<"Cause", "cause"> {
 def Dist_ReasonAttr : Dist_Attr<"Reason", "reason"> {
   let summary = "why a collective exists";
   let description = [{
-    `#dist.reason<"operand 0 of nn.matmul" in "h.3" moves "[{}, {\22x\22} ] -> [{}, {} ]" because [<"the annotation of \22w\22 at f.mlir:7:5">]>`: who asks
+    `#dist.reason<"operand 0 of nn.matmul" in "h.3" moves "[{}, {\22x\22} ] -> [{}, {} ]" because <"the annotation of \22w\22 at f.mlir:7:5">>`: who asks
     for it, how the value lies before and afterwards, and the annotations that brought the axes which it moves. Made by
     `dist-partition`. A program written by hand says its reason in its own words, as a string.
   }];
   let parameters = (ins "::mlir::StringAttr":$asker, OptionalParameter<"::mlir::StringAttr">:$layer,
                         OptionalParameter<"::mlir::StringAttr">:$change,
                         OptionalArrayRefParameter<"::shoal::dist::CauseAttr">:$causes);
-  let assemblyFormat = "`<` $asker (`in` $layer^)? (`moves` $change^)? (`because` `[` $causes^ `]`)? `>`";
+  let assemblyFormat = "`<` $asker (`in` $layer^)? (`moves` $change^)? (`because` $causes^)? `>`";
   let extraClassDeclaration = [{
     /// As one line: asker, change; causes.
     ::std::string getText() const;

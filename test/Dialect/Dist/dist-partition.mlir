@@ -21,7 +21,7 @@ func.func @rows(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"
 dist.mesh @mesh <["x"=2]>
 // CHECK-LABEL: @contraction
 // CHECK: %[[P:.*]] = nn.matmul %{{.*}} : (tensor<8x2xf32>, tensor<2x2xf32>) -> tensor<8x2xf32>
-// CHECK-NEXT: %[[R:.*]] = dist.all_reduce {"x"} {{.*}}sum %[[P]] {reason = #dist.reason<"operand 0 of nn.relu" in "h.3" moves "[{}, {}] sum{\22x\22} -> [{}, {}]" because [<"the annotation of {{.*}}">]>}
+// CHECK-NEXT: %[[R:.*]] = dist.all_reduce {"x"} {{.*}}sum %[[P]] {reason = #dist.reason<"operand 0 of nn.relu" in "h.3" moves "[{}, {}] sum{\22x\22} -> [{}, {}]" because <"the annotation of {{.*}}">>}
 // CHECK-NEXT: nn.relu %[[R]]
 func.func @contraction(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>},
                        %b: tensor<4x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x2xf32> {

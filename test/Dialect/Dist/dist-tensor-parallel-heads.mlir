@@ -11,21 +11,21 @@ dist.mesh @mesh <[MESH]>
 
 // CHECK-LABEL: func.func @block
 // CHECK-SAME: nn.input = "x"
-// TWO-SAME: [{}, {"tensor"}, {}, {}]>, nn.param = #nn.param<"wq"
-// TWO-SAME: [{}, {"tensor"}, {}]>, nn.param = #nn.param<"wk"
-// TWO-SAME: [{}, {"tensor"}, {}]>, nn.param = #nn.param<"wv"
-// TWO-SAME: [{"tensor"}, {}, {}, {}]>, nn.param = #nn.param<"wo"
-// TWO-SAME: [{}, {"tensor"}]>, nn.param = #nn.param<"w1"
-// THREE-SAME: [{}, {}, {"tensor"}, {}]>, nn.param = #nn.param<"wq"
+// TWO-SAME: [{}, {"tensor"}, {}, {}]>, {{[^%]*}}nn.param = #nn.param<"wq"
+// TWO-SAME: [{}, {"tensor"}, {}]>, {{[^%]*}}nn.param = #nn.param<"wk"
+// TWO-SAME: [{}, {"tensor"}, {}]>, {{[^%]*}}nn.param = #nn.param<"wv"
+// TWO-SAME: [{"tensor"}, {}, {}, {}]>, {{[^%]*}}nn.param = #nn.param<"wo"
+// TWO-SAME: [{}, {"tensor"}]>, {{[^%]*}}nn.param = #nn.param<"w1"
+// THREE-SAME: [{}, {}, {"tensor"}, {}]>, {{[^%]*}}nn.param = #nn.param<"wq"
 // THREE-SAME: tensor<8x2x3xf64> {nn.param = #nn.param<"wk"
 // THREE-SAME: tensor<8x2x3xf64> {nn.param = #nn.param<"wv"
-// THREE-SAME: [{}, {"tensor"}, {}, {}]>, nn.param = #nn.param<"wo"
-// FOUR-SAME: [{}, {"tensor.0"}, {"tensor.1"}, {}]>, nn.param = #nn.param<"wq"
-// FOUR-SAME: [{}, {"tensor.0"}, {}]>, nn.param = #nn.param<"wk"
-// FOUR-SAME: [{}, {"tensor.0"}, {}]>, nn.param = #nn.param<"wv"
-// FOUR-SAME: [{"tensor.0"}, {"tensor.1"}, {}, {}]>, nn.param = #nn.param<"wo"
-// FOUR-SAME: [{}, {"tensor.0", "tensor.1"}]>, nn.param = #nn.param<"w1"
-// FOUR-SAME: [{"tensor.0", "tensor.1"}, {}]>, nn.param = #nn.param<"w2"
+// THREE-SAME: [{}, {"tensor"}, {}, {}]>, {{[^%]*}}nn.param = #nn.param<"wo"
+// FOUR-SAME: [{}, {"tensor.0"}, {"tensor.1"}, {}]>, {{[^%]*}}nn.param = #nn.param<"wq"
+// FOUR-SAME: [{}, {"tensor.0"}, {}]>, {{[^%]*}}nn.param = #nn.param<"wk"
+// FOUR-SAME: [{}, {"tensor.0"}, {}]>, {{[^%]*}}nn.param = #nn.param<"wv"
+// FOUR-SAME: [{"tensor.0"}, {"tensor.1"}, {}, {}]>, {{[^%]*}}nn.param = #nn.param<"wo"
+// FOUR-SAME: [{}, {"tensor.0", "tensor.1"}]>, {{[^%]*}}nn.param = #nn.param<"w1"
+// FOUR-SAME: [{"tensor.0", "tensor.1"}, {}]>, {{[^%]*}}nn.param = #nn.param<"w2"
 // CHECK-SAME: tensor<8xf64> {nn.param = #nn.param<"b2"
 func.func @block(
     %x: tensor<4x6x8xf64> {nn.input = "x"},
@@ -85,9 +85,9 @@ func.func @block(
 
 // One key/value head and eight queries: only the queries are sharded.
 // CHECK-LABEL: func.func @one
-// TWO-SAME: [{}, {}, {"tensor"}, {}]>, nn.param = #nn.param<"wq"
-// THREE-SAME: [{}, {}, {"tensor"}, {}]>, nn.param = #nn.param<"wq"
-// FOUR-SAME: [{}, {}, {"tensor.0", "tensor.1"}, {}]>, nn.param = #nn.param<"wq"
+// TWO-SAME: [{}, {}, {"tensor"}, {}]>, {{[^%]*}}nn.param = #nn.param<"wq"
+// THREE-SAME: [{}, {}, {"tensor"}, {}]>, {{[^%]*}}nn.param = #nn.param<"wq"
+// FOUR-SAME: [{}, {}, {"tensor.0", "tensor.1"}, {}]>, {{[^%]*}}nn.param = #nn.param<"wq"
 // CHECK-SAME: tensor<8x1x3xf64> {nn.param = #nn.param<"wk"
 func.func @one(
     %x: tensor<4x6x8xf64> {nn.input = "x"},
@@ -147,9 +147,9 @@ func.func @one(
 
 // As many heads as queries: a head that is missing for the last device is padding.
 // CHECK-LABEL: func.func @multi_head
-// TWO-SAME: [{}, {"tensor"}, {}, {}]>, nn.param = #nn.param<"wq"
-// THREE-SAME: [{}, {"tensor"}, {}, {}]>, nn.param = #nn.param<"wq"
-// FOUR-SAME: [{}, {"tensor.0", "tensor.1"}, {}, {}]>, nn.param = #nn.param<"wq"
+// TWO-SAME: [{}, {"tensor"}, {}, {}]>, {{[^%]*}}nn.param = #nn.param<"wq"
+// THREE-SAME: [{}, {"tensor"}, {}, {}]>, {{[^%]*}}nn.param = #nn.param<"wq"
+// FOUR-SAME: [{}, {"tensor.0", "tensor.1"}, {}, {}]>, {{[^%]*}}nn.param = #nn.param<"wq"
 func.func @multi_head(
     %x: tensor<4x6x8xf64> {nn.input = "x"},
     %y: tensor<4x6x8xf64> {nn.input = "y"},
@@ -209,21 +209,21 @@ func.func @multi_head(
 // Attention as one op has the heads of the ops that it is made of.
 // CHECK-LABEL: func.func @attention
 // CHECK-SAME: nn.input = "x"
-// TWO-SAME: [{}, {"tensor"}, {}, {}]>, nn.param = #nn.param<"wq"
-// TWO-SAME: [{}, {"tensor"}, {}]>, nn.param = #nn.param<"wk"
-// TWO-SAME: [{}, {"tensor"}, {}]>, nn.param = #nn.param<"wv"
-// TWO-SAME: [{"tensor"}, {}, {}, {}]>, nn.param = #nn.param<"wo"
-// TWO-SAME: [{}, {"tensor"}]>, nn.param = #nn.param<"w1"
-// THREE-SAME: [{}, {}, {"tensor"}, {}]>, nn.param = #nn.param<"wq"
+// TWO-SAME: [{}, {"tensor"}, {}, {}]>, {{[^%]*}}nn.param = #nn.param<"wq"
+// TWO-SAME: [{}, {"tensor"}, {}]>, {{[^%]*}}nn.param = #nn.param<"wk"
+// TWO-SAME: [{}, {"tensor"}, {}]>, {{[^%]*}}nn.param = #nn.param<"wv"
+// TWO-SAME: [{"tensor"}, {}, {}, {}]>, {{[^%]*}}nn.param = #nn.param<"wo"
+// TWO-SAME: [{}, {"tensor"}]>, {{[^%]*}}nn.param = #nn.param<"w1"
+// THREE-SAME: [{}, {}, {"tensor"}, {}]>, {{[^%]*}}nn.param = #nn.param<"wq"
 // THREE-SAME: tensor<8x2x3xf64> {nn.param = #nn.param<"wk"
 // THREE-SAME: tensor<8x2x3xf64> {nn.param = #nn.param<"wv"
-// THREE-SAME: [{}, {"tensor"}, {}, {}]>, nn.param = #nn.param<"wo"
-// FOUR-SAME: [{}, {"tensor.0"}, {"tensor.1"}, {}]>, nn.param = #nn.param<"wq"
-// FOUR-SAME: [{}, {"tensor.0"}, {}]>, nn.param = #nn.param<"wk"
-// FOUR-SAME: [{}, {"tensor.0"}, {}]>, nn.param = #nn.param<"wv"
-// FOUR-SAME: [{"tensor.0"}, {"tensor.1"}, {}, {}]>, nn.param = #nn.param<"wo"
-// FOUR-SAME: [{}, {"tensor.0", "tensor.1"}]>, nn.param = #nn.param<"w1"
-// FOUR-SAME: [{"tensor.0", "tensor.1"}, {}]>, nn.param = #nn.param<"w2"
+// THREE-SAME: [{}, {"tensor"}, {}, {}]>, {{[^%]*}}nn.param = #nn.param<"wo"
+// FOUR-SAME: [{}, {"tensor.0"}, {"tensor.1"}, {}]>, {{[^%]*}}nn.param = #nn.param<"wq"
+// FOUR-SAME: [{}, {"tensor.0"}, {}]>, {{[^%]*}}nn.param = #nn.param<"wk"
+// FOUR-SAME: [{}, {"tensor.0"}, {}]>, {{[^%]*}}nn.param = #nn.param<"wv"
+// FOUR-SAME: [{"tensor.0"}, {"tensor.1"}, {}, {}]>, {{[^%]*}}nn.param = #nn.param<"wo"
+// FOUR-SAME: [{}, {"tensor.0", "tensor.1"}]>, {{[^%]*}}nn.param = #nn.param<"w1"
+// FOUR-SAME: [{"tensor.0", "tensor.1"}, {}]>, {{[^%]*}}nn.param = #nn.param<"w2"
 // CHECK-SAME: tensor<8xf64> {nn.param = #nn.param<"b2"
 func.func @attention(
     %x: tensor<4x6x8xf64> {nn.input = "x"},

@@ -602,7 +602,7 @@ func.func @unknown(%x: tensor<4xf32>) {
 
 // -----
 
-// expected-error @+1 {{dist.why must be a dictionary of #dist.cause by mesh axis, got: 1}}
+// expected-error @+1 {{must be a dictionary of #dist.cause by mesh axis, got: 1}}
 func.func @f(%x: tensor<4xf32> {dist.why = 1 : i64}) {
   return
 }
@@ -610,7 +610,7 @@ func.func @f(%x: tensor<4xf32> {dist.why = 1 : i64}) {
 // -----
 
 func.func @f(%x: tensor<4xf32>) {
-  // expected-error @+1 {{dist.why must be a dictionary of #dist.cause by mesh axis, got: {x = "me"}}}
+  // expected-error @+1 {{must be a dictionary of #dist.cause by mesh axis, got: {x = "me"}}}
   %0 = nn.neg %x {dist.why = {x = "me"}} : tensor<4xf32>
   return
 }

@@ -75,8 +75,8 @@ func.func @collectives(%x: tensor<7x6xf32>, %s: tensor<3x6xf32>) {
   %10 = dist.wait %9 : !dist.future<tensor<7x6xf32>> -> tensor<7x6xf32>
   // CHECK: dist.barrier {"data"} {reason = "r"}
   dist.barrier {"data"} {reason = "r"}
-  // CHECK: dist.barrier {"data"} {reason = #dist.reason<"operand 0 of nn.relu" in "h.3" moves "[{}]" because [<"the batch of \22x\22" in "h.0" by "--strategy">, <"the annotation of \22w\22 at f.mlir:7:5">]>}
-  dist.barrier {"data"} {reason = #dist.reason<"operand 0 of nn.relu" in "h.3" moves "[{}]" because [<"the batch of \22x\22" in "h.0" by "--strategy">, <"the annotation of \22w\22 at f.mlir:7:5">]>}
+  // CHECK: dist.barrier {"data"} {reason = #dist.reason<"operand 0 of nn.relu" in "h.3" moves "[{}]" because <"the batch of \22x\22" in "h.0" by "--strategy">, <"the annotation of \22w\22 at f.mlir:7:5">>}
+  dist.barrier {"data"} {reason = #dist.reason<"operand 0 of nn.relu" in "h.3" moves "[{}]" because <"the batch of \22x\22" in "h.0" by "--strategy">, <"the annotation of \22w\22 at f.mlir:7:5">>}
   // CHECK: dist.barrier {"data"} {reason = #dist.reason<"a result">}
   dist.barrier {"data"} {reason = #dist.reason<"a result">}
   return

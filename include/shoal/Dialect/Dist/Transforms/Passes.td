@@ -315,7 +315,7 @@ def ExplainPass : Pass<"dist-explain", "::mlir::ModuleOp"> {
     their layer are one entry. The totals at the end are those of `--report`. Text goes to the standard error stream, as that of MLIR's own analyses.
 
     ```mlir
-    %1 = dist.all_reduce {"x"} sum %0 {reason = #dist.reason<"result 0" moves ... because [<"the annotation of \22w\22 at f.mlir:7:5">]>} : tensor<8x2xf32>
+    %1 = dist.all_reduce {"x"} sum %0 {reason = #dist.reason<"result 0" moves ... because <"the annotation of \22w\22 at f.mlir:7:5">>} : tensor<8x2xf32>
     return %1 : tensor<8x2xf32>
     // prints
     1 collective in @f: one rank sends 64 bytes in a step

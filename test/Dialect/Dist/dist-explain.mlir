@@ -1,0 +1,80 @@
+// RUN: shoal-opt %s --split-input-file --dist-propagate --dist-partition --dist-verify-local --dist-explain -o /dev/null 2>&1 | FileCheck %s
+// RUN: shoal-opt %s --split-input-file --dist-propagate --dist-partition --dist-explain=overlap=false -o /dev/null 2>&1 | FileCheck %s --check-prefix=WAITS
+
+// An annotation by hand is named with its place: rows of w1 and columns of x are summed.
+// CHECK-LABEL: 1 collective in @by_hand: one rank sends 64 bytes in a step
+// CHECK: all_reduce {"x"}, 2 ranks, tensor<8x2xf32>: 64 bytes
+// CHECK-NEXT: for result 0: [{}, {}] sum{"x"} -> [{}, {}]
+// CHECK-NEXT: because the annotation of "w1" at dist-explain.mlir:
+// CHECK-NEXT: beside nothing: func.return reads it at once
+// CHECK-NEXT: removed by change the annotation of "w1" at dist-explain.mlir:{{.*}}: a result of the function is that of the whole program
+// CHECK: in total
+// CHECK-NEXT: all_reduce {"x"}: 1 time, 64 bytes
+// WAITS-LABEL: 1 collective in @by_hand
+// WAITS: beside nothing: --no-overlap
+dist.mesh @mesh <["x"=2]>
+func.func @by_hand(%x: tensor<8x4xf32>,
+                   %w1: tensor<4x2xf32> {nn.param = #nn.param<"w1", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x2xf32> {
+  %0 = nn.matmul %x, %w1 : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  return %0 : tensor<8x2xf32>
+}
+
+// -----
+
+// A product runs beside the gather.
+// CHECK-LABEL: 1 collective in @beside: one rank sends 128 bytes in a step
+// CHECK: all_gather {"x"}, 2 ranks, tensor<8x4xf32>: 128 bytes
+// CHECK-NEXT: for
+// CHECK-NEXT: because the annotation of argument 0
+// CHECK-NEXT: beside 1 op, 1.02 kFLOP, until nn.add reads it
+dist.mesh @mesh <["x"=2]>
+func.func @beside(%a: tensor<8x8xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>},
+                  %b: tensor<8x8xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}]>}) -> tensor<8x8xf32> {
+  %0 = dist.reshard %a <@mesh, [{}, {}]> : tensor<8x8xf32>
+  %1 = nn.matmul %b, %b : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %2 = nn.add %0, %1 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %2 : tensor<8x8xf32>
+}
+
+// -----
+
+// Layers that communicate alike are told once.
+// CHECK-LABEL: 2 collectives in @layers: one rank sends 256 bytes in a step
+// CHECK: all_reduce {"x"}, 2 ranks, tensor<8x4xf32>: 128 bytes, 2 times: 256 bytes
+// CHECK-NEXT: in 2 layers h.0, h.1
+// CHECK-NEXT: for operand 0 of nn.relu: [{}, {}] sum{"x"} -> [{}, {}]
+// CHECK-NEXT: because the annotation of argument 0 at
+// CHECK-NEXT: beside nothing: nn.relu reads it at once
+// CHECK-NEXT: removed by change the annotation of argument 0 at dist-explain.mlir:{{.*}}: what nn.matmul combines lies on all ranks of {"x"}
+// CHECK-NOT: all_reduce {"x"},
+// CHECK: all_reduce {"x"}: 2 times, 256 bytes
+dist.mesh @mesh <["x"=2]>
+func.func @layers(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>},
+                  %w: tensor<4x4xf32> {nn.param = #nn.param<"w", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x4xf32> {
+  %0 = nn.matmul %a, %w {nn.layer = "h.0"} : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %1 = nn.relu %0 {nn.layer = "h.0"} : tensor<8x4xf32>
+  %2 = nn.matmul %a, %w {nn.layer = "h.1"} : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %3 = nn.relu %2 {nn.layer = "h.1"} : tensor<8x4xf32>
+  %4 = nn.add %1, %3 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %4 : tensor<8x4xf32>
+}
+
+// -----
+
+// In micro-batches a collective counts once for each; one of the sum counts once.
+// CHECK-LABEL: collectives in @micro
+// CHECK: all_reduce {"x"}, 2 ranks, tensor<4x2xf32>: 64 bytes in 2 micro-batches
+// CHECK: in total
+// CHECK-NEXT: all_reduce {"x"}: {{[0-9]+}} times, {{[0-9]+}} bytes
+dist.mesh @mesh <["x"=2]>
+func.func @micro(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}]>},
+                 %w: tensor<4x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) -> tensor<f32> {
+  %0 = dist.accumulate(%a) microbatches = 2 {
+  ^bb0(%m: tensor<4x4xf32>):
+    %1 = nn.matmul %m, %w : (tensor<4x4xf32>, tensor<4x2xf32>) -> tensor<4x2xf32>
+    %2 = nn.relu %1 : tensor<4x2xf32>
+    %3 = nn.reduce sum %2 dims = [0, 1] : tensor<4x2xf32> -> tensor<f32>
+    dist.yield %3 : tensor<f32>
+  } : (tensor<8x4xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Checks that the totals of `shoalc --explain` are those of `shoalc --report`, and that entries sum to them.
+
+usage: explain.py MODEL.mlir --work FOLDER --plan "FLAGS" ...
+"""
+
+import argparse
+import json
+import os
+import re
+import shlex
+import sys
+
+import shoal
+
+ENTRY = re.compile(r'(\w+) (\{[^}]*\}), (\d+) ranks?, .*?: (\d+) bytes?(?: in (\d+) micro-batches)?(?:, (\d+) times: \d+ bytes)?$')
+TOTAL = re.compile(r'  (\w+)(?: (\{[^}]*\}))?: (\d+) times?, (\d+) bytes?$')
+
+
+def explained(text):
+    """Per kind and axes (count, bytes): as the entries sum, and as the totals say."""
+    entries, totals = {}, {}
+    for line in text.splitlines():
+        if match := ENTRY.match(line):
+            kind, axes, _, sent, micro, times = match.groups()
+            count, old = entries.get((kind, axes), (0, 0))
+            times = int(times or 1)
+            entries[kind, axes] = (count + times * int(micro or 1), old + times * int(sent))
+        if match := TOTAL.match(line):
+            kind, axes, count, sent = match.groups()
+            totals[kind, axes] = (int(count), int(sent))
+    return entries, totals
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("model")
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--plan", action="append", required=True)
+    args = parser.parse_args()
+    os.makedirs(args.work, exist_ok=True)
+    report = os.path.join(args.work, "report.json")
+    for plan in args.plan:
+        text = shoal.call(["shoalc", args.model, "--emit", "exec", "-o", os.path.join(args.work, "exec.mlir"),
+                           "--explain", "--report", report, *shlex.split(plan)], shoal.COMPILE_LIMIT)
+        entries, totals = explained(text)
+        promised = {}
+        for line in shoal.ranks_of_report(report)[0]["collectives"]:
+            axes = "{" + ", ".join(f'"{axis}"' for axis in line["axes"]) + "}"
+            promised[line["kind"], axes] = (line["count"], line["bytes"])
+        if not promised:
+            sys.exit(f"{plan}: the report has no collective to compare")
+        if not entries == totals == promised:
+            sys.exit(f"{plan}: entries sum to {entries}, totals are {totals}, the report has {promised}\n{text}")
+        if unnamed := [line for line in text.splitlines() if line.strip() in ("because", "removed by")]:
+            sys.exit(f"{plan}: nothing is said in {unnamed}\n{text}")
+        if text.count("\n  because") != text.count("\n  removed by"):
+            sys.exit(f"{plan}: not every collective has a cause\n{text}")
+        print(f"{plan}: {len(totals)} totals are the report's")
+
+
+if __name__ == "__main__":
+    main()
