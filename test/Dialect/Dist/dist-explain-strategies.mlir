@@ -40,8 +40,7 @@ dist.mesh @mesh <["data"=2, "tensor"=2]>
 // HAND-NEXT: because the annotation of "w1" at {{.*}}.mlir:[[#@LINE+8]]:18
 // HAND-NEXT: beside
 // HAND-NEXT: removed by change the annotation of "w1"
-// HAND: all_reduce {"data"}
-// HAND-NEXT: for gradients of
+// HAND: for gradients of
 // HAND-NEXT: because data parallelism shards the batch of "x"
 func.func @block(%x: tensor<4x6x8xf32> {nn.input = "x"}, %y: tensor<4x6x8xf32> {nn.input = "y"},
                  %g: tensor<8xf32> {nn.param = #nn.param<"g", init = ones>},
