@@ -37,7 +37,7 @@ dist.mesh @mesh <["data"=2, "tensor"=2]>
 // HAND-LABEL: collectives in @block
 // HAND: all_reduce {"tensor"}, 2 ranks, tensor<2x6x8xf32>: 384 bytes
 // HAND-NEXT: for
-// HAND-NEXT: because the annotation of "w1" at {{.*}}.mlir:[[#@LINE+8]]:18
+// HAND-NEXT: because the annotation of "w1" at {{.*}}.mlir:[[#@LINE+7]]:18
 // HAND-NEXT: beside
 // HAND-NEXT: removed by change the annotation of "w1"
 // HAND: for gradients of
