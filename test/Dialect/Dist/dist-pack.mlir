@@ -4,7 +4,7 @@
 // RUN: shoal-opt %s --split-input-file --dist-pack=bucket-mb=0.0002 | FileCheck %s --check-prefix=SMALL
 
 // Gradients lie in the order in which they are ready; results and updates read them from the bucket.
-dist.mesh @mesh <["data"=2]>
+dist.mesh @mesh <["data"=2, "tensor"=2]>
 // CHECK-LABEL: @gradients
 // CHECK: %[[G2:.*]] = nn.reduce sum
 // CHECK: %[[G1:.*]] = nn.matmul
@@ -34,7 +34,7 @@ func.func @gradients(%x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, 
 // -----
 
 // A bucket may cut a tensor: ceil(800 / 209) buckets, cut where chunks of two devices are whole cache lines.
-dist.mesh @mesh <["data"=2]>
+dist.mesh @mesh <["data"=2, "tensor"=2]>
 // SMALL-LABEL: @cut
 // SMALL-DAG: dist.pack %[[G:.*]][0:64] group 0 at 0
 // SMALL-DAG: dist.pack %[[G]][64:128] group 0 at 64
@@ -49,7 +49,7 @@ func.func @cut(%x: tensor<8x200xf32> {dist.sharding = #dist.sharding<@mesh, [{"d
 // -----
 
 // A gradient that another one is computed from stays partial there, and is whole for everyone else.
-dist.mesh @mesh <["data"=2]>
+dist.mesh @mesh <["data"=2, "tensor"=2]>
 // CHECK-LABEL: @one_from_another
 // CHECK: %[[A:.*]] = nn.reduce
 // CHECK: %[[B:.*]] = nn.neg %[[A]]
@@ -64,7 +64,7 @@ func.func @one_from_another(%x: tensor<8x4xf32> {dist.sharding = #dist.sharding<
 // -----
 
 // Types do not share a bucket; what is not partial, and the loss, stay out.
-dist.mesh @mesh <["data"=2]>
+dist.mesh @mesh <["data"=2, "tensor"=2]>
 // CHECK-LABEL: @kinds
 // CHECK-DAG: dist.pack %{{.*}}[0:4] group 0 at 0 {{.*}} -> tensor<4xf32>
 // CHECK-DAG: dist.pack %{{.*}}[0:4] group 1 at 0 {{.*}} -> tensor<4xf64>
@@ -83,7 +83,7 @@ func.func @kinds(%x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"d
 // -----
 
 // A truth value takes a byte of a bucket.
-dist.mesh @mesh <["data"=2]>
+dist.mesh @mesh <["data"=2, "tensor"=2]>
 // CHECK-LABEL: @truth
 // CHECK: dist.pack %{{.*}}[0:4] group 0 at 0 {{.*}} -> tensor<4xi1>
 func.func @truth(%a: tensor<4xf32>, %b: tensor<4xf32>) -> (tensor<4xi1> {nn.grad = "w"}) {

@@ -50,3 +50,16 @@ func.func @again(%x: tensor<4x6x8xf32> {nn.input = "x"},
   %4 = nn.tensordot %0, %3 axes = 2 {transpose_a} : (tensor<4x6x8xf32>, tensor<4x6x10xf32>) -> tensor<8x10xf32>
   return %loss, %4 : tensor<f32>, tensor<8x10xf32>
 }
+
+// A parameter is one also where it is cast or reshaped before the product.
+// CHECK-LABEL: func.func @cast
+// CHECK: dist.reshard %{{.*}} <@mesh, [{?}, {}, {?}]> {reason = "the whole sequence for nn.tensordot"}
+func.func @cast(%x: tensor<4x6x8xf32> {nn.input = "x"},
+                %w1: tensor<8x10xf64> {nn.param = #nn.param<"w1", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{}, {"tensor"}]>})
+    -> (tensor<f32> {nn.loss}) {
+  %0 = nn.relu %x : tensor<4x6x8xf32>
+  %1 = nn.cast %w1 : tensor<8x10xf64> -> tensor<8x10xf32>
+  %2 = nn.tensordot %0, %1 axes = 1 : (tensor<4x6x8xf32>, tensor<8x10xf32>) -> tensor<4x6x10xf32>
+  %loss = nn.reduce sum %2 dims = [0, 1, 2] : tensor<4x6x10xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}

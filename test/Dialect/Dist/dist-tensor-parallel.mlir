@@ -120,6 +120,22 @@ func.func @completed(%x: tensor<10x6xf32> {nn.input = "x"},
   return %loss : tensor<f32>
 }
 
+// Half a pair by hand: the other half is closed by hand, too, and both places are said.
+// CHECK-LABEL: func.func @half
+// CHECK-SAME: [{}, {"tensor"}]>, {{[^%]*}}nn.param = #nn.param<"w1"
+// CHECK-SAME: [{}, {}]>, {{[^%]*}}nn.param = #nn.param<"w2"
+func.func @half(%x: tensor<10x6xf32> {nn.input = "x"},
+                // expected-note @+1 {{"w1" is annotated here}}
+                %w1: tensor<6x8xf32> {nn.param = #nn.param<"w1", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{}, {"tensor"}]>},
+                // expected-remark @+1 {{the annotation of "w2" keeps dimension 0 from "tensor", over which that of "w1" shards the same dimension; both are kept, and values between them move: #dist.sharding<@mesh, [{}, {}]>}}
+                %w2: tensor<8x7xf32> {nn.param = #nn.param<"w2", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{}, {}]>})
+    -> (tensor<f32> {nn.loss}) {
+  %0 = nn.matmul %x, %w1 : (tensor<10x6xf32>, tensor<6x8xf32>) -> tensor<10x8xf32>
+  %1 = nn.matmul %0, %w2 : (tensor<10x8xf32>, tensor<8x7xf32>) -> tensor<10x7xf32>
+  %loss = nn.reduce sum %1 dims = [0, 1] : tensor<10x7xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
 // -----
 
 // Nothing is said in silence: a model without such a dimension.

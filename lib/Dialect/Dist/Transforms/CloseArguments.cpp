@@ -22,12 +22,12 @@ struct CloseArgumentsPass : dist::impl::CloseArgumentsPassBase<CloseArgumentsPas
     if (!mesh)
       return; // one device
     for (auto func : getOperation().getOps<FunctionOpInterface>())
-      if (!func.isExternal() && nn::isModel(func))
-        close(func, mesh);
+      if (!func.isExternal() && nn::isModel(func) && failed(close(func, mesh)))
+        return signalPassFailure();
   }
 
 private:
-  static void close(FunctionOpInterface func, MeshOp mesh) {
+  static LogicalResult close(FunctionOpInterface func, MeshOp mesh) {
     auto symbol = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
     nn::ArgTable table(func);
     ArgAnnotator arguments(func, mesh);
@@ -38,11 +38,23 @@ private:
       // State lies as the parameter that it belongs to, which precedes it.
       auto state = func.getArgAttrOfType<nn::StateAttr>(index, nn::NNDialect::kStateAttr);
       auto parameter = state ? table.find(state.getOf().getValue()) : std::nullopt;
-      if (parameter && func.getArgumentTypes()[*parameter] == type && arguments.get(*parameter))
-        arguments.setAs(index, *parameter);
-      else
+      ShardingAttr sharding = parameter ? arguments.get(*parameter) : ShardingAttr();
+      if (!sharding || sharding.isReplicated() || tensor.getRank() == 0) {
         arguments.set(index, ShardingAttr::getReplicated(symbol, tensor.getRank()));
+        continue;
+      }
+      auto whole = cast<RankedTensorType>(func.getArgumentTypes()[*parameter]);
+      if (whole.getShape() != tensor.getShape()) {
+        InFlightDiagnostic diag = emitError(func.getArgument(index).getLoc())
+                                  << "state \"" << nn::getArgName(func, index) << "\" of " << tensor
+                                  << " cannot lie as its parameter, which has another shape, and needs an annotation: "
+                                  << whole << " lies as " << sharding;
+        diag.attachNote(func.getArgument(*parameter).getLoc()) << "the parameter is here";
+        return diag;
+      }
+      arguments.setAs(index, *parameter);
     }
+    return success();
   }
 };
 

@@ -19,21 +19,15 @@ struct DataParallelPass : dist::impl::DataParallelPassBase<DataParallelPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    SmallVector<std::string> names(axes.begin(), axes.end());
-    if (names.empty())
-      names.push_back("data");
-    auto mesh = getMeshWithAxes(getOperation(), names, "data parallelism");
-    if (failed(mesh))
+    auto batch = getBatchAxes(getOperation(), SmallVector<std::string>(axes.begin(), axes.end()), "data parallelism");
+    if (failed(batch))
       return signalPassFailure();
-    SmallVector<StringAttr> split;
-    for (const std::string &name : names)
-      llvm::append_range(split, resolveAxis(mesh->getMesh(), name));
     bool found = false;
     for (auto func : getOperation().getOps<FunctionOpInterface>()) {
       if (func.isExternal() || !nn::hasBatchedInput(func))
         continue;
       found = true;
-      if (failed(annotate(func, *mesh, split)))
+      if (failed(annotate(func, batch->mesh, batch->axes)))
         return signalPassFailure();
     }
     if (!found) {

@@ -125,6 +125,29 @@ bool isContraction(const ShardingRule &rule) {
   return false;
 }
 
+Origins findOrigins(FunctionOpInterface func) {
+  Origins origins;
+  for (BlockArgument argument : func.getArguments()) {
+    nn::ArgRole role = nn::getArgRole(func, argument.getArgNumber());
+    if (role == nn::ArgRole::Input)
+      origins.inputs.insert(argument);
+    if (role == nn::ArgRole::Param)
+      origins.parameters.insert(argument);
+  }
+  for (Operation &op : func.getFunctionBody().front().without_terminator()) {
+    auto isOf = [](const DenseSet<Value> &set) { return [&set](Value value) { return set.contains(value); }; };
+    bool ofInputs = llvm::any_of(op.getOperands(), isOf(origins.inputs));
+    bool ofParameters = op.getNumOperands() && llvm::all_of(op.getOperands(), isOf(origins.parameters));
+    for (Value result : op.getResults()) {
+      if (ofInputs)
+        origins.inputs.insert(result);
+      if (ofParameters)
+        origins.parameters.insert(result);
+    }
+  }
+  return origins;
+}
+
 DenseSet<Operation *> findForwardOps(FunctionOpInterface func) {
   Operation *result = func.getFunctionBody().front().getTerminator();
   SmallVector<Value> work;

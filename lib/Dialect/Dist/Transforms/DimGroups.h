@@ -58,6 +58,12 @@ bool holds(const TensorFactors &tensor, unsigned factor);
 /// Whether an op multiplies two operands and sums over dimensions that both have.
 bool isContraction(const ShardingRule &rule);
 
+/// Values by what they are made of: parameters alone (a weight, cast or reshaped), or inputs, too.
+struct Origins {
+  llvm::DenseSet<mlir::Value> parameters, inputs;
+};
+Origins findOrigins(mlir::FunctionOpInterface func);
+
 /// The ops that the loss and the outputs depend on; all where the function has neither.
 llvm::DenseSet<mlir::Operation *> findForwardOps(mlir::FunctionOpInterface func);
 

@@ -1,7 +1,7 @@
 // dist-pack: gradients become flat buckets, each reduced by one collective.
 #include "PlanMesh.h"
+#include "Strategy.h"
 
-#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Support/Elements.h"
@@ -259,24 +259,20 @@ struct PackPass : impl::PackPassBase<PackPass> {
   using PackPassBase::PackPassBase;
 
   void runOnOperation() override {
-    MeshOp mesh = lookupMesh(getOperation());
-    if (!mesh)
-      return;
+    if (!lookupMesh(getOperation()))
+      return; // one device
     if (!kBucketMbRule.holds(bucketMb)) {
       getOperation().emitError("bucket-mb must be ") << kBucketMbRule.says << ", got: " << shortestDigits(bucketMb);
       return signalPassFailure();
     }
     // Whole bytes, at least one; more than any tensor has is one bucket.
     auto bucketBytes = static_cast<int64_t>(std::clamp(bucketMb * (1 << 20), 1.0, 0x1p62));
-    SmallVector<std::string> given(axes.begin(), axes.end());
-    if (given.empty())
-      given.push_back("data");
-    SmallVector<StringAttr> names;
-    for (const std::string &name : given)
-      llvm::append_range(names, resolveAxis(mesh.getMesh(), name));
+    auto packed = getBatchAxes(getOperation(), SmallVector<std::string>(axes.begin(), axes.end()), "packing gradients");
+    if (failed(packed))
+      return signalPassFailure();
     for (auto func : getOperation().getOps<func::FuncOp>())
       if (!func.isExternal())
-        Packer(func, mesh, names, bucketBytes).run();
+        Packer(func, packed->mesh, packed->axes, bucketBytes).run();
   }
 };
 

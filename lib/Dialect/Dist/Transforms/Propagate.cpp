@@ -199,12 +199,28 @@ private:
           llvm::erase_if(axes, [&made = layout.unreduced](unsigned axis) {
             return llvm::is_contained(made, axis);
           });
-        if (!graph.sameDims(graph.slots[slot].layout, layout) && !graph.sameDims(reduced, layout))
+        if (!graph.sameDims(graph.slots[slot].layout, layout) && !graph.sameDims(reduced, layout) &&
+            !isWanted(node, graph.slots[slot], layout))
           visit(what, index, graph.slots[slot], layout);
       }
     };
     visitAll("reads operand", node.operands, sharding.operands);
     visitAll("makes result", node.results, sharding.results);
+  }
+
+  /// Whether only axes that strategies placed lie otherwise: they know, and the collectives' reasons tell.
+  bool isWanted(const Node &node, const Slot &slot, const Layout &layout) const {
+    auto byStrategy = [&](unsigned axis) {
+      CauseAttr cause = slot.causes[axis];
+      for (ArrayRef<unsigned> indices : {ArrayRef(node.operands), ArrayRef(node.results)})
+        for (unsigned index : indices)
+          cause = cause ? cause : graph.slots[index].causes[axis];
+      return cause && cause.getStrategy();
+    };
+    return llvm::all_of(llvm::zip_equal(slot.layout.dims, layout.dims), [&](auto dim) {
+      const auto &[has, wants] = dim;
+      return has == wants || (llvm::all_of(has, byStrategy) && llvm::all_of(wants, byStrategy));
+    });
   }
 
   int64_t conflictBytes(const Node &node, const OpSharding &sharding) const {

@@ -28,15 +28,18 @@ class SequenceParallel {
 public:
   SequenceParallel(func::FuncOp func, MeshOp mesh, ArrayRef<StringAttr> axes, bool keepGathered, DimGroups &&groups)
       : func(func), symbol(FlatSymbolRefAttr::get(mesh.getSymNameAttr())), axes(axes), keepGathered(keepGathered),
-        groups(std::move(groups)), forward(findForwardOps(func)),
+        groups(std::move(groups)), forward(findForwardOps(func)), origins(findOrigins(func)),
         why(getStrategyCause(func.getContext(), kSequenceParallel, "the residual stream by sequence")) {
     unsigned count = this->groups.getNumGroups();
     for (llvm::BitVector *set : {&sharded, &batch, &sequence, &hidden})
       set->resize(count);
   }
 
-  /// Whether the function has a stream, which is then annotated.
-  bool run();
+  /// Annotates the stream, if the function has one. Diagnoses one whose sequence is not one dimension.
+  LogicalResult run();
+  bool isFound() const { return found; }
+  /// Whether the axis shards a parameter, so that there are products to lie between.
+  bool hasShardedParameter() const { return sharded.any(); }
 
 private:
   void findDims();
@@ -65,11 +68,15 @@ private:
   bool keepGathered;
   DimGroups groups;
   DenseSet<Operation *> forward;
+  Origins origins;
   CauseAttr why;
   // Groups of dimensions: sharded over the axis by parameters; of the batch; of the stream.
   llvm::BitVector sharded, batch, sequence, hidden;
   /// Ops that need the whole sequence of what they read of the stream.
   DenseSet<Operation *> region;
+  /// The products by which the groups of `sequence` were found, one each.
+  SmallVector<Operation *, 1> saidBy;
+  bool found = false;
 };
 
 std::optional<unsigned> SequenceParallel::findDim(Value value, const llvm::BitVector &set) const {
@@ -86,8 +93,7 @@ void SequenceParallel::findStreamDims(const DimGroups::Entry &entry) {
   if (!isContraction(entry.rule) || !isSharded(entry))
     return;
   for (auto [operand, tensor] : llvm::zip_equal(entry.op->getOperands(), entry.rule.operands)) {
-    auto argument = dyn_cast<BlockArgument>(operand);
-    if (!argument || nn::getArgRole(func, argument.getArgNumber()) != nn::ArgRole::Param)
+    if (!origins.parameters.contains(operand))
       continue;
     bool isRow = llvm::any_of(llvm::enumerate(entry.groups), [&](auto item) {
       return item.value() != DimGroups::kNone && sharded.test(item.value()) &&
@@ -105,6 +111,8 @@ void SequenceParallel::findStreamDims(const DimGroups::Entry &entry) {
       for (unsigned f : dim)
         if (unsigned group = entry.groups[f];
             !holds(tensor, f) && group != DimGroups::kNone && !batch.test(group) && !sharded.test(group)) {
+          if (!sequence.test(group))
+            saidBy.push_back(entry.op);
           sequence.set(group);
           return;
         }
@@ -217,10 +225,17 @@ void SequenceParallel::cutAt(Value value) {
     again->setAttr(DistDialect::kRefetchAttr, builder.getUnitAttr());
 }
 
-bool SequenceParallel::run() {
+LogicalResult SequenceParallel::run() {
   findDims();
   if (sequence.none() || hidden.none())
-    return false;
+    return success();
+  if (saidBy.size() > 1) {
+    InFlightDiagnostic diag =
+        saidBy[1]->emitError("sequence parallelism needs one dimension for the sequence through the whole residual "
+                             "stream, and the first dimension beside the batch is another one here");
+    diag.attachNote(saidBy[0]->getLoc()) << "than here";
+    return diag;
+  }
   findRegionOps();
   SmallVector<Value> stream;
   for (Operation &op : func.front().without_terminator())
@@ -229,7 +244,8 @@ bool SequenceParallel::run() {
         stream.push_back(result);
   for (Value value : stream)
     cutAt(value);
-  return !stream.empty();
+  found = !stream.empty();
+  return success();
 }
 
 struct SequenceParallelPass : dist::impl::SequenceParallelPassBase<SequenceParallelPass> {
@@ -240,18 +256,27 @@ struct SequenceParallelPass : dist::impl::SequenceParallelPassBase<SequenceParal
     if (failed(mesh))
       return signalPassFailure();
     SmallVector<StringAttr> axes = resolveAxis(mesh->getMesh(), axis);
-    bool found = false;
+    bool found = false, isSharded = false;
     auto annotate = [&](func::FuncOp func, DimGroups &&groups) {
-      found |= SequenceParallel(func, *mesh, axes, keepGathered, std::move(groups)).run();
+      SequenceParallel strategy(func, *mesh, axes, keepGathered, std::move(groups));
+      if (failed(strategy.run()))
+        return failure();
+      found |= strategy.isFound();
+      isSharded |= strategy.hasShardedParameter();
       return success();
     };
     if (failed(forEachModel(getOperation(), annotate)))
       return signalPassFailure();
     if (found)
       return;
-    getOperation().emitError("sequence parallelism over \"")
-        << axis << "\" finds no residual stream: no product with a parameter that the axis shards has a dimension for "
-        << "the sequence beside the batch";
+    if (!isSharded)
+      getOperation().emitError("sequence parallelism over \"")
+          << axis << "\" lies between products with parameters that this axis shards, and it shards none: add "
+          << kTensorParallel << " or annotate parameters";
+    else
+      getOperation().emitError("sequence parallelism over \"")
+          << axis << "\" finds no residual stream: no product with a parameter that the axis shards has a dimension "
+          << "for the sequence beside the batch";
     signalPassFailure();
   }
 };

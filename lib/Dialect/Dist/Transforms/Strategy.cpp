@@ -18,6 +18,19 @@ FailureOr<MeshOp> getMeshWithAxes(ModuleOp module, ArrayRef<std::string> axes, S
   return mesh;
 }
 
+FailureOr<BatchAxes> getBatchAxes(ModuleOp module, ArrayRef<std::string> named, StringRef strategy) {
+  SmallVector<std::string> names(named.begin(), named.end());
+  if (names.empty())
+    names.push_back("data");
+  auto mesh = getMeshWithAxes(module, names, strategy);
+  if (failed(mesh))
+    return failure();
+  BatchAxes batch{*mesh, {}};
+  for (const std::string &name : names)
+    llvm::append_range(batch.axes, resolveAxis(mesh->getMesh(), name));
+  return batch;
+}
+
 ArgAnnotator::ArgAnnotator(FunctionOpInterface func, MeshOp mesh)
     : func(func), symbol(FlatSymbolRefAttr::get(mesh.getSymNameAttr())), signature(func) {}
 

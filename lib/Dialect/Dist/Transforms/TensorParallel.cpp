@@ -46,7 +46,7 @@ class TensorParallel {
 public:
   TensorParallel(FunctionOpInterface func, MeshOp mesh, StringRef axis, DimGroups &&groups)
       : func(func), mesh(mesh), axis(axis), groups(std::move(groups)), facts(this->groups.getNumGroups()),
-        forward(findForwardOps(func)) {
+        forward(findForwardOps(func)), origins(findOrigins(func)) {
     for (StringAttr part : resolveAxis(mesh.getMesh(), axis)) {
       names.push_back(part);
       sizes.push_back(*mesh.getMesh().getAxisSize(part));
@@ -70,10 +70,11 @@ private:
     SmallVector<unsigned> groups;
   };
 
-  void findParameters();
+  void findArguments();
   void classify(unsigned index);
   void classifyFactor(const DimGroups::Entry &entry, unsigned index, unsigned factor, Columns &columns);
   void adoptAnnotations();
+  void reportHalf(const GroupFacts &group, unsigned argument, unsigned dim);
   void refuse(GroupFacts &group, unsigned argument, unsigned dim, Location strategy);
   void give(ArrayRef<unsigned> candidates, unsigned entry);
   CauseAttr getCause(const GroupFacts &group) const;
@@ -84,8 +85,7 @@ private:
       size *= sizes[part];
     return size;
   }
-  /// Whether a value is made of parameters alone: a weight, cast or reshaped.
-  bool isParameter(Value value) const { return parameters.contains(value); }
+  bool isParameter(Value value) const { return origins.parameters.contains(value); }
   bool isPickedByIntegers(const DimGroups::Entry &entry, unsigned factor) const;
 
   FunctionOpInterface func;
@@ -96,39 +96,24 @@ private:
   DenseSet<Operation *> forward;
   SmallVector<StringAttr> names;  // of the axis or its parts in the mesh
   SmallVector<int64_t> sizes;     // of its parts; one more than names once it is to be split
-  DenseSet<Value> parameters, inputs; // made of parameters alone; made of inputs, too
+  Origins origins;
   std::vector<Columns> columns;
 };
 
 // Facts.
 
-void TensorParallel::findParameters() {
+void TensorParallel::findArguments() {
   for (BlockArgument argument : func.getArguments()) {
     nn::ArgRole role = nn::getArgRole(func, argument.getArgNumber());
     auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (role == nn::ArgRole::Input) {
-      inputs.insert(argument);
-      // The batch is data parallelism's.
-      if (nn::isBatchedInput(func, argument.getArgNumber()))
-        if (unsigned group = groups.find(argument, 0); group != DimGroups::kNone)
-          facts[group].isBlocked = true;
-    }
-    if (role == nn::ArgRole::Param)
-      parameters.insert(argument);
+    // The batch is data parallelism's.
+    if (nn::isBatchedInput(func, argument.getArgNumber()))
+      if (unsigned group = groups.find(argument, 0); group != DimGroups::kNone)
+        facts[group].isBlocked = true;
     if (type && (role == nn::ArgRole::Param || role == nn::ArgRole::Buffer))
       for (int64_t d = 0; d < type.getRank(); ++d)
         if (unsigned group = groups.find(argument, d); group != DimGroups::kNone)
           facts[group].arguments.push_back({argument.getArgNumber(), d});
-  }
-  for (Operation &op : func.getFunctionBody().front().without_terminator()) {
-    bool ofInputs = llvm::any_of(op.getOperands(), [&](Value v) { return inputs.contains(v); });
-    bool ofParameters = op.getNumOperands() && llvm::all_of(op.getOperands(), [&](Value v) { return isParameter(v); });
-    for (Value result : op.getResults()) {
-      if (ofInputs)
-        inputs.insert(result);
-      if (ofParameters)
-        parameters.insert(result);
-    }
   }
 }
 
@@ -143,7 +128,7 @@ bool TensorParallel::isPickedByIntegers(const DimGroups::Entry &entry, unsigned 
         return false;
       isTable = true;
     } else if (type && type.getRank() > 0 && isa<IntegerType>(type.getElementType())) {
-      isPicked |= inputs.contains(operand);
+      isPicked |= origins.inputs.contains(operand);
     }
   }
   return isTable && isPicked;
@@ -229,6 +214,22 @@ void TensorParallel::refuse(GroupFacts &group, unsigned argument, unsigned dim, 
   diag.attachNote(strategy) << "it would be sharded for this op";
 }
 
+/// The file shards one parameter of a group over the axis, and keeps another one from it.
+void TensorParallel::reportHalf(const GroupFacts &group, unsigned argument, unsigned dim) {
+  for (auto [other, d] : group.arguments) {
+    ShardingAttr hand = getSharding(func.getArgument(other));
+    if (!hand || llvm::none_of(names, [&, d = d](StringAttr name) { return llvm::is_contained(hand.getDimAxes(d), name); }))
+      continue;
+    InFlightDiagnostic diag = emitRemark(func.getArgument(argument).getLoc())
+                              << "the annotation of \"" << nn::getArgName(func, argument) << "\" keeps dimension " << dim
+                              << " from \"" << axis << "\", over which that of \"" << nn::getArgName(func, other)
+                              << "\" shards the same dimension; both are kept, and values between them move: "
+                              << getSharding(func.getArgument(argument));
+    diag.attachNote(func.getArgument(other).getLoc()) << "\"" << nn::getArgName(func, other) << "\" is annotated here";
+    return;
+  }
+}
+
 // Choice.
 
 /// The parts of the axis that a group may take: not those of groups that it meets in an op.
@@ -290,7 +291,7 @@ void TensorParallel::give(ArrayRef<unsigned> candidates, unsigned entry) {
 }
 
 void TensorParallel::choose() {
-  findParameters();
+  findArguments();
   for (unsigned index = 0; index < groups.getEntries().size(); ++index)
     classify(index);
   Operation *terminator = func.getFunctionBody().front().getTerminator();
@@ -356,8 +357,16 @@ void TensorParallel::annotate(MeshOp mesh) {
       axes.push_back(parts[part]);
     if (!axes.empty())
       for (auto [argument, d] : group.arguments)
-        if (arguments.ask(argument, d, axes) == ArgAnnotator::Answer::Free)
+        switch (arguments.ask(argument, d, axes)) {
+        case ArgAnnotator::Answer::Free:
           arguments.shard(argument, d, axes, getCause(group));
+          break;
+        case ArgAnnotator::Answer::HasThem:
+          break;
+        case ArgAnnotator::Answer::Closed:
+        case ArgAnnotator::Answer::UsedElsewhere:
+          reportHalf(group, argument, d);
+        }
   }
 }
 
