@@ -1,6 +1,7 @@
 // What strategies annotate is told in their words: data, tensor and sequence parallelism, beside an annotation by hand.
 // RUN: shoal-opt %s --shoal-global="data-axes=data model-axes=tensor tensor-parallel=true optimizer=sgd" --shoal-local="data-axes=data model-axes=tensor" --dist-explain -o /dev/null 2>&1 | FileCheck %s --check-prefix=TP
 // RUN: shoal-opt %s --shoal-global="data-axes=data model-axes=tensor tensor-parallel=true sequence-parallel=true optimizer=sgd" --shoal-local="data-axes=data model-axes=tensor" --dist-explain -o /dev/null 2>&1 | FileCheck %s --check-prefix=SP
+// RUN: shoal-opt %s --shoal-global="data-axes=data model-axes=tensor tensor-parallel=true optimizer=sgd" --shoal-local="data-axes=data model-axes=tensor bucket-mb=0.0001" --dist-explain -o /dev/null 2>&1 | FileCheck %s --check-prefix=BUCKETS
 // RUN: sed 's/nn.param = #nn.param<"w[12]"/dist.sharding = #dist.sharding<@mesh, [{?}, {?}]>, &/; s/dist.sharding<@mesh, \[{?}, {?}\]>, nn.param = #nn.param<"w1"/dist.sharding<@mesh, [{}, {"tensor"}]>, nn.param = #nn.param<"w1"/' %s > %t.mlir
 // RUN: shoal-opt %t.mlir --shoal-global="data-axes=data model-axes=tensor optimizer=sgd" --shoal-local="data-axes=data model-axes=tensor" --dist-explain -o /dev/null 2>&1 | FileCheck %s --check-prefix=HAND
 
@@ -32,6 +33,12 @@ dist.mesh @mesh <["data"=2, "tensor"=2]>
 // SP-NEXT: removed by leave out --sequence-parallel: it would be an all-reduce, which sends twice as much
 // SP: all_gather {"tensor"}, 2 ranks, tensor<2x3x8xf32>: 192 bytes
 // SP: removed by --keep-gathered: what the forward pass gathered would be kept for the backward pass
+
+// Buckets are told once.
+// BUCKETS-LABEL: collectives in @block
+// BUCKETS: all_reduce {"data"}, 2 ranks, tensor<{{[0-9]+}}xf32>: {{[0-9]+}} bytes, {{[0-9]+}} times: {{[0-9]+}} bytes
+// BUCKETS-NEXT: for a bucket of gradients: [{}] sum{"data"} -> [{}]
+// BUCKETS-NEXT: because data parallelism shards the batch of "x"
 
 // By hand and by a strategy in one program: each collective names its own.
 // HAND-LABEL: collectives in @block

@@ -7,7 +7,7 @@
 // CHECK-NEXT: for result 0: [{}, {}] sum{"x"} -> [{}, {}]
 // CHECK-NEXT: because the annotation of "w1" at dist-explain.mlir:
 // CHECK-NEXT: beside nothing: func.return reads it at once
-// CHECK-NEXT: removed by change the annotation of "w1" at dist-explain.mlir:{{.*}}: a result of the function is that of the whole program
+// CHECK-NEXT: removed by change the annotation of "w1" at dist-explain.mlir:{{.*}}: a result of the function is combined over the ranks of {"x"}
 // CHECK: in total
 // CHECK-NEXT: all_reduce {"x"}: 1 time, 64 bytes
 // WAITS-LABEL: 1 collective in @by_hand

@@ -247,7 +247,7 @@ public:
       return "leave out --sequence-parallel: it would be an all-reduce, which sends twice as much";
     StringRef role = findReturnedRole(op);
     if (isReduction && !role.empty())
-      return avoid() + ": " + role.str() + " is that of the whole program";
+      return avoid() + ": " + role.str() + " is combined over the ranks of " + names;
     if (isReduction)
       return avoid() + ": what " + producer() + " combines lies on all ranks of " + names;
     for (Operation *user : op->getUsers())
@@ -333,7 +333,9 @@ std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLay
     auto reason = dyn_cast_or_null<ReasonAttr>(collective.getReasonAttr());
     if (reason) {
       it.layer = reason.getLayer() ? reason.getLayer().str() : "";
-      it.asker = reason.getAskerText(namesLayers);
+      // Buckets are alike as layers are.
+      bool isBucket = !namesLayers && op->getOperand(0).getDefiningOp<PackOp>();
+      it.asker = isBucket ? "a bucket of gradients" : reason.getAskerText(namesLayers);
       it.change = reason.getChange() ? reason.getChange().str() : "";
       it.cause = reason.getCauseText(namesLayers);
     } else if (StringAttr words = getReasonText(collective.getReasonAttr())) {

@@ -1,4 +1,4 @@
-// dist-explain: explanations as text for people. Layers that communicate alike are told once.
+// dist-explain: explanations as text for people. Layers that communicate alike, and buckets, are told once.
 #include "shoal/Dialect/Dist/Transforms/Explain.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 
@@ -20,10 +20,10 @@ using namespace mlir;
 namespace shoal::dist {
 namespace {
 
-/// Explanations that differ in their layer only, by their numbers.
+/// Explanations that differ in their layer and in what runs beside them only, by their numbers.
 struct Entry {
   SmallVector<unsigned> members;
-  SetVector<StringRef> layers;
+  SetVector<StringRef> layers, overlaps;
 };
 
 struct Total {
@@ -48,12 +48,12 @@ std::string printGroup(AxesAttr axes, MeshAttr mesh) {
   return text + "}";
 }
 
-/// All that is printed of an explanation but its layer.
+/// What is equal in explanations that are told as one.
 std::string toKey(const Explanation &it) {
   std::string key;
   llvm::raw_string_ostream os(key);
   os << it.kind << it.axes << it.type << it.count << '\n' << it.sentBytes;
-  for (const std::string *text : {&it.asker, &it.change, &it.cause, &it.overlap, &it.removal})
+  for (const std::string *text : {&it.asker, &it.change, &it.cause, &it.removal})
     os << '\n' << *text;
   os << (it.layer.empty() ? "" : "\nin a layer");
   return key;
@@ -73,12 +73,14 @@ void print(const Explanation &it, const Entry &entry, MeshAttr mesh, raw_ostream
     if (!words.empty())
       os << "  " << name << std::string(12 - name.size(), ' ') << words << "\n";
   };
+  if (entry.layers.size() == 1 && times > 1)
+    line("in", entry.layers.front());
   if (entry.layers.size() > 1)
     line("in", counted(entry.layers.size(), "layer") + " " + entry.layers.front() +
                    (entry.layers.size() > 2 ? " ... " : ", ") + entry.layers.back());
   line("for", it.asker + (it.change.empty() ? "" : ": " + it.change));
   line("because", it.cause);
-  line("beside", it.overlap);
+  line("beside", entry.overlaps.size() > 1 ? entry.overlaps.front() + " ... " + entry.overlaps.back() : it.overlap);
   line("removed by", it.removal);
 }
 
@@ -96,6 +98,7 @@ void printExplanations(func::FuncOp local, bool overlap, raw_ostream &os) {
     entry.members.push_back(i);
     if (!it.layer.empty())
       entry.layers.insert(it.layer);
+    entry.overlaps.insert(alike[i].overlap);
     bytes += it.sentBytes;
     count += it.count;
   }
@@ -105,7 +108,7 @@ void printExplanations(func::FuncOp local, bool overlap, raw_ostream &os) {
     return;
   MeshAttr mesh = lookupMesh(local).getMesh();
   for (const auto &[key, entry] : entries)
-    print(entry.layers.size() > 1 ? alike[entry.members.front()] : all[entry.members.front()], entry, mesh, os);
+    print((entry.members.size() > 1 ? alike : all)[entry.members.front()], entry, mesh, os);
   std::map<std::string, Total> totals;
   for (const Explanation &it : all) {
     Total &total = totals[it.kind + (it.kind == "send" ? "" : " " + printGroup(it.axes, mesh))];

@@ -21,7 +21,7 @@ struct Explanation {
   int64_t ranks;               // of one group
   mlir::RankedTensorType type; // what one rank gives
   int64_t count;               // times per step: once per micro-batch inside of one
-  uint64_t sentBytes;          // per step, by the rank that sends most, on a ring (shoal-rt/traffic.h): as in the report
+  uint64_t sentBytes;          // per step, by the rank that sends most, on a ring (shoal-rt/traffic.h), as in reports
   std::string layer;           // "" without one
   std::string asker;           // "operand 0 of nn.matmul in h.3"; of a program by hand its own words
   std::string change;          // the layouts, "" by hand
@@ -30,8 +30,8 @@ struct Explanation {
   std::string removal;         // what would remove it
 };
 
-/// In program order. `overlap`: as compiled without --no-overlap. `namesLayers` off: texts as in any other layer, so
-/// that those of equal layers are equal.
+/// In program order. `overlap`: as compiled without --no-overlap. `namesLayers` off: texts as in any other layer or
+/// bucket, so that those of equal ones are equal.
 std::vector<Explanation> explain(mlir::func::FuncOp local, bool overlap = true, bool namesLayers = true);
 
 /// The explanations of a function as text: equal ones of different layers once, then totals by kind and axes, which
