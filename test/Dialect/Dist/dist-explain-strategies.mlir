@@ -11,7 +11,7 @@ dist.mesh @mesh <["data"=2, "tensor"=2]>
 // TP: all_reduce {"tensor"}, 2 ranks, tensor<2x6x8xf32>: 384 bytes
 // TP-NEXT: for operand {{[01]}} of nn.add in h.0: [{}, {}, {}] sum{"tensor"} -> [{}, {}, {}]
 // TP-NEXT: because --tensor-parallel shards the columns of nn.tensordot in h.0
-// TP-NEXT: beside nothing: nn.add in h.0 reads it at once
+// TP-NEXT: beside nothing: nn.add reads it at once ... 1 op, 960 FLOP, until nn.add reads it
 // TP-NEXT: removed by leave out --tensor-parallel: what nn.tensordot combines lies on all ranks of {"tensor"}
 // TP: all_reduce {"data"}, 2 ranks, tensor<{{[0-9]+}}xf32>
 // TP-NEXT: for gradients of

@@ -73,8 +73,6 @@ void print(const Explanation &it, const Entry &entry, MeshAttr mesh, raw_ostream
     if (!words.empty())
       os << "  " << name << std::string(12 - name.size(), ' ') << words << "\n";
   };
-  if (entry.layers.size() == 1 && times > 1)
-    line("in", entry.layers.front());
   if (entry.layers.size() > 1)
     line("in", counted(entry.layers.size(), "layer") + " " + entry.layers.front() +
                    (entry.layers.size() > 2 ? " ... " : ", ") + entry.layers.back());
@@ -107,8 +105,11 @@ void printExplanations(func::FuncOp local, bool overlap, raw_ostream &os) {
   if (all.empty())
     return;
   MeshAttr mesh = lookupMesh(local).getMesh();
-  for (const auto &[key, entry] : entries)
-    print((entry.members.size() > 1 ? alike : all)[entry.members.front()], entry, mesh, os);
+  for (const auto &[key, entry] : entries) {
+    unsigned first = entry.members.front();
+    bool isOne = llvm::all_of(entry.members, [&, first](unsigned i) { return all[i].asker == all[first].asker; });
+    print((isOne ? all : alike)[first], entry, mesh, os);
+  }
   std::map<std::string, Total> totals;
   for (const Explanation &it : all) {
     Total &total = totals[it.kind + (it.kind == "send" ? "" : " " + printGroup(it.axes, mesh))];
