@@ -29,7 +29,7 @@ dist.mesh @mesh <["data"=2, "tensor"=2]>
 // SP: reduce_scatter {"tensor"}, 2 ranks, tensor<2x6x8xf32>: 192 bytes
 // SP-NEXT: for the residual stream behind nn.tensordot in h.0: [{}, {}, {}] sum{"tensor"} -> [{}, {"tensor"}, {}]
 // SP-NEXT: because --tensor-parallel shards the columns of nn.tensordot in h.0; --sequence-parallel shards the residual stream by sequence
-// SP-NEXT: beside nothing: nn.add in h.0 reads it at once
+// SP-NEXT: beside nothing: nn.add reads it at once ... 1 op, 960 FLOP, until nn.add reads it
 // SP-NEXT: removed by leave out --sequence-parallel: it would be an all-reduce, which sends twice as much
 // SP: all_gather {"tensor"}, 2 ranks, tensor<2x3x8xf32>: 192 bytes
 // SP: removed by --keep-gathered: what the forward pass gathered would be kept for the backward pass
