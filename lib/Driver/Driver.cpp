@@ -12,6 +12,7 @@
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interpreter/VerifyPlan.h"
 #include "shoal/Pipelines/Pipelines.h"
+#include "shoal/Report/Page.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
@@ -45,6 +46,7 @@ public:
 
   /// From what a user wrote to the level that --emit asks for, at most to L2.
   Outcome makeLocal(ModuleOp module);
+  OwningOpRef<ModuleOp> unroll(ModuleOp module);
   Outcome explain(ModuleOp module, CompilerOutput &output);
   Outcome emit(ModuleOp module, CompilerOutput &output);
 
@@ -56,6 +58,7 @@ private:
   Outcome makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp training = {});
   Outcome makeEvaluation(ModuleOp module, PlanOptions plan, ModuleOp training);
   Outcome partition(ModuleOp module, const PlanOptions &plan);
+  std::string writePage(ModuleOp module, report::Page &page, rt::Report report);
   Outcome emitBinary(ModuleOp module, CompilerOutput &output);
 
   const CompilerOptions &options;
@@ -140,13 +143,18 @@ Outcome Compilation::makeLocal(ModuleOp module) {
   return Outcome::Success;
 }
 
-/// The collectives of the step, as --report counts them: loops of a program by hand unrolled, evaluation left out
-/// where it stands beside training.
-Outcome Compilation::explain(ModuleOp module, CompilerOutput &output) {
+/// The step as reports tell it: loops of a program by hand unrolled. Null after an error.
+OwningOpRef<ModuleOp> Compilation::unroll(ModuleOp module) {
   OwningOpRef<ModuleOp> copy = module.clone();
   PassManager pm(module.getContext());
   pm.addPass(dist::createFoldControlFlowPass());
-  if (failed(pm.run(*copy)))
+  return succeeded(pm.run(*copy)) ? std::move(copy) : nullptr;
+}
+
+/// The collectives of the step, as --report counts them: evaluation left out where it stands beside training.
+Outcome Compilation::explain(ModuleOp module, CompilerOutput &output) {
+  OwningOpRef<ModuleOp> copy = unroll(module);
+  if (!copy)
     return Outcome::InputWrong;
   llvm::raw_string_ostream os(output.explanation);
   for (auto func : copy->getOps<func::FuncOp>())
@@ -155,19 +163,39 @@ Outcome Compilation::explain(ModuleOp module, CompilerOutput &output) {
   return Outcome::Success;
 }
 
+/// The page of a lowered program, with what was read of it before.
+std::string Compilation::writePage(ModuleOp module, report::Page &page, rt::Report report) {
+  page.source = options.name;
+  page.flags = spellFlags(options.plan, options.given);
+  page.report = std::move(report);
+  report::readProgram(module, page);
+  return report::writeHtml(page);
+}
+
 /// From L2 to the kernels' code and the table.
 Outcome Compilation::emit(ModuleOp module, CompilerOutput &output) {
   if (options.emit == Emit::Global || options.emit == Emit::Local) {
     output.text = print(module);
     return Outcome::Success;
   }
+  // Of the page one part is read before the program is lowered, and one after.
+  report::Page page;
+  if (options.report == ReportFormat::Html) {
+    OwningOpRef<ModuleOp> copy = unroll(module);
+    if (!copy)
+      return Outcome::InputWrong;
+    report::readLocal(*copy, plan.overlap, page);
+  }
   if (failed(run(module, plan, buildExecPipeline)))
     return Outcome::InputWrong;
-  if (options.report) {
-    FailureOr<std::string> report = codegen::emitReport(module);
+  if (options.report != ReportFormat::None) {
+    FailureOr<rt::Report> report = codegen::emitReport(module);
     if (failed(report))
       return Outcome::WorkFailed;
-    output.report = std::move(*report);
+    if (options.report == ReportFormat::Json)
+      output.report = rt::toText(*report);
+    else
+      output.report = writePage(module, page, std::move(*report));
   }
   if (options.emit == Emit::Exec) {
     output.text = print(module);

@@ -79,6 +79,20 @@ llvm::ArrayRef<PlanOption> getPlanOptions() {
   return rows;
 }
 
+std::vector<std::string> spellFlags(const PlanOptions &plan, llvm::ArrayRef<const PlanOption *> given) {
+  std::vector<std::string> words;
+  const PlanOption *last = nullptr;
+  for (const PlanOption *option : given) {
+    std::string value = option->show(plan);
+    if (last && !option->flag.empty() && last->flag == option->flag)
+      words.back() += "," + value;
+    else
+      words.push_back(option->getFlag() + (value.empty() ? "" : " " + value));
+    last = option;
+  }
+  return words;
+}
+
 std::string findPlanFault(const PlanOptions &plan, llvm::ArrayRef<const PlanOption *> given,
                           llvm::function_ref<std::string(const PlanOption &)> spell) {
   auto find = [](llvm::StringRef name) -> const PlanOption & {

@@ -252,18 +252,24 @@ def command_lines(t):
 def compiler(t):
     model = os.path.join(t.examples, "digits.mlir")
     t.file("old", b"old")
+    os.makedirs("folder.html", exist_ok=True)
     for emit in ("exec", "llvm", "obj", "exe"):
         t.row(f"shoalc --emit {emit}: size limit", ["shoalc", model, "--emit", emit, "-o", "old"], 1,
               "File too large", "old", file_limit=2048)
         for path, line in (".", "Is a directory"), ("none/file", "No such file or directory"), ("old/file", "Not a directory"):
             t.row(f"shoalc --emit {emit}: {path}", ["shoalc", model, "--emit", emit, "-o", path], 2,
                   f"cannot write '{path}': {line}")
+        for path, line in (("folder.html", "Is a directory"), ("none/file.json", "No such file or directory"),
+                           ("old/file.html", "Not a directory")):
             t.row(f"shoalc --emit {emit}: report in {path}",
                   ["shoalc", model, "--emit", emit, "-o", "out", "--report", path], 2, f"cannot write '{path}': {line}")
     t.row("shoalc: full disk", ["shoalc", model, "--emit", "exec", "-o", "/dev/full"], 1,
           "cannot write '/dev/full': No space left on device")
-    t.row("shoalc: report on a full disk", ["shoalc", model, "--emit", "exec", "-o", "/dev/null", "--report", "/dev/full"],
-          1, "cannot write '/dev/full'")
+    for report in "full.json", "full.html":
+        if not os.path.islink(report):
+            os.symlink("/dev/full", report)
+        t.row(f"shoalc: {report} on a full disk",
+              ["shoalc", model, "--emit", "exec", "-o", "/dev/null", "--report", report], 1, f"cannot write '{report}'")
     rows = [
         ("empty", b"", "holds no step function"),
         ("zeros", bytes(4096), "error: "),

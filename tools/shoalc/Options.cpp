@@ -152,6 +152,13 @@ unsigned getStages(Emit emit) {
   return emit == Emit::Global ? kToGlobal : emit == Emit::Local ? kToGlobal | kToLocal : kToGlobal | kToLocal | kToExec;
 }
 
+/// What the name of a report's file asks for.
+ReportFormat findFormat(llvm::StringRef file) {
+  return file.ends_with(".json")   ? ReportFormat::Json
+         : file.ends_with(".html") ? ReportFormat::Html
+                                   : ReportFormat::None;
+}
+
 } // namespace
 
 std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
@@ -199,8 +206,9 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
       ->check(CLI::IsMember({"global", "local", "exec", "llvm", "ptx", "obj", "exe"}))
       ->group("Output");
   app.add_option("--report", line.report,
-                 "write the promised bytes and collectives per rank as JSON")
-      ->type_name("FILE.json")
+                 "what the compiler promises: FILE.json, bytes and collectives per rank as data; FILE.html, a page to "
+                 "look at, with the program by layers, shardings, collectives and memory over the step")
+      ->type_name("FILE.json|FILE.html")
       ->group("Output");
   app.add_flag("--explain", options.explain,
                "print, for every collective, its bytes, the annotation that caused it, what runs beside it and what "
@@ -262,6 +270,8 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   if (!line.report.empty() &&
       (options.emit == Emit::Global || options.emit == Emit::Local))
     return fail("--report needs --emit exec or later, got: " + emit);
+  if (!line.report.empty() && findFormat(line.report) == ReportFormat::None)
+    return fail("--report must name a file that ends in .json or .html, got: '" + line.report + "'");
   if (!line.report.empty() && line.report == line.output)
     return fail("-o and --report name the same file: " + line.report);
   if (options.explain && options.emit == Emit::Global)
@@ -271,7 +281,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   if (options.verifyPlan && options.emit == Emit::Global)
     return fail("--verify-plan needs --emit local or later, got: global");
   options.name = line.input;
-  options.report = !line.report.empty();
+  options.report = findFormat(line.report);
   return std::nullopt;
 }
 

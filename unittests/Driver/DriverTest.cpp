@@ -71,10 +71,25 @@ TEST_F(DriverTest, GoesAsFarAsItIsAskedTo) {
   EXPECT_TRUE(contains(output.text, "dist.all_reduce"));
   EXPECT_TRUE(output.report.empty());
   options.emit = Emit::Exec;
-  options.report = options.verifyPlan = true;
+  options.report = ReportFormat::Json;
+  options.verifyPlan = true;
   EXPECT_EQ(compileText(kModel), Outcome::Success) << messages;
   EXPECT_TRUE(contains(output.text, "exec.program"));
   EXPECT_TRUE(contains(output.report, "\"collectives\""));
+}
+
+TEST_F(DriverTest, ThePageNamesTheFileAndTheFlags) {
+  options.mesh = {{"data", 2}};
+  options.emit = Emit::Exec;
+  options.report = ReportFormat::Html;
+  options.plan.optimize.optimizer = "adam";
+  options.plan.optimize.beta1 = 0.5;
+  options.plan.overlap = false;
+  options.given = {find("optimizer"), find("beta1"), find("beta2"), find("overlap")};
+  EXPECT_EQ(compileText(kModel), Outcome::Success) << messages;
+  EXPECT_TRUE(llvm::StringRef(output.report).starts_with("<!DOCTYPE html>"));
+  for (const char *text : {"model.mlir", "--optimizer adam<", "--betas 0.5,0.999<", "--no-overlap<", "data=2"})
+    EXPECT_TRUE(contains(output.report, text)) << text;
 }
 
 TEST_F(DriverTest, EvaluationAndInferenceUpdateNothing) {

@@ -12,6 +12,10 @@ namespace mlir {
 class ModuleOp;
 } // namespace mlir
 
+namespace shoal::rt {
+struct Report;
+} // namespace shoal::rt
+
 namespace shoal::codegen {
 
 /// A rank program for the runtime: the bytes of `shoal_program`, those of `shoal_evaluation` (empty
@@ -27,8 +31,9 @@ struct Program {
 /// satisfy `exec-verify`.
 mlir::FailureOr<Program> emitProgram(mlir::ModuleOp module);
 
-/// Bytes held and sent by each rank in a step (of training, where evaluation stands beside it), counted from the program's types.
-mlir::FailureOr<std::string> emitReport(mlir::ModuleOp module);
+/// Bytes held and sent by each rank in a step (of training, where evaluation stands beside it), counted from the
+/// program's types; for shoal-rt/report.h to write as JSON, or for a page (shoal/Report/Page.h).
+mlir::FailureOr<rt::Report> emitReport(mlir::ModuleOp module);
 
 } // namespace shoal::codegen
 

@@ -28,6 +28,9 @@ enum class Outcome { Success = 0, WorkFailed = rt::kExitWorkFailed, InputWrong =
 /// program of it.
 enum class Emit { Global, Local, Exec, LLVM, PTX, Object, Executable };
 
+/// How a report is written: as data, or as a page to look at.
+enum class ReportFormat { None, Json, Html };
+
 /// Names and sizes in order, the last fastest.
 using MeshAxes = std::vector<std::pair<std::string, int64_t>>;
 
@@ -39,14 +42,14 @@ struct CompilerOptions {
   Emit emit = Emit::Executable;
   std::string cpu; // empty: this machine's
   std::string gpuArch = "sm_80";
-  bool report = false;     // with Emit::Exec and later
+  ReportFormat report = ReportFormat::None; // with Emit::Exec and later
   bool explain = false;    // with Emit::Local and later
   bool verifyPlan = false; // with Emit::Local and later
 };
 
 struct CompilerOutput {
   std::string text;   // IR or assembly as text, or the payload's bytes
-  std::string report; // JSON, when asked for
+  std::string report; // in the format asked for
   std::string explanation; // of every collective, when asked for
 };
 

@@ -48,6 +48,9 @@ struct PlanOption : OptionRow<PlanOptions> {
 
 llvm::ArrayRef<PlanOption> getPlanOptions();
 
+/// The given options as words of a command line: "--lr 0.1", "--betas 0.9,0.95", "--no-overlap".
+std::vector<std::string> spellFlags(const PlanOptions &plan, llvm::ArrayRef<const PlanOption *> given);
+
 /// Which rule the options break, alone or together, of those that `given` names; empty when none. `spell` says
 /// how the caller writes an option.
 std::string findPlanFault(const PlanOptions &plan, llvm::ArrayRef<const PlanOption *> given,

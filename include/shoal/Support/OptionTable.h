@@ -61,6 +61,21 @@ template <typename Struct> struct OptionRow {
     return std::visit([&](const auto &access) { return access(values) == access(defaults); }, member);
   }
 
+  /// The value as it is written behind the option; empty for one that is on or off.
+  std::string show(Struct values) const {
+    return std::visit(
+        [&](const auto &access) -> std::string {
+          const auto &value = access(values);
+          using T = std::decay_t<decltype(value)>;
+          if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, double>)
+            return digits(value);
+          else if constexpr (std::is_same_v<T, std::string>)
+            return value;
+          return "";
+        },
+        member);
+  }
+
   /// Which rule the option's value breaks, as "must be RULE, got: VALUE"; empty when none. The default
   /// is always right.
   std::string findFault(Struct values) const {

@@ -70,7 +70,7 @@ static void addTraffic(exec::RowOpInterface row, dist::MeshAttr mesh, int64_t po
       rt::sentBytes(opcode, ranks, along, row.getRootPosition().value_or(0), elements, bytes));
 }
 
-FailureOr<std::string> emitReport(ModuleOp module) {
+FailureOr<rt::Report> emitReport(ModuleOp module) {
   FailureOr<Programs> found = findPrograms(module);
   if (failed(found))
     return failure();
@@ -100,7 +100,7 @@ FailureOr<std::string> emitReport(ModuleOp module) {
       if (exec::runsAt(row, position))
         addTraffic(row, mesh, position, rank);
   }
-  return rt::toText(report);
+  return report;
 }
 
 } // namespace shoal::codegen

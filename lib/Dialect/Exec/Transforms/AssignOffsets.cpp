@@ -2,44 +2,20 @@
 #include "Arena.h"
 #include "Layout.h"
 
+#include "shoal/Dialect/Exec/IR/ArenaUse.h"
+
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 
 namespace shoal::exec {
 
-namespace {
-struct Lifetime {
-  ArenaBuffer arena;
-  int64_t first = -1, last = -1; // rows in program order
-};
-} // namespace
-
-/// The most bytes of buffers of the class that are in use at one row.
-static int64_t peakOf(StorageClass storageClass, int64_t numRows,
-                      const llvm::MapVector<BufferOp, Lifetime> &lifetimes) {
-  SmallVector<int64_t> change(numRows + 1, 0);
-  for (auto &[buffer, lifetime] : lifetimes) {
-    if (BufferOp(buffer).getStorage() != storageClass || lifetime.first < 0)
-      continue;
-    change[lifetime.first] += lifetime.arena.bytes;
-    change[lifetime.last + 1] -= lifetime.arena.bytes;
-  }
-  int64_t now = 0, peak = 0;
-  for (int64_t delta : change)
-    peak = std::max(peak, now += delta);
-  return peak;
-}
-
 void assignOffsets(ProgramOp program) {
   Block &block = program.getBody().front();
   int64_t base = 0;
-  int64_t byClass[6] = {};
   for (auto argument : block.getOps<ArgOp>()) {
     argument.setOffset(base);
-    int64_t bytes = argument.getResult().getType().getNumBytes();
-    base += llvm::alignTo(bytes, kBufferAlignment);
-    byClass[unsigned(argument.getStorageClass())] += bytes;
+    base += llvm::alignTo(argument.getResult().getType().getNumBytes(), kBufferAlignment);
   }
 
   unsigned numStreams = 1;
@@ -48,14 +24,13 @@ void assignOffsets(ProgramOp program) {
   using Clock = SmallVector<unsigned, 2>;
   SmallVector<Clock> now(numStreams, Clock(numStreams, 0));
   DenseMap<Value, Clock> signalled; // token -> what its row's end implies
-  llvm::MapVector<BufferOp, Lifetime> lifetimes;
+  llvm::MapVector<BufferOp, ArenaBuffer> lifetimes;
   for (auto buffer : block.getOps<BufferOp>()) {
-    Lifetime &lifetime = lifetimes[buffer];
-    lifetime.arena.bytes = buffer.getResult().getType().getNumBytes();
-    lifetime.arena.last.assign(numStreams, 0);
-    lifetime.arena.known.assign(numStreams, ~0u);
+    ArenaBuffer &lifetime = lifetimes[buffer];
+    lifetime.bytes = buffer.getResult().getType().getNumBytes();
+    lifetime.last.assign(numStreams, 0);
+    lifetime.known.assign(numStreams, ~0u);
   }
-  int64_t numRows = 0;
   for (Operation &op : block) {
     if (auto wait = dyn_cast<WaitOp>(op)) {
       for (auto [mine, theirs] : llvm::zip_equal(now[wait.getStream()], signalled[wait.getToken()]))
@@ -73,35 +48,33 @@ void assignOffsets(ProgramOp program) {
       auto buffer = dyn_cast<BufferOp>(getByteRange(value).storage);
       if (!buffer)
         continue;
-      Lifetime &lifetime = lifetimes[buffer];
+      ArenaBuffer &lifetime = lifetimes[buffer];
       for (unsigned s = 0; s < numStreams; ++s)
-        lifetime.arena.known[s] = std::min(lifetime.arena.known[s], clock[s]);
-      lifetime.arena.last[row.getStreamIndex()] = clock[row.getStreamIndex()] + 1;
-      lifetime.first = lifetime.first < 0 ? numRows : lifetime.first;
-      lifetime.last = numRows;
+        lifetime.known[s] = std::min(lifetime.known[s], clock[s]);
+      lifetime.last[row.getStreamIndex()] = clock[row.getStreamIndex()] + 1;
     }
     ++clock[row.getStreamIndex()];
     if (Value token = row.getSignal())
       signalled[token] = clock;
-    ++numRows;
   }
 
   SmallVector<ArenaBuffer> buffers;
   for (auto &[buffer, lifetime] : lifetimes)
-    buffers.push_back(lifetime.arena);
+    buffers.push_back(lifetime);
   int64_t end = assignArena(buffers, base, kBufferAlignment);
   for (auto [entry, placed] : llvm::zip_equal(lifetimes, buffers))
     entry.first.setOffset(placed.offset);
   program.setArena(end);
 
-  for (StorageClass storageClass :
-       {StorageClass::grad, StorageClass::activation, StorageClass::workspace})
-    byClass[unsigned(storageClass)] += peakOf(storageClass, numRows, lifetimes);
+  ArenaUse most; // of each class by itself
+  for (const ArenaUse &use : measureArena(program))
+    for (auto [bytes, now] : llvm::zip_equal(most.bytes, use.bytes))
+      bytes = std::max(bytes, now);
   program.setBytesAttr(BytesAttr::get(
-      program.getContext(), byClass[unsigned(StorageClass::param)],
-      byClass[unsigned(StorageClass::grad)], byClass[unsigned(StorageClass::optimizer)],
-      byClass[unsigned(StorageClass::activation)] + byClass[unsigned(StorageClass::input)],
-      byClass[unsigned(StorageClass::workspace)]));
+      program.getContext(), most.get(StorageClass::param), most.get(StorageClass::grad),
+      most.get(StorageClass::optimizer),
+      most.get(StorageClass::activation) + most.get(StorageClass::input),
+      most.get(StorageClass::workspace)));
 }
 
 } // namespace shoal::exec

@@ -1,0 +1,124 @@
+// The page of evidence: what a compilation promises, to look at. `readLocal` and `readProgram` gather it from the
+// program's last two levels as plain data, `writeHtml` draws it: one file without scripts or pictures from
+// elsewhere, which any browser shows.
+#ifndef SHOAL_REPORT_PAGE_H
+#define SHOAL_REPORT_PAGE_H
+
+#include "shoal-rt/report.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace shoal::report {
+
+/// An op of one device's program, or equal ones that follow each other.
+struct PageOp {
+  std::string name;      // "matmul"
+  std::string shape;     // of its first result on one rank: "8×256×768 f32"
+  std::string arguments; // names of the arguments that it reads: "h.0.mlp.c_fc.weight"
+  std::string reason;    // of a collective
+  std::vector<std::string> axes;
+  bool isCommunication = false;
+  bool isMinor = false; // computes nothing: a view, a position
+  int64_t count = 1;
+
+  bool operator==(const PageOp &) const = default;
+};
+
+/// Ops of one layer, or of `names.size()` layers that are equal but for their numbers.
+struct PageLayer {
+  std::vector<std::string> names; // as in nn.layer; none: the title says what it is
+  std::string title;
+  std::vector<PageOp> forward, backward, update;
+};
+
+struct PageDim {
+  int64_t global = 0, local = 0;
+  int64_t parts = 1; // of the axes together; parts * local - global elements are padding
+  std::vector<std::string> axes;
+
+  bool operator==(const PageDim &) const = default;
+};
+
+/// A tensor that outlives the step or crosses its border, or several that are equal but for their names.
+struct PageTensor {
+  std::string name; // numbers that differ in braces: "h.{0…11}.mlp.c_fc.weight"
+  std::string role; // "parameter", "state", "buffer", "input", "output"
+  std::string element;
+  std::vector<PageDim> dims;
+  std::vector<int64_t> file;      // empty: as in the program
+  std::vector<std::string> state; // of a parameter: what the optimizer keeps in the same layout, "m"
+  int64_t copies = 1;             // ranks that hold the same piece
+  int64_t bytes = 0;              // of one such tensor on one rank, padding included
+  int64_t elements = 0;           // of one such tensor in all
+  int64_t count = 1;
+};
+
+/// A collective, or several that are equal but for their layers. What `dist::Explanation` says, as text.
+struct PageCollective {
+  std::string kind;
+  std::vector<std::string> axes;
+  int64_t ranks = 1;
+  std::string type;
+  uint64_t bytes = 0; // sent by one rank in a step, by all of them
+  int64_t count = 1;
+  std::string layers; // "h.0 … h.11"
+  std::string asker, change, cause, overlap, removal;
+};
+
+/// Classes of memory, as in the report.
+enum class PageClass { Params, Optimizer, Grads, Activations, Workspace };
+inline constexpr size_t kNumPageClasses = 5;
+
+/// Bytes in use at one row.
+struct PageRow {
+  std::string name;
+  std::vector<std::string> axes; // of a collective
+  std::array<uint64_t, kNumPageClasses> bytes{};
+
+  uint64_t getTotal() const;
+};
+
+/// A buffer that is in use at the peak, or equal ones.
+struct PageHeld {
+  PageClass storage = PageClass::Activations;
+  std::string shape, firstRow, lastRow; // from the row that writes it to the last that touches it
+  uint64_t bytes = 0; // of one
+  int64_t count = 1;
+};
+
+struct Page {
+  std::string source; // the file
+  std::string mode;   // "train"
+  std::vector<std::string> flags;
+  rt::Report report; // by rank
+
+  std::vector<PageLayer> layers;
+  std::vector<PageTensor> tensors;
+  std::vector<PageCollective> collectives;
+
+  std::vector<PageRow> rows; // of the step, then of the evaluation beside it
+  size_t stepRows = 0;
+  uint64_t arena = 0;         // what the programs allocate
+  std::vector<PageHeld> held; // at the peak, the largest first
+  int64_t otherHeld = 0;      // buffers that `held` leaves out
+
+  /// The first row with the most bytes in use. What the arena has besides lies between buffers.
+  size_t findPeak() const;
+};
+
+/// Layers, tensors and collectives of a module that is one device's program (L2). `overlap`: as compiled without
+/// --no-overlap.
+void readLocal(mlir::ModuleOp module, bool overlap, Page &page);
+/// The arena of its rank programs (L3).
+void readProgram(mlir::ModuleOp module, Page &page);
+
+std::string writeHtml(const Page &page);
+
+} // namespace shoal::report
+
+#endif // SHOAL_REPORT_PAGE_H

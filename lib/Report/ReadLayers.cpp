@@ -1,0 +1,333 @@
+// The program by layers: which op belongs where, what is forward, backward and update, and which layers are equal.
+#include "Read.h"
+
+#include "Names.h"
+
+#include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Interfaces/Lowering.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace shoal::report {
+namespace {
+
+/// A step's results say what its ops are for.
+class Passes {
+public:
+  explicit Passes(func::FuncOp step);
+
+  enum Pass { Forward, Backward, Update };
+  Pass get(Operation *op) const {
+    if (isPlain || forward.contains(op))
+      return Forward;
+    return backward.contains(op) ? Backward : Update;
+  }
+
+private:
+  static void slice(Value value, DenseSet<Operation *> &ops);
+
+  bool isPlain = false; // no gradients: all in order
+  DenseSet<Operation *> forward, backward;
+};
+
+/// Sections in the order of the forward pass.
+class LayerReader {
+public:
+  LayerReader(func::FuncOp step, ArrayRef<dist::Explanation> explanations, std::vector<PageLayer> &layers)
+      : step(step), passes(step), layers(layers) {
+    for (const dist::Explanation &it : explanations)
+      explained[it.op] = &it;
+  }
+  void read();
+
+private:
+  StringRef findLayer(Operation *op, Passes::Pass pass) const;
+  PageLayer &sectionOf(Operation *op, Passes::Pass pass);
+  PageOp describe(Operation *op) const;
+  bool isBucket(Operation *op);
+  void addNamed();
+  void addOwn(PageLayer &section, const char *title);
+
+  func::FuncOp step;
+  Passes passes;
+  std::vector<PageLayer> &layers;
+  llvm::MapVector<StringRef, PageLayer> named;
+  PageLayer before, after, buckets, rest;
+  bool seenForward = false, seenBackward = false;
+  struct Place {
+    StringRef layer;
+    unsigned number; // of the op
+  };
+  DenseMap<Operation *, Place> layerOf;
+  DenseMap<Operation *, const dist::Explanation *> explained;
+  DenseMap<StringRef, unsigned> lastForward; // the number of an op
+  unsigned number = 0;
+  DenseSet<Value> inBucket;
+};
+
+} // namespace
+
+/// What a value is computed from. Of micro-batches only what yields the value.
+void Passes::slice(Value from, DenseSet<Operation *> &ops) {
+  SmallVector<Value> work{from};
+  DenseSet<Value> seen;
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      if (auto accumulate = dyn_cast<dist::AccumulateOp>(argument.getOwner()->getParentOp()))
+        work.push_back(accumulate.getInputs()[argument.getArgNumber()]);
+      continue;
+    }
+    auto result = cast<OpResult>(value);
+    Operation *op = result.getOwner();
+    if (auto accumulate = dyn_cast<dist::AccumulateOp>(op)) {
+      work.push_back(accumulate.getBody().front().getTerminator()->getOperand(result.getResultNumber()));
+      continue;
+    }
+    if (!ops.insert(op).second)
+      continue;
+    op->walk([&](Operation *inner) {
+      ops.insert(inner);
+      llvm::append_range(work, inner->getOperands());
+    });
+  }
+}
+
+Passes::Passes(func::FuncOp step) {
+  Block &block = step.getBody().back();
+  bool hasGradients = false;
+  for (auto [index, value] : llvm::enumerate(block.getTerminator()->getOperands())) {
+    auto has = [&, i = unsigned(index)](StringRef role) { return bool(step.getResultAttr(i, role)); };
+    if (has(nn::NNDialect::kLossAttr) || has(nn::NNDialect::kOutputAttr)) {
+      slice(value, forward);
+    } else if (auto name = step.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kGradAttr)) {
+      slice(value, backward);
+      hasGradients = true;
+    }
+  }
+  isPlain = !hasGradients;
+}
+
+/// "8×256×768 f32".
+std::string showType(Type type) {
+  if (auto future = dyn_cast<dist::FutureType>(type))
+    type = future.getTensor();
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return "";
+  std::string text;
+  for (int64_t size : tensor.getShape())
+    text += (text.empty() ? "" : "×") + std::to_string(size);
+  llvm::raw_string_ostream stream(text);
+  stream << (text.empty() ? "" : " ") << tensor.getElementType();
+  return text;
+}
+
+std::vector<std::string> showAxes(dist::AxesAttr axes) {
+  std::vector<std::string> names;
+  if (axes)
+    for (StringAttr axis : axes.getAxes())
+      names.push_back(axis.str());
+  return names;
+}
+
+PageOp LayerReader::describe(Operation *op) const {
+  PageOp result;
+  result.name = op->getName().stripDialect().str();
+  if (op->getNumResults())
+    result.shape = showType(op->getResult(0).getType());
+  else if (op->getNumOperands()) // a send
+    result.shape = showType(op->getOperand(0).getType());
+  for (Value operand : op->getOperands()) {
+    auto argument = dyn_cast<BlockArgument>(operand);
+    if (!argument || argument.getOwner()->getParentOp() != step)
+      continue;
+    nn::ArgRole role = nn::getArgRole(step, argument.getArgNumber());
+    if (role == nn::ArgRole::State || role == nn::ArgRole::Step) // follows from the parameter
+      continue;
+    StringRef name = nn::getArgName(step, argument.getArgNumber());
+    result.arguments += (result.arguments.empty() || name.empty() ? "" : ", ") + name.str();
+  }
+  if (auto collective = dyn_cast<dist::CollectiveOpInterface>(op)) {
+    result.isCommunication = collective.communicates();
+    result.axes = showAxes(collective.getAxesAttr());
+    if (auto explanation = explained.lookup(op)) {
+      result.reason = explanation->asker;
+      for (const std::string &more : {explanation->change, explanation->cause})
+        result.reason += (more.empty() ? "" : "\n") + more;
+    }
+  }
+  result.isMinor = lowersAs(op, LoweringKind::View) ||
+                   (!isa_and_nonnull<nn::NNDialect>(op->getDialect()) && !result.isCommunication);
+  // One line for all that a bucket is cut into.
+  if (isa<dist::UnpackOp>(op))
+    result.shape.clear();
+  if (auto pack = dyn_cast<dist::PackOp>(op))
+    result.arguments = std::to_string(pack.getInputs().size()) + " ranges";
+  for (Operation *parent = op->getParentOp(); parent != step; parent = parent->getParentOp())
+    if (auto accumulate = dyn_cast<dist::AccumulateOp>(parent))
+      result.count *= accumulate.getMicrobatches();
+  return result;
+}
+
+/// From packing until unpacking.
+bool LayerReader::isBucket(Operation *op) {
+  bool reads = llvm::any_of(op->getOperands(), [&](Value value) { return inBucket.contains(value); });
+  if (!reads && !isa<dist::PackOp>(op))
+    return false;
+  if (!isa<dist::UnpackOp>(op))
+    inBucket.insert(op->result_begin(), op->result_end());
+  return true;
+}
+
+/// An op that a pass made between those of the model has no layer: it is told where the newest op of the same pass
+/// that it reads is, or else the first that reads it.
+StringRef LayerReader::findLayer(Operation *op, Passes::Pass pass) const {
+  if (auto name = op->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr))
+    return name.getValue();
+  if (auto explanation = explained.lookup(op); explanation && !explanation->layer.empty())
+    return explanation->layer;
+  if (pass == Passes::Update)
+    return {};
+  unsigned newest = 0;
+  StringRef layer;
+  for (Value operand : op->getOperands()) {
+    Operation *def = operand.getDefiningOp();
+    auto found = layerOf.find(def);
+    if (found == layerOf.end() || passes.get(def) != pass || found->second.number <= newest)
+      continue;
+    newest = found->second.number;
+    layer = found->second.layer;
+  }
+  for (Operation *user : op->getUsers()) {
+    if (!layer.empty())
+      break;
+    if (auto name = user->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr); name && passes.get(user) == pass)
+      layer = name.getValue();
+  }
+  return layer;
+}
+
+PageLayer &LayerReader::sectionOf(Operation *op, Passes::Pass pass) {
+  if (isBucket(op))
+    return buckets;
+  if (StringRef name = findLayer(op, pass); !name.empty()) {
+    (pass == Passes::Forward ? seenForward : seenBackward) = true;
+    if (pass == Passes::Forward)
+      lastForward[name] = number;
+    layerOf[op] = {name, number};
+    return named[name];
+  }
+  if (pass == Passes::Update)
+    return rest;
+  // The backward pass goes through the layers from the last to the first.
+  return pass == Passes::Forward ? (seenForward ? after : before) : (seenBackward ? before : after);
+}
+
+void LayerReader::read() {
+  step.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    // Constants are part of the kernels that use them.
+    if (op == step || op->hasTrait<OpTrait::IsTerminator>() || isa<dist::AccumulateOp>(op) ||
+        lowersAs(op, LoweringKind::Constant))
+      return;
+    ++number;
+    Passes::Pass pass = passes.get(op);
+    PageLayer &section = sectionOf(op, pass);
+    std::vector<PageOp> &ops = pass == Passes::Forward    ? section.forward
+                               : pass == Passes::Backward ? section.backward
+                                                          : section.update;
+    PageOp described = describe(op);
+    if (!ops.empty()) {
+      // An equal op right behind adds to the last.
+      PageOp last = ops.back();
+      last.count = described.count;
+      if (last == described) {
+        ops.back().count += described.count;
+        return;
+      }
+    }
+    ops.push_back(std::move(described));
+  });
+  if (named.empty()) {
+    llvm::append_range(before.forward, after.forward);
+    after.forward.clear();
+    llvm::append_range(after.backward, before.backward);
+    before.backward = std::move(after.backward);
+    addOwn(before, "the program");
+  } else {
+    addOwn(before, "before the layers");
+    addNamed();
+    addOwn(after, "after the layers");
+  }
+  addOwn(buckets, "gradient buckets");
+  addOwn(rest, "update");
+}
+
+/// Whether two layers differ in nothing but numbers of names.
+static bool areEqual(const std::vector<PageOp> &a, const std::vector<PageOp> &b) {
+  return llvm::equal(a, b, [](const PageOp &x, const PageOp &y) {
+    auto withoutNames = [](PageOp op) {
+      op.arguments = op.reason = "";
+      return op;
+    };
+    return maskNumbers(x.arguments) == maskNumbers(y.arguments) && withoutNames(x) == withoutNames(y);
+  });
+}
+
+static bool areEqual(StringRef a, const PageLayer &x, StringRef b, const PageLayer &y) {
+  return maskNumbers(a) == maskNumbers(b) && areEqual(x.forward, y.forward) && areEqual(x.backward, y.backward) &&
+         areEqual(x.update, y.update);
+}
+
+/// The texts of an op of equal layers, all numbers that differ as stars; other texts as in the first.
+static std::vector<PageOp> merge(ArrayRef<const PageLayer *> equal, std::vector<PageOp> PageLayer::*pass) {
+  std::vector<PageOp> merged = equal.front()->*pass;
+  for (size_t at = 0; at < merged.size(); ++at)
+    for (std::string PageOp::*text : {&PageOp::arguments, &PageOp::reason}) {
+      std::vector<std::string> all;
+      for (const PageLayer *layer : equal)
+        all.push_back((layer->*pass)[at].*text);
+      if (llvm::all_of(all, [&](const std::string &other) { return maskNumbers(other) == maskNumbers(all.front()); }))
+        merged[at].*text = starNames(all);
+    }
+  return merged;
+}
+
+void LayerReader::addNamed() {
+  auto order = named.takeVector();
+  // The forward pass ends with the layers in their order, wherever their constants stand.
+  llvm::stable_sort(order, [&](const auto &a, const auto &b) { return lastForward[a.first] < lastForward[b.first]; });
+  for (size_t begin = 0, end; begin < order.size(); begin = end) {
+    SmallVector<const PageLayer *> equal;
+    PageLayer merged;
+    for (end = begin; end < order.size(); ++end) {
+      const auto &[name, layer] = order[end];
+      if (!areEqual(order[begin].first, order[begin].second, name, layer))
+        break;
+      merged.names.push_back(name.str());
+      equal.push_back(&layer);
+    }
+    merged.title = spanNames(merged.names);
+    merged.forward = merge(equal, &PageLayer::forward);
+    merged.backward = merge(equal, &PageLayer::backward);
+    merged.update = merge(equal, &PageLayer::update);
+    layers.push_back(std::move(merged));
+  }
+}
+
+void LayerReader::addOwn(PageLayer &section, const char *title) {
+  section.title = title;
+  if (section.forward.size() + section.backward.size() + section.update.size())
+    layers.push_back(std::move(section));
+}
+
+void readLayers(func::FuncOp step, ArrayRef<dist::Explanation> explanations, std::vector<PageLayer> &layers) {
+  LayerReader(step, explanations, layers).read();
+}
+
+} // namespace shoal::report

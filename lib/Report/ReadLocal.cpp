@@ -1,0 +1,67 @@
+// What the page says of one device's program (L2).
+#include "Names.h"
+#include "Read.h"
+
+#include "shoal/Dialect/Dist/Transforms/Explain.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal-rt/axis_names.h"
+
+#include "llvm/ADT/SetVector.h"
+
+#include <map>
+#include <tuple>
+
+using namespace mlir;
+
+namespace shoal::report {
+
+/// Explanations that are equal but for their layers as one, with the layers in their order.
+static void readCollectives(ArrayRef<dist::Explanation> explanations, dist::MeshAttr mesh,
+                            std::vector<PageCollective> &collectives) {
+  std::vector<std::string> meshAxes;
+  if (mesh)
+    for (dist::MeshAxisAttr axis : mesh.getAxes())
+      meshAxes.push_back(axis.getName().str());
+  using Key = std::tuple<std::string, const void *, const void *, int64_t, uint64_t, bool, std::string, std::string,
+                         std::string, std::string, std::string>;
+  std::map<Key, size_t> places; // asked, never walked
+  std::vector<SetVector<StringRef>> layers;
+  for (const dist::Explanation &it : explanations) {
+    Key key(it.kind, it.axes.getAsOpaquePointer(), it.type.getAsOpaquePointer(), it.count, it.sentBytes,
+            it.layer.empty(), it.asker, it.change, it.cause, it.overlap, it.removal);
+    auto [place, isNew] = places.try_emplace(std::move(key), collectives.size());
+    if (isNew) {
+      collectives.push_back({it.kind, rt::mergeAxisParts(showAxes(it.axes), meshAxes), it.ranks, showType(it.type),
+                             /*bytes=*/0, /*count=*/0, "", it.asker, it.change, it.cause, it.overlap, it.removal});
+      layers.emplace_back();
+    }
+    PageCollective &collective = collectives[place->second];
+    collective.bytes += it.sentBytes;
+    collective.count += it.count;
+    if (!it.layer.empty())
+      layers[place->second].insert(it.layer);
+  }
+  for (auto [collective, names] : llvm::zip_equal(collectives, layers)) {
+    std::vector<std::string> all;
+    for (StringRef name : names)
+      all.push_back(name.str());
+    collective.layers = spanNames(all);
+  }
+}
+
+void readLocal(ModuleOp module, bool overlap, Page &page) {
+  // Of a step and its evaluation the step is told.
+  func::FuncOp step;
+  for (auto func : module.getOps<func::FuncOp>())
+    if (!func.isExternal() && (!step || (step->hasAttr(nn::kEvaluationAttr) && !func->hasAttr(nn::kEvaluationAttr))))
+      step = func;
+  if (!step)
+    return;
+  dist::MeshOp mesh = dist::lookupMesh(step);
+  std::vector<dist::Explanation> explanations = dist::explain(step, overlap, /*namesLayers=*/false);
+  readCollectives(explanations, mesh ? mesh.getMesh() : dist::MeshAttr(), page.collectives);
+  readLayers(step, explanations, page.layers);
+  readTensors(step, page.tensors);
+}
+
+} // namespace shoal::report

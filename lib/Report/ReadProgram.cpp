@@ -1,0 +1,117 @@
+// The arena row by row, and what is in it when it is fullest.
+#include "Read.h"
+
+#include "shoal-rt/traffic.h"
+#include "shoal/Dialect/Exec/IR/ArenaUse.h"
+
+#include <map>
+#include <numeric>
+
+using namespace mlir;
+
+namespace shoal::report {
+
+uint64_t PageRow::getTotal() const { return std::accumulate(bytes.begin(), bytes.end(), uint64_t(0)); }
+
+size_t Page::findPeak() const {
+  auto peak = llvm::max_element(
+      rows, [](const PageRow &a, const PageRow &b) { return a.getTotal() < b.getTotal(); });
+  return peak - rows.begin();
+}
+
+static PageClass toPageClass(exec::StorageClass storage) {
+  switch (storage) {
+  case exec::StorageClass::param:
+    return PageClass::Params;
+  case exec::StorageClass::optimizer:
+    return PageClass::Optimizer;
+  case exec::StorageClass::grad:
+    return PageClass::Grads;
+  case exec::StorageClass::input: // counts as activations, in the report too
+  case exec::StorageClass::activation:
+    return PageClass::Activations;
+  case exec::StorageClass::workspace:
+    return PageClass::Workspace;
+  }
+  llvm_unreachable("every class is listed");
+}
+
+/// The row's own name, or that of its kernel, or its op's.
+static std::string showRow(exec::RowOpInterface row) {
+  if (auto name = row->getAttrOfType<StringAttr>("name"))
+    return name.str();
+  if (auto launch = dyn_cast<exec::LaunchOp>(*row))
+    return launch.getKernel().str();
+  std::string name = row->getName().stripDialect().str();
+  if (auto probe = dyn_cast<exec::ProbeOp>(*row))
+    name += " " + probe.getResultName().str();
+  return name;
+}
+
+static void addRows(exec::ProgramOp program, std::vector<PageRow> &rows) {
+  SmallVector<exec::ArenaUse> curve = exec::measureArena(program);
+  auto ops = llvm::to_vector(program.getBody().getOps<exec::RowOpInterface>());
+  for (auto [number, use] : llvm::enumerate(curve)) {
+    PageRow &row = rows.emplace_back();
+    if (number < ops.size()) { // a program without rows has one entry all the same
+      row.name = showRow(ops[number]);
+      if (rt::isCommunication(ops[number].getOpcode()))
+        row.axes = showAxes(ops[number].getGroup());
+    }
+    for (auto [storage, bytes] : llvm::enumerate(use.bytes))
+      row.bytes[size_t(toPageClass(exec::StorageClass(storage)))] += bytes;
+  }
+}
+
+static std::string showShape(exec::BufferType type) {
+  return showType(RankedTensorType::get(type.getShape(), type.getElementType()));
+}
+
+/// The buffers in use at a row, which are no arguments; those with equal shapes and rows as one.
+static void addHeld(exec::ProgramOp program, int64_t at, ArrayRef<PageRow> rows, Page &page) {
+  constexpr size_t kMostHeld = 10;
+  std::map<std::tuple<unsigned, std::string, std::string, std::string>, size_t> places;
+  for (auto &[op, span] : exec::findSpans(program)) {
+    exec::BufferOp buffer = op;
+    if (span.first < 0 || span.first > at || span.last < at)
+      continue;
+    exec::BufferType type = buffer.getResult().getType();
+    PageHeld held{toPageClass(buffer.getStorage()), showShape(type), rows[span.first].name, rows[span.last].name,
+                  uint64_t(type.getNumBytes())};
+    auto [place, isNew] = places.try_emplace(
+        {unsigned(held.storage), held.shape, held.firstRow, held.lastRow}, page.held.size());
+    if (isNew)
+      page.held.push_back(std::move(held));
+    else
+      ++page.held[place->second].count;
+  }
+  llvm::stable_sort(page.held, [](const PageHeld &a, const PageHeld &b) {
+    return a.bytes * a.count > b.bytes * b.count;
+  });
+  for (const PageHeld &other : ArrayRef(page.held).drop_front(std::min(page.held.size(), kMostHeld)))
+    page.otherHeld += other.count;
+  page.held.resize(std::min(page.held.size(), kMostHeld));
+}
+
+void readProgram(ModuleOp module, Page &page) {
+  auto programs = llvm::to_vector(module.getOps<exec::ProgramOp>());
+  // Evaluation, if any, runs after the step on the same arena.
+  llvm::stable_sort(programs, [](exec::ProgramOp a, exec::ProgramOp b) {
+    return a.getMode() != exec::Mode::eval && b.getMode() == exec::Mode::eval;
+  });
+  SmallVector<size_t> begins;
+  for (exec::ProgramOp program : programs) {
+    begins.push_back(page.rows.size());
+    addRows(program, page.rows);
+    page.arena = std::max<uint64_t>(page.arena, program.getArena());
+  }
+  page.stepRows = begins.size() > 1 ? begins[1] : page.rows.size();
+  if (programs.empty())
+    return;
+  page.mode = stringifyMode(programs.front().getMode()).str();
+  size_t peak = page.findPeak(), which = begins.size() > 1 && peak >= begins[1];
+  size_t begin = begins[which];
+  addHeld(programs[which], int64_t(peak - begin), ArrayRef(page.rows).drop_front(begin), page);
+}
+
+} // namespace shoal::report

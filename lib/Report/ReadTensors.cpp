@@ -1,0 +1,135 @@
+// How parameters, state, inputs and outputs lie on the mesh; equal ones of many layers as one.
+#include "Names.h"
+#include "Read.h"
+
+#include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Support/Elements.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace shoal::report {
+
+/// A tensor as one rank has it, and what it is a piece of.
+static PageTensor describe(RankedTensorType local, Attribute attr, dist::MeshAttr mesh) {
+  PageTensor tensor;
+  llvm::raw_string_ostream(tensor.element) << local.getElementType();
+  tensor.bytes = local.getNumElements() * elementBytes(local.getElementType());
+  auto global = dyn_cast_or_null<dist::GlobalAttr>(attr);
+  RankedTensorType whole = global ? global.getType() : local;
+  tensor.elements = whole.getNumElements();
+  tensor.copies = mesh ? mesh.getNumDevices() : 1;
+  for (int64_t i = 0; i < local.getRank(); ++i) {
+    PageDim dim{whole.getDimSize(i), local.getDimSize(i), 1, {}};
+    if (global && mesh)
+      for (StringAttr axis : global.getSharding().getDimAxes(i)) {
+        dim.axes.push_back(axis.str());
+        dim.parts *= mesh.getAxisSize(axis).value_or(1);
+      }
+    tensor.copies /= dim.parts;
+    tensor.dims.push_back(std::move(dim));
+  }
+  return tensor;
+}
+
+static StringRef showRole(nn::ArgRole role) {
+  switch (role) {
+  case nn::ArgRole::Param:
+    return "parameter";
+  case nn::ArgRole::Buffer:
+    return "buffer";
+  case nn::ArgRole::State:
+  case nn::ArgRole::Step:
+    return "state";
+  case nn::ArgRole::Input:
+    return "input";
+  case nn::ArgRole::ValidRows:
+  case nn::ArgRole::Seed:
+    return "hidden input";
+  case nn::ArgRole::None:
+    return "argument";
+  }
+  llvm_unreachable("every role is listed");
+}
+
+static bool haveEqualLayout(const PageTensor &a, const PageTensor &b) {
+  return a.element == b.element && a.dims == b.dims;
+}
+
+/// Everything but names: what tensors of one line have in common.
+static std::string layoutKey(const PageTensor &tensor) {
+  std::string key = tensor.role + "\1" + tensor.element;
+  for (const PageDim &dim : tensor.dims) {
+    key += "\1" + std::to_string(dim.global) + "/" + std::to_string(dim.local);
+    for (const std::string &axis : dim.axes)
+      key += "\2" + axis;
+  }
+  key += "\1";
+  for (int64_t size : tensor.file)
+    key += std::to_string(size) + "x";
+  for (const std::string &state : tensor.state)
+    key += "\1" + state;
+  return key;
+}
+
+static std::vector<PageTensor> fold(std::vector<PageTensor> all) {
+  llvm::MapVector<std::string, std::vector<size_t>, std::map<std::string, unsigned>> groups;
+  for (auto [index, tensor] : llvm::enumerate(all))
+    groups[maskNumbers(tensor.name) + layoutKey(tensor)].push_back(index);
+  std::vector<PageTensor> folded;
+  for (const auto &[key, members] : groups) {
+    std::vector<std::string> names;
+    for (size_t index : members)
+      names.push_back(all[index].name);
+    folded.push_back(std::move(all[members.front()]));
+    folded.back().name = foldNames(names);
+    folded.back().count = int64_t(members.size());
+  }
+  return folded;
+}
+
+void readTensors(func::FuncOp step, std::vector<PageTensor> &tensors) {
+  dist::MeshOp meshOp = dist::lookupMesh(step);
+  dist::MeshAttr mesh = meshOp ? meshOp.getMesh() : dist::MeshAttr();
+  std::vector<PageTensor> all;
+  llvm::StringMap<size_t> parameters;
+  for (unsigned i = 0; i < step.getNumArguments(); ++i) {
+    auto local = dyn_cast<RankedTensorType>(step.getArgument(i).getType());
+    if (!local)
+      continue;
+    PageTensor tensor = describe(local, step.getArgAttr(i, dist::DistDialect::kGlobalAttr), mesh);
+    tensor.role = showRole(nn::getArgRole(step, i));
+    tensor.name = nn::getArgName(step, i).str();
+    if (std::optional<ArrayRef<int64_t>> file = nn::getFileShape(step, i))
+      tensor.file = file->vec();
+    // State that lies as its parameter is told with it.
+    auto state = step.getArgAttrOfType<nn::StateAttr>(i, nn::NNDialect::kStateAttr);
+    if (auto of = state ? parameters.find(state.getOf()) : parameters.end();
+        of != parameters.end() && haveEqualLayout(all[of->second], tensor)) {
+      StringRef name = tensor.name;
+      name.consume_front(state.getOf());
+      all[of->second].state.push_back(name.ltrim('.').str());
+      continue;
+    }
+    if (tensor.role == "parameter")
+      parameters[tensor.name] = all.size();
+    all.push_back(std::move(tensor));
+  }
+  for (unsigned i = 0; i < step.getNumResults(); ++i) {
+    auto name = step.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kOutputAttr);
+    auto local = dyn_cast<RankedTensorType>(step.getResultTypes()[i]);
+    if (!name || !local)
+      continue;
+    PageTensor tensor = describe(local, step.getResultAttr(i, dist::DistDialect::kGlobalAttr), mesh);
+    tensor.role = "output";
+    tensor.name = name.str();
+    all.push_back(std::move(tensor));
+  }
+  tensors = fold(std::move(all));
+}
+
+} // namespace shoal::report

@@ -1,0 +1,38 @@
+// The parts of a page, in the order in which they stand.
+#ifndef SHOAL_LIB_REPORT_WRITE_H
+#define SHOAL_LIB_REPORT_WRITE_H
+
+#include "Html.h"
+
+#include "shoal/Report/Page.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+namespace shoal::report {
+
+/// The constants of Style.cpp.
+llvm::StringLiteral getStyle();
+llvm::StringLiteral getScript();
+
+/// The colour of a mesh axis, as a class of the style sheet: the same on the whole page.
+std::string getAxisClass(llvm::StringRef axis);
+/// The name of an axis in its colour, with what follows it.
+void writeAxis(Html &html, llvm::StringRef axis, llvm::StringRef more = "");
+void writeAxes(Html &html, llvm::ArrayRef<std::string> axes);
+/// Bytes for people, with all digits in the title.
+void writeBytes(Html &html, llvm::StringRef tag, uint64_t bytes);
+
+/// The rank that sends the most, whose traffic stands for the step.
+const rt::RankReport *findBusiest(const rt::Report &report);
+uint64_t getSentBytes(const rt::RankReport &rank);
+
+void writeHead(Html &html, const Page &page);
+void writeMesh(Html &html, const rt::Report &report);
+void writeLayers(Html &html, const Page &page);
+void writeTensors(Html &html, const Page &page);
+void writeCollectives(Html &html, const Page &page);
+void writeMemory(Html &html, const Page &page);
+
+} // namespace shoal::report
+
+#endif // SHOAL_LIB_REPORT_WRITE_H

@@ -1,0 +1,108 @@
+// Why ranks talk: totals by kind and axis, then every collective with what asked for it and what would remove it.
+#include "Write.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace shoal::report {
+
+static std::string showShare(uint64_t part, uint64_t whole) {
+  return whole ? showPoint(100.0 * double(part) / double(whole)) : "0";
+}
+
+/// A bar of a share of the step's bytes, in the colour of the axis.
+static void writeBar(Html &html, llvm::ArrayRef<std::string> axes, uint64_t part, uint64_t whole) {
+  html.tag("div", {{"class", "bar"}, {"title", showShare(part, whole) + " % of what is sent"}}, [&] {
+    html.tag("div", {{"class", axes.empty() ? "ax" : getAxisClass(axes.front())},
+                     {"style", "width:" + showShare(part, whole) + "%"}}, "");
+  });
+}
+
+/// The lines of the report, which `shoalc --report FILE.json` writes and the program counts.
+static void writeTotals(Html &html, const rt::RankReport &rank, uint64_t sent, size_t ranks) {
+  html.tag("div", {{"class", "card scroll"}}, [&] {
+    html.tag("table", {{"class", "totals"}}, [&] {
+      html.tag("thead", {}, [&] {
+        html.tag("tr", {}, [&] {
+          for (auto [title, style] : {std::pair("kind", ""), std::pair("axes", ""), std::pair("count", "num"),
+                                      std::pair("sent per step", "num"), std::pair("share", "share")})
+            html.tag("th", {{"class", style}}, title);
+        });
+      });
+      html.tag("tbody", {}, [&] {
+        for (const rt::CollectiveReport &line : rank.collectives) {
+          html.tag("tr", {{"class", "total"}}, [&] {
+            html.tag("td", {}, line.kind);
+            html.tag("td", {}, [&] { writeAxes(html, line.axes); });
+            html.tag("td", {{"class", "num"}}, showCount(line.count));
+            writeBytes(html, "td", line.bytes);
+            html.tag("td", {{"class", "share"}}, [&] { writeBar(html, line.axes, line.bytes, sent); });
+          });
+          html.newline();
+        }
+      });
+    });
+    if (ranks > 1)
+      html.tag("p", {{"class", "note"}}, "Sent by rank " + std::to_string(rank.rank) +
+                                             ", of all ranks one that sends the most, on a ring.");
+  });
+}
+
+static void writeFact(Html &html, llvm::StringRef name, llvm::StringRef value) {
+  if (value.empty())
+    return;
+  html.tag("dt", {}, name);
+  html.tag("dd", {}, value);
+}
+
+static void writeCollective(Html &html, const PageCollective &collective, uint64_t sent) {
+  uint64_t bytes = collective.bytes;
+  html.tag("article", {{"class", "collective"}}, [&] {
+    html.tag("header", {}, [&] {
+      html.tag("b", {}, collective.kind);
+      writeAxes(html, collective.axes);
+      if (!collective.layers.empty())
+        html.tag("span", {}, "in " + collective.layers);
+      if (collective.count > 1)
+        html.tag("span", {{"class", "badge"}}, "×" + showCount(collective.count));
+      html.tag("span", {{"class", "shape"}}, collective.type);
+      writeBytes(html, "strong", bytes);
+      writeBar(html, collective.axes, bytes, sent);
+    });
+    html.tag("dl", {}, [&] {
+      writeFact(html, "asked by", collective.asker);
+      writeFact(html, "because of", collective.cause);
+      writeFact(html, "layout", collective.change);
+      writeFact(html, "overlaps with", collective.overlap);
+      writeFact(html, "without it", collective.removal);
+    });
+  });
+  html.newline();
+}
+
+void writeCollectives(Html &html, const Page &page) {
+  const rt::RankReport *rank = findBusiest(page.report);
+  html.tag("section", {{"id", "collectives"}}, [&] {
+    html.tag("h2", {}, "Collectives");
+    if (!rank || rank->collectives.empty()) {
+      html.tag("p", {{"class", "lead"}}, "No rank talks to another one in a step.");
+      return;
+    }
+    uint64_t sent = getSentBytes(*rank);
+    writeTotals(html, *rank, sent, page.report.ranks.size());
+    if (page.collectives.empty())
+      return;
+    html.tag("h3", {}, "Why each is there");
+    std::vector<const PageCollective *> order;
+    for (const PageCollective &collective : page.collectives)
+      order.push_back(&collective);
+    llvm::stable_sort(order, [](const PageCollective *a, const PageCollective *b) {
+      return a->bytes > b->bytes;
+    });
+    html.tag("div", {{"class", "card"}}, [&] {
+      for (const PageCollective *collective : order)
+        writeCollective(html, *collective, sent);
+    });
+  });
+}
+
+} // namespace shoal::report

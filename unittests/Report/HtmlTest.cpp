@@ -1,0 +1,78 @@
+// Whatever a name holds, it is text on the page; numbers as people read them.
+#include "Html.h"
+
+#include "shoal/Report/Page.h"
+
+#include "gtest/gtest.h"
+
+using namespace shoal::report;
+
+namespace {
+
+TEST(Html, EscapesWhatMeansSomethingToABrowser) {
+  EXPECT_EQ(escapeHtml("<script>alert(\"1\")</script> & 'it'"),
+            "&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; &#39;it&#39;");
+  EXPECT_EQ(escapeHtml("8×256 f32\n"), "8×256 f32\n");
+}
+
+TEST(Html, ReplacesWhatIsNoText) {
+  EXPECT_EQ(escapeHtml(llvm::StringRef("a\0b\x1b\x7f", 5)), "a\uFFFDb\uFFFD\uFFFD");
+  EXPECT_EQ(escapeHtml("\xff<"), "\uFFFD&lt;");
+}
+
+TEST(Html, ClosesItsElements) {
+  Html html;
+  html.tag("p", {{"title", "a\"b"}}, [&] {
+    html.tag("b", {}, "1 < 2");
+    html.leaf("line", {{"x1", "0"}});
+  });
+  EXPECT_EQ(html.take(), "<p title=\"a&quot;b\"><b>1 &lt; 2</b><line x1=\"0\"/></p>");
+}
+
+TEST(Html, ShowsNumbersInThreeDigits) {
+  EXPECT_EQ(showBytes(0), "0 B");
+  EXPECT_EQ(showBytes(999), "999 B");
+  EXPECT_EQ(showBytes(1024), "1 KiB");
+  EXPECT_EQ(showBytes(1536), "1.5 KiB");
+  EXPECT_EQ(showBytes(1047552), "1 MiB"); // 1023 KiB have four
+  EXPECT_EQ(showBytes(uint64_t(157) << 30), "157 GiB");
+  EXPECT_EQ(showBytes(~uint64_t(0)), "16 EiB");
+  EXPECT_EQ(showCount(0), "0");
+  EXPECT_EQ(showCount(999), "999");
+  EXPECT_EQ(showCount(1437226), "1,437,226");
+  EXPECT_EQ(showAmount(9610), "9,610");
+  EXPECT_EQ(showAmount(124439808), "124M");
+  EXPECT_EQ(showAmount(70553706496), "70.6B");
+  EXPECT_EQ(showPoint(-0.01), "0");
+  EXPECT_EQ(showPoint(2.26), "2.3");
+  EXPECT_EQ(showNumberOf(1, "tensor"), "1 tensor");
+  EXPECT_EQ(showNumberOf(1200, "tensor"), "1,200 tensors");
+}
+
+/// Every text of a page that comes from a model.
+TEST(Html, NoNameOfAModelIsMarkup) {
+  const std::string hostile = "</script></title><img src=x onerror=alert(1)>\"'&";
+  Page page;
+  page.source = page.mode = hostile;
+  page.flags = {hostile};
+  page.report.program = hostile;
+  page.report.axes = {{hostile, 1}, {"data", 2}};
+  for (uint64_t rank : {0, 1})
+    page.report.ranks.push_back({rank, {{hostile, 0}, {"data", rank}}, {}, {{hostile, {hostile}, 1, 8}}, {}, {}});
+  PageOp op{hostile, hostile, hostile, hostile, {hostile}, true, false, 2};
+  page.layers = {{{hostile, hostile}, hostile, {op}, {op}, {op}}};
+  page.tensors = {{hostile, hostile, hostile, {{4, 2, 2, {hostile}}}, {4}, {hostile}, 2, 8, 4, 2}};
+  page.collectives = {{hostile, {hostile}, 2, hostile, 8, 2, hostile, hostile, hostile, hostile, hostile, hostile}};
+  page.rows = {{hostile, {hostile}, {8, 8, 8, 8, 8}}};
+  page.stepRows = 1;
+  page.arena = 64;
+  page.held = {{PageClass::Grads, hostile, hostile, hostile, 8, 2}};
+  std::string html = writeHtml(page);
+  llvm::StringRef text = html;
+  EXPECT_FALSE(text.contains("<img"));
+  EXPECT_EQ(text.count("</script>"), 1u); // the page's own
+  EXPECT_EQ(text.count("</title>"), 1u + page.report.ranks.size()); // and those of the drawn ranks
+  EXPECT_GT(text.count("&lt;img src=x"), 30u);
+}
+
+} // namespace

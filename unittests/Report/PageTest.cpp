@@ -1,0 +1,186 @@
+// What a page is made of, against the promise of the same compilation: the curve of the arena ends at the promised
+// peak, its classes at the promised bytes; layers, tensors and collectives are those of the program.
+#include "shoal/Codegen/Emit.h"
+#include "shoal/Dialect/Exec/IR/ArenaUse.h"
+#include "shoal/Driver/Driver.h"
+#include "shoal/Pipelines/Pipelines.h"
+#include "shoal/Report/Page.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "gtest/gtest.h"
+
+using namespace shoal;
+using report::PageClass;
+
+namespace {
+
+// Three layers, of which the first two are equal but for their numbers, behind another one; sizes that four ranks do
+// not divide.
+constexpr const char *kModel = R"(
+func.func @model(%x: tensor<6x5xf32> {nn.input = "x"}, %y: tensor<6x5xf32> {nn.input = "y"},
+    %w0: tensor<5x5xf32> {nn.param = #nn.param<"l.0.w", init = kaiming_uniform>},
+    %w1: tensor<5x5xf32> {nn.param = #nn.param<"l.1.w", init = kaiming_uniform>},
+    %w2: tensor<5x5xf32> {nn.param = #nn.param<"l.2.w", init = kaiming_uniform>})
+    -> (tensor<f32> {nn.loss}, tensor<6x5xf32> {nn.output = "z"}) {
+  %h = nn.relu %x {nn.layer = "in"} : tensor<6x5xf32>
+  %0 = nn.matmul %h, %w0 {nn.layer = "l.0"} : (tensor<6x5xf32>, tensor<5x5xf32>) -> tensor<6x5xf32>
+  %1 = nn.relu %0 {nn.layer = "l.0"} : tensor<6x5xf32>
+  %2 = nn.matmul %1, %w1 {nn.layer = "l.1"} : (tensor<6x5xf32>, tensor<5x5xf32>) -> tensor<6x5xf32>
+  %3 = nn.relu %2 {nn.layer = "l.1"} : tensor<6x5xf32>
+  %4 = nn.matmul %3, %w2 {nn.layer = "l.2"} : (tensor<6x5xf32>, tensor<5x5xf32>) -> tensor<6x5xf32>
+  %loss = nn.mse_loss mean %4, %y : (tensor<6x5xf32>, tensor<6x5xf32>) -> tensor<f32>
+  return %loss, %4 : tensor<f32>, tensor<6x5xf32>
+}
+)";
+
+constexpr const char *kLocal = R"(
+dist.mesh @mesh <["x"=3]>
+func.func @step(%x: tensor<4xf32> {nn.input = "x"}) -> (tensor<12xf32> {nn.output = "y"}) {
+  %0 = dist.all_gather {"x"} dim = 0 %x {reason = "by hand"} : tensor<4xf32> -> tensor<12xf32>
+  return %0 : tensor<12xf32>
+}
+)";
+
+class PageTest : public testing::Test {
+protected:
+  PageTest() {
+    mlir::DialectRegistry registry;
+    registerAllDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadDialect<dist::DistDialect>();
+    options.name = "model.mlir";
+    options.plan.optimize.optimizer = "adam";
+  }
+
+  /// Compiles to L2, reads the page, goes on to L3.
+  void read(const char *text) {
+    module = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(&context, false));
+    ASSERT_TRUE(module);
+    options.emit = Emit::Local;
+    CompilerOutput output;
+    ASSERT_EQ(compile(*module, options, output), Outcome::Success);
+    report::readLocal(*module, options.plan.overlap, page);
+    mlir::PassManager pm(&context);
+    buildExecPipeline(pm, options.plan);
+    ASSERT_TRUE(succeeded(pm.run(*module)));
+    auto promised = codegen::emitReport(*module);
+    ASSERT_TRUE(succeeded(promised));
+    page.report = *promised;
+    report::readProgram(*module, page);
+  }
+
+  /// That the curve's maxima are the promise.
+  void expectPromise() {
+    ASSERT_FALSE(page.rows.empty());
+    uint64_t most[report::kNumPageClasses] = {};
+    for (const report::PageRow &row : page.rows)
+      for (size_t i = 0; i < report::kNumPageClasses; ++i)
+        most[i] = std::max(most[i], row.bytes[i]);
+    const rt::BytesReport &bytes = page.report.ranks.front().bytes;
+    EXPECT_EQ(most[size_t(PageClass::Params)], bytes.params);
+    EXPECT_EQ(most[size_t(PageClass::Optimizer)], bytes.optimizer);
+    EXPECT_EQ(most[size_t(PageClass::Grads)], bytes.grads);
+    EXPECT_EQ(most[size_t(PageClass::Activations)], bytes.activations);
+    EXPECT_EQ(most[size_t(PageClass::Workspace)], bytes.workspace);
+    EXPECT_EQ(page.arena, bytes.peak);
+    EXPECT_LE(page.rows[page.findPeak()].getTotal(), page.arena);
+    int64_t end = 0; // of the highest buffer in use
+    for (auto program : module->getOps<exec::ProgramOp>())
+      for (const exec::ArenaUse &use : exec::measureArena(program))
+        end = std::max(end, use.end);
+    EXPECT_EQ(uint64_t(end), bytes.peak);
+  }
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  CompilerOptions options;
+  report::Page page;
+};
+
+const report::PageTensor *find(const report::Page &page, llvm::StringRef name) {
+  for (const report::PageTensor &tensor : page.tensors)
+    if (tensor.name == name)
+      return &tensor;
+  return nullptr;
+}
+
+TEST_F(PageTest, TheCurveEndsAtThePromisedPeak) {
+  for (int64_t ranks : {1, 2, 4}) {
+    page = {};
+    options.mesh = {{"data", ranks}};
+    read(kModel);
+    expectPromise();
+    EXPECT_EQ(page.mode, "train");
+  }
+}
+
+TEST_F(PageTest, TheCurveOfAnInferenceProgramDoesToo) {
+  options.plan.mode = "infer";
+  options.mesh = {{"data", 2}};
+  read(kModel);
+  expectPromise();
+  EXPECT_EQ(page.rows[page.findPeak()].bytes[size_t(PageClass::Grads)], 0u);
+}
+
+TEST_F(PageTest, EqualLayersAreOne) {
+  options.mesh = {{"data", 2}};
+  read(kModel);
+  std::vector<std::string> titles;
+  for (const report::PageLayer &layer : page.layers)
+    titles.push_back(layer.title);
+  // l.0 computes no gradient of its input, l.2 has no activation.
+  EXPECT_EQ(titles, (std::vector<std::string>{"in", "l.0", "l.1", "l.2", "after the layers", "gradient buckets", "update"}));
+  const report::PageLayer &middle = page.layers[2];
+  ASSERT_EQ(middle.forward.size(), 2u);
+  EXPECT_EQ(middle.forward[0].name, "matmul");
+  EXPECT_EQ(middle.forward[0].arguments, "l.1.w");
+  EXPECT_EQ(middle.forward[0].shape, "3×5 f32");
+  EXPECT_EQ(middle.forward[1].name, "relu");
+  EXPECT_EQ(llvm::count_if(middle.backward, [](const report::PageOp &op) { return op.name == "matmul"; }), 2);
+  ASSERT_EQ(middle.update.size(), 1u);
+  EXPECT_EQ(middle.update[0].name, "adam_update");
+
+  page = {};
+  options.plan.mode = "infer"; // without gradients the first two are equal
+  read(kModel);
+  ASSERT_EQ(page.layers.size(), 3u);
+  EXPECT_EQ(page.layers[1].title, "l.0 and l.1");
+  EXPECT_EQ(page.layers[1].names.size(), 2u);
+  EXPECT_EQ(page.layers[1].forward[0].arguments, "l.*.w");
+  EXPECT_EQ(page.layers[2].title, "l.2");
+  ASSERT_TRUE(find(page, "z"));
+  EXPECT_EQ(find(page, "z")->role, "output");
+}
+
+TEST_F(PageTest, TensorsTellTheirPaddingAndTheirCopies) {
+  options.mesh = {{"data", 4}};
+  read(kModel);
+  const report::PageTensor *weights = find(page, "l.{0…2}.w");
+  ASSERT_TRUE(weights);
+  EXPECT_EQ(weights->role, "parameter");
+  EXPECT_EQ(weights->count, 3);
+  EXPECT_EQ(weights->copies, 4);
+  EXPECT_EQ(weights->bytes, 100);
+  EXPECT_EQ(weights->state, (std::vector<std::string>{"m", "v"}));
+  const report::PageTensor *input = find(page, "x");
+  ASSERT_TRUE(input);
+  EXPECT_EQ(input->copies, 1);
+  EXPECT_EQ(input->dims[0].local, 2); // 4 ranks times 2 rows: 2 rows of padding
+  EXPECT_EQ(input->dims[0].parts, 4);
+  EXPECT_EQ(input->dims[0].axes, std::vector<std::string>{"data"});
+}
+
+TEST_F(PageTest, AProgramByHandIsShownAsItIs) {
+  read(kLocal);
+  expectPromise();
+  ASSERT_EQ(page.layers.size(), 1u);
+  EXPECT_EQ(page.layers[0].title, "the program");
+  ASSERT_EQ(page.layers[0].forward.size(), 1u);
+  const report::PageOp &gather = page.layers[0].forward[0];
+  EXPECT_TRUE(gather.isCommunication);
+  EXPECT_EQ(gather.axes, std::vector<std::string>{"x"});
+}
+
+} // namespace
