@@ -15,7 +15,8 @@ using namespace mlir;
 
 namespace shoal::report {
 
-/// Explanations that are equal but for their layers as one, with the layers in their order.
+/// Explanations that are equal but for their layers as one, with the layers in their order; outside of layers also
+/// those that differ in who asks.
 static void readCollectives(ArrayRef<dist::Explanation> explanations, dist::MeshAttr mesh,
                             std::vector<PageCollective> &collectives) {
   std::vector<std::string> meshAxes;
@@ -27,19 +28,23 @@ static void readCollectives(ArrayRef<dist::Explanation> explanations, dist::Mesh
   std::map<Key, size_t> places; // asked, never walked
   std::vector<SetVector<StringRef>> layers;
   for (const dist::Explanation &it : explanations) {
-    Key key(it.kind, it.axes.getAsOpaquePointer(), it.type.getAsOpaquePointer(), it.count, it.sentBytes,
-            it.layer.empty(), it.asker, it.change, it.cause, it.overlap, it.removal);
+    bool isOutside = it.layer.empty();
+    PageAsker asker{it.asker, it.overlap}, told = isOutside ? PageAsker() : asker;
+    Key key(it.kind, it.axes.getAsOpaquePointer(), it.type.getAsOpaquePointer(), it.count, it.sentBytes, isOutside,
+            told.asker, it.change, it.cause, told.overlap, it.removal);
     auto [place, isNew] = places.try_emplace(std::move(key), collectives.size());
     if (isNew) {
       collectives.push_back({it.kind, rt::mergeAxisParts(showAxes(it.axes), meshAxes), it.ranks, showType(it.type),
-                             /*bytes=*/0, /*count=*/0, "", it.asker, it.change, it.cause, it.overlap, it.removal});
+                             /*bytes=*/0, /*count=*/0, "", it.change, it.cause, it.removal, {}});
       layers.emplace_back();
     }
     PageCollective &collective = collectives[place->second];
     collective.bytes += it.sentBytes;
     collective.count += it.count;
-    if (!it.layer.empty())
+    if (!isOutside)
       layers[place->second].insert(it.layer);
+    if (isOutside || isNew)
+      collective.askers.push_back(std::move(asker));
   }
   for (auto [collective, names] : llvm::zip_equal(collectives, layers)) {
     std::vector<std::string> all;

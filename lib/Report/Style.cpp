@@ -20,7 +20,7 @@ static constexpr llvm::StringLiteral kStyle = R"css(
   }
 }
 * { box-sizing: border-box; }
-html { scroll-behavior: smooth; scroll-padding-top: 52px; }
+html { scroll-padding-top: 52px; }
 body { margin: 0; background: var(--bg); color: var(--ink); font: 14px/1.5 system-ui, "Segoe UI", "Noto Sans", sans-serif; }
 code, .ops, .shape, .dims { font-family: ui-monospace, "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", monospace; font-size: 12.5px; }
 .num { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
@@ -97,6 +97,7 @@ line.peak { stroke: var(--ink); stroke-width: 1; stroke-dasharray: 2 3; } circle
 .collective strong { min-width: 84px; }
 .collective .bar { flex: 0 0 120px; margin: 0; align-self: center; }
 dl { display: grid; grid-template-columns: 110px 1fr; gap: 2px 10px; margin: 6px 0 0; font-size: 13px; }
+.askers { margin: 4px 0 4px; padding-left: 22px; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 
 details > summary { cursor: pointer; display: flex; flex-wrap: wrap; gap: 4px 12px; align-items: baseline; list-style: none; }

@@ -54,6 +54,29 @@ static void writeFact(Html &html, llvm::StringRef name, llvm::StringRef value) {
   html.tag("dd", {}, value);
 }
 
+/// One line each, cut where nobody reads on.
+static void writeAskers(Html &html, llvm::ArrayRef<PageAsker> askers) {
+  constexpr size_t kMost = 64;
+  html.tag("dt", {}, "asked by");
+  html.tag("dd", {}, [&] {
+    html.tag("details", {}, [&] {
+      html.tag("summary", {}, askers.front().asker + ", and " + showCount(askers.size() - 1) + " like it");
+      html.tag("ol", {{"class", "askers"}}, [&] {
+        for (const PageAsker &asker : askers.take_front(kMost)) {
+          html.tag("li", {}, [&] {
+            html.text(asker.asker);
+            html.tag("div", {{"class", "note"}}, "overlaps with " + asker.overlap);
+          });
+          html.newline();
+        }
+        if (askers.size() > kMost)
+          html.tag("li", {{"class", "note"}},
+                   "and " + showCount(askers.size() - kMost) + " more, which shoalc --explain prints");
+      });
+    });
+  });
+}
+
 static void writeCollective(Html &html, const PageCollective &collective, uint64_t sent) {
   uint64_t bytes = collective.bytes;
   html.tag("article", {{"class", "collective"}}, [&] {
@@ -69,11 +92,15 @@ static void writeCollective(Html &html, const PageCollective &collective, uint64
       writeBar(html, collective.axes, bytes, sent);
     });
     html.tag("dl", {}, [&] {
-      writeFact(html, "asked by", collective.asker);
+      if (collective.askers.size() > 1)
+        writeAskers(html, collective.askers);
+      else if (!collective.askers.empty())
+        writeFact(html, "asked by", collective.askers.front().asker);
       writeFact(html, "because of", collective.cause);
       writeFact(html, "layout", collective.change);
-      writeFact(html, "overlaps with", collective.overlap);
-      writeFact(html, "without it", collective.removal);
+      if (collective.askers.size() == 1)
+        writeFact(html, "overlaps with", collective.askers.front().overlap);
+      writeFact(html, "removed by", collective.removal);
     });
   });
   html.newline();

@@ -58,7 +58,13 @@ struct PageTensor {
   int64_t count = 1;
 };
 
-/// A collective, or several that are equal but for their layers. What `dist::Explanation` says, as text.
+/// Who asked for a collective, and what it overlaps with.
+struct PageAsker {
+  std::string asker, overlap;
+};
+
+/// A collective, or several that are equal but for their layers, or outside of layers (buckets of gradients) but for
+/// who asks. What `dist::Explanation` says, as text.
 struct PageCollective {
   std::string kind;
   std::vector<std::string> axes;
@@ -67,7 +73,8 @@ struct PageCollective {
   uint64_t bytes = 0; // sent by one rank in a step, by all of them
   int64_t count = 1;
   std::string layers; // "h.0 … h.11"
-  std::string asker, change, cause, overlap, removal;
+  std::string change, cause, removal;
+  std::vector<PageAsker> askers;
 };
 
 /// Classes of memory, as in the report.
