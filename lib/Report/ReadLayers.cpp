@@ -99,9 +99,9 @@ void Passes::slice(Value from, DenseSet<Operation *> &ops) {
 }
 
 Passes::Passes(func::FuncOp step) {
-  Block &block = step.getBody().back();
   bool hasGradients = false;
-  for (auto [index, value] : llvm::enumerate(block.getTerminator()->getOperands())) {
+  auto end = dyn_cast<func::ReturnOp>(step.getBody().back().getTerminator());
+  for (auto [index, value] : llvm::enumerate(end ? end.getOperands() : ValueRange())) {
     auto has = [&, i = unsigned(index)](StringRef role) { return bool(step.getResultAttr(i, role)); };
     if (has(nn::NNDialect::kLossAttr) || has(nn::NNDialect::kOutputAttr)) {
       slice(value, forward);

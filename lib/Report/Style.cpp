@@ -97,6 +97,7 @@ line.peak { stroke: var(--ink); stroke-width: 1; stroke-dasharray: 2 3; } circle
 .collective strong { min-width: 84px; }
 .collective .bar { flex: 0 0 120px; margin: 0; align-self: center; }
 dl { display: grid; grid-template-columns: 110px 1fr; gap: 2px 10px; margin: 6px 0 0; font-size: 13px; }
+.collective summary { display: block; } .collective summary::before { margin-right: 8px; }
 .askers { margin: 4px 0 4px; padding-left: 22px; }
 dt { color: var(--soft); } dd { margin: 0; overflow-wrap: anywhere; }
 
@@ -113,7 +114,7 @@ summary .badge { margin-left: 0; } summary .note { margin-left: auto; }
 .op.comm { color: var(--ink); background: color-mix(in srgb, var(--axis) 11%, transparent); box-shadow: inset 3px 0 var(--axis); padding-left: 10px; margin: 2px 0; }
 .op.comm span.ax { background: none; padding: 0; }
 
-td.name code { overflow-wrap: anywhere; } .dims { white-space: nowrap; }
+td.name code, .dims { white-space: nowrap; }
 .dim { display: inline-flex; align-items: baseline; gap: 5px; margin-right: 5px; padding: 0 6px; border-radius: 5px; background: var(--fill); }
 .dim.sharded { background: none; border: 1px solid var(--line); padding-right: 0; }
 .cut .whole { fill: var(--fill); } .cut .piece { fill: var(--ink); opacity: .28; } .cut .pad { fill: var(--soft); opacity: .35; }

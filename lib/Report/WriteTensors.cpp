@@ -106,7 +106,7 @@ static void writeTensor(Html &html, const PageTensor &tensor) {
         std::string names;
         for (const std::string &state : tensor.state)
           names += (names.empty() ? "" : ", ") + state;
-        html.tag("div", {{"class", "note"}}, "and the optimizer's " + names + ", which lie alike");
+        html.tag("div", {{"class", "note"}}, "with the optimizer's " + names + " alike");
       }
       if (!tensor.file.empty())
         html.tag("div", {{"class", "note"}}, "in files " + joinSizes(tensor.file));
