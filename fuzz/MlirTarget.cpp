@@ -8,6 +8,7 @@
 #include "shoal/Codegen/Emit.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Pipelines/Pipelines.h"
+#include "shoal/Report/Page.h"
 #include "shoal/Support/ModelText.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -104,9 +105,17 @@ void compile(ModuleOp module, const shoal::PlanOptions &plan) {
     if (isSmall(*global) && isSmall(module))
       verifyPlan(*global, OwningOpRef<ModuleOp>(module.clone()).get());
   }
+  shoal::report::Page page;
+  if (OwningOpRef<ModuleOp> copy = module.clone();
+      succeeded(run(*copy, "builtin.module(dist-fold-control-flow)")))
+    shoal::report::readLocal(*copy, plan.overlap, page);
   if (failed(build(shoal::buildExecPipeline)))
     return;
-  (void)shoal::codegen::emitReport(module);
+  if (FailureOr<shoal::rt::Report> report = shoal::codegen::emitReport(module); succeeded(report)) {
+    page.report = std::move(*report);
+    shoal::report::readProgram(module, page);
+    (void)shoal::report::writeHtml(page);
+  }
   FailureOr<shoal::codegen::Program> program = shoal::codegen::emitProgram(module);
   if (succeeded(program))
     shoal::rt::Program(program->blob.data(), program->blob.size()); // throws: the compiler is wrong
