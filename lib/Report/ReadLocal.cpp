@@ -16,8 +16,8 @@ using namespace mlir;
 namespace shoal::report {
 
 /// Explanations that are equal but for their layers as one, with the layers in their order; outside of layers also
-/// those that differ in who asks.
-static void readCollectives(ArrayRef<dist::Explanation> explanations, dist::MeshAttr mesh,
+/// those that differ in who asks. `named` and `alike` are the same, with texts that name their layer and without.
+static void readCollectives(ArrayRef<dist::Explanation> named, ArrayRef<dist::Explanation> alike, dist::MeshAttr mesh,
                             std::vector<PageCollective> &collectives) {
   std::vector<std::string> meshAxes;
   if (mesh)
@@ -27,9 +27,9 @@ static void readCollectives(ArrayRef<dist::Explanation> explanations, dist::Mesh
                          std::string, std::string, std::string>;
   std::map<Key, size_t> places; // asked, never walked
   std::vector<SetVector<StringRef>> layers;
-  for (const dist::Explanation &it : explanations) {
+  for (auto [own, it] : llvm::zip_equal(named, alike)) {
     bool isOutside = it.layer.empty();
-    PageAsker asker{it.asker, it.overlap}, told = isOutside ? PageAsker() : asker;
+    PageAsker asker{isOutside ? own.asker : it.asker, it.overlap}, told = isOutside ? PageAsker() : asker;
     Key key(it.kind, it.axes.getAsOpaquePointer(), it.type.getAsOpaquePointer(), it.count, it.sentBytes, isOutside,
             told.asker, it.change, it.cause, told.overlap, it.removal);
     auto [place, isNew] = places.try_emplace(std::move(key), collectives.size());
@@ -63,9 +63,10 @@ void readLocal(ModuleOp module, bool overlap, Page &page) {
   if (!step)
     return;
   dist::MeshOp mesh = dist::lookupMesh(step);
-  std::vector<dist::Explanation> explanations = dist::explain(step, overlap, /*namesLayers=*/false);
-  readCollectives(explanations, mesh ? mesh.getMesh() : dist::MeshAttr(), page.collectives);
-  readLayers(step, explanations, page.layers);
+  std::vector<dist::Explanation> named = dist::explain(step, overlap);
+  readCollectives(named, dist::explain(step, overlap, /*namesLayers=*/false), mesh ? mesh.getMesh() : dist::MeshAttr(),
+                  page.collectives);
+  readLayers(step, named, page.layers);
   readTensors(step, page.tensors);
 }
 
