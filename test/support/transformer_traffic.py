@@ -81,12 +81,10 @@ def expected(family, plan, layers):
     add(1, "all_reduce", layers * partial + per_rank["final norm"])
     if family == "gpt2" and by_sequence:
         add(1, "all_gather", TOKENS * WIDTH)  # positions, which are added to a shard of the sequence
-    if family == "gpt2" and not by_sequence:
-        add(1, "all_reduce", WIDTH)  # the last bias, which reads the head's gradient before it is reduced
     if "data" in mesh:
-        # The gradient of positions is a shard of the sequence where it is made, and whole where it is used.
-        shard = TOKENS * WIDTH // mesh["tensor"] if family == "gpt2" and by_sequence else 0
-        add(1, "all_reduce", layers * per_rank["block"] + per_rank["around"] + shard, axis="data")
+        # The gradient of positions is a shard of the sequence, and gathered when it is whole over the rows.
+        saved = TOKENS * WIDTH // mesh["tensor"] if family == "gpt2" and by_sequence else 0
+        add(1, "all_reduce", layers * per_rank["block"] + per_rank["around"] - saved, axis="data")
         add(1, "all_reduce", 1, axis="data")  # the loss
         add(1, "all_reduce", 1, axis="data", size=8)  # how many labels count
     return sent

@@ -110,3 +110,22 @@ func.func @both(%x: tensor<8x10xf32> {dist.sharding = #dist.sharding<@mesh, [{"d
   %c = nn.reduce sum %z dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<8x3xf32> -> tensor<3xf32>
   return %a, %b, %c : tensor<10xf32>, tensor<4xf32>, tensor<3xf32>
 }
+
+// -----
+
+// A gradient that is gathered over other axes is packed before, as a shard, and so only once where the shard is a gradient, too.
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+// CHECK-LABEL: @gathered
+// CHECK: %[[S:.*]] = nn.reduce sum
+// CHECK: %[[B:.*]] = dist.pack %[[S]][0:8] group 0 at 0
+// CHECK: %[[R:.*]] = dist.reshard %[[B]]
+// CHECK: %[[U:.*]] = dist.unpack %[[R]][0:8]
+// CHECK: %[[G:.*]] = dist.all_gather {"tensor"} dim = 0 %[[U]] {dist.shardings = [#dist.sharding<@mesh, [{}]>]
+// CHECK-NOT: dist.pack
+// CHECK: return %[[U]], %[[G]]
+func.func @gathered(%x: tensor<8x8xf32> {dist.sharding = #dist.sharding<@mesh, [{"data"}, {}]>})
+    -> (tensor<8xf32> {nn.grad = "a"}, tensor<16xf32> {nn.grad = "b"}) {
+  %0 = nn.reduce sum %x dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<8x8xf32> -> tensor<8xf32>
+  %1 = dist.all_gather {"tensor"} dim = 0 %0 {reason = "r", dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<8xf32> -> tensor<16xf32>
+  return %0, %1 : tensor<8xf32>, tensor<16xf32>
+}

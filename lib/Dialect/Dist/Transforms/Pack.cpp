@@ -9,6 +9,7 @@
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <algorithm>
 
@@ -63,6 +64,7 @@ public:
 
 private:
   void collect(Value value, StringRef name);
+  void reduceBeforeGathers();
   void pack(Group &group, int64_t index);
   std::string reason(const Group &group, ArrayRef<unsigned> members, int64_t bucket,
                      int64_t count) const;
@@ -75,11 +77,20 @@ private:
   ArrayRef<StringAttr> axes;
   int64_t bucketBytes;
   SmallVector<Group> groups;
+  llvm::SetVector<Operation *> gathers; // of gradients, with the shards before
   DenseSet<Value> seen;
   DenseSet<Operation *> producers;
 };
 
 void Packer::collect(Value value, StringRef name) {
+  // A shard is reduced before it is gathered over other axes: that sends less, and it may be a gradient itself.
+  if (auto gather = value.getDefiningOp<AllGatherOp>()) {
+    ShardingAttr whole = getSharding(value), shard = getSharding(gather.getInput());
+    if (whole && shard && whole.getUnreducedAxes() == shard.getUnreducedAxes()) {
+      gathers.insert(gather);
+      return collect(gather.getInput(), name);
+    }
+  }
   ShardingAttr sharding = getSharding(value);
   if (!sharding || sharding.getUnreducedAxes().empty() || !value.getDefiningOp() ||
       sharding.getUnreducedKind() != ReduceKindAttrEnum::sum)
@@ -102,6 +113,27 @@ void Packer::collect(Value value, StringRef name) {
     group = &groups.back();
   }
   group->gradients.push_back({value, name.str()});
+}
+
+/// What shards are whole over, their gathers are too.
+void Packer::reduceBeforeGathers() {
+  for (Operation *gather : llvm::reverse(gathers)) { // one may be the shard of another
+    ShardingAttr shard = getSharding(gather->getOperand(0)), whole = getSharding(gather->getResult(0));
+    auto reduced = [&](ShardingAttr sharding) {
+      SmallVector<StringAttr> rest;
+      for (StringAttr axis : sharding.getUnreducedAxes())
+        if (!llvm::is_contained(whole.getUnreducedAxes(), axis) || llvm::is_contained(shard.getUnreducedAxes(), axis))
+          rest.push_back(axis);
+      return sharding.withUnreduced(ReduceKindAttrEnum::sum, rest);
+    };
+    if (auto tags = gather->getAttrOfType<ArrayAttr>(DistDialect::kGlobalsAttr)) {
+      auto tag = cast<GlobalAttr>(tags[0]);
+      gather->setAttr(DistDialect::kGlobalsAttr,
+                      ArrayAttr::get(gather->getContext(), GlobalAttr::get(gather->getContext(), tag.getId(),
+                                                                           tag.getType(), reduced(tag.getSharding()))));
+    }
+    setSharding(gather->getResult(0), reduced(whole));
+  }
 }
 
 void Packer::collectProducers() {
@@ -250,6 +282,7 @@ void Packer::run() {
   func.walk([&](PackOp op) { first = std::max<int64_t>(first, op.getGroup() + 1); });
   for (auto [index, group] : llvm::enumerate(groups))
     pack(group, first + index);
+  reduceBeforeGathers();
   // Users that stood before the last gradient of a bucket now come after it.
   if (!groups.empty())
     sortTopologically(&block);

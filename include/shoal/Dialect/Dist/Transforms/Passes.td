@@ -212,8 +212,8 @@ def PackPass : Pass<"dist-pack", "::mlir::ModuleOp"> {
     A collective per gradient pays a latency each; one for all cannot start before the last gradient. So the gradients (`nn.grad` results and the
     gradients that updates read) that are partial over the named axes are laid one after another, per element type and unreduced axes, in the order
     in which they are ready, and cut into ceil(bytes / bucket) ranges of nearly equal size; a range may cut a tensor. Each
-    bucket is one `dist.reshard`, which the partition of those axes turns into a reduction; what is partial over other axes, too, stays so over those. Other
-    partial values, such as the loss, are reduced on their own.
+    bucket is one `dist.reshard`, which the partition of those axes turns into a reduction; what is partial over other axes, too, stays so over those.
+    Where a gradient is the gather of a shard, the shard is packed, and gathered when it is reduced. Other partial values, such as the loss, are reduced on their own.
 
     ```mlir
     %g1 = nn.matmul ... {dist.shardings = [#dist.sharding<@mesh, [{}, {} ], unreduced=sum{"data"}>]} : ... -> tensor<10x10xf32>
@@ -237,8 +237,8 @@ def PackPass : Pass<"dist-pack", "::mlir::ModuleOp"> {
 def OptimizeCollectivesPass : Pass<"dist-optimize-collectives", "::mlir::ModuleOp"> {
   let summary = "fewer and earlier collectives";
   let description = [{
-    Equal collectives become one. A reduction whose users all slice it is a reduce-scatter. A sum of reductions is the reduction of a sum, whatever is added between them. An
-    all-reduce that a micro-batch region yields moves out of it, and is done once. Then, unless `overlap` is off, every
+    Equal collectives become one. A reduction whose users all slice it is a reduce-scatter. A sum of reductions is the reduction of a sum, whatever is added between them. A sum
+    over dimensions of what is reduced for another user is taken of that, and not reduced itself. An all-reduce that a micro-batch region yields moves out of it, and is done once. Then, unless `overlap` is off, every
     collective moves up to where its operands are ready, so that it runs beside the computation that follows; its users stay where they are.
 
     ```mlir
