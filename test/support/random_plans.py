@@ -441,6 +441,17 @@ def run(command):
     return done.returncode, done.stderr
 
 
+def passes_on(mesh, passes):
+    """The passes; gradients are packed over those of the axes that the mesh has."""
+    kept = []
+    for text in passes.split():
+        if text.startswith("--dist-pack="):
+            axes = [axis for axis in text.split("=")[-1].split(",") if f'"{axis}"' in str(mesh)]
+            text = axes and "--dist-pack=axes=" + ",".join(axes)
+        kept += [text] if text else []
+    return kept
+
+
 def check(args, seed):
     """Whether the program of a seed means the same on all ranks."""
     program = Program(random.Random(seed), args.one_axis_per_dimension, args.train)
@@ -452,7 +463,7 @@ def check(args, seed):
     code, error = run([args.opt, base + ".mlir", "--nn-seed", *train, "--dist-number", *annotate, "-o", base + ".global.mlir"])
     if code == 0:
         verify = f"--dist-verify-plan=reference={base}.global.mlir steps={2 if args.train else 1}"
-        code, error = run([args.opt, base + ".global.mlir", *args.passes.split(), verify, "-o", base + ".local.mlir"])
+        code, error = run([args.opt, base + ".global.mlir", *passes_on(program.mesh, args.passes), verify, "-o", base + ".local.mlir"])
     if code == 0:
         for end in (".mlir", ".global.mlir", ".local.mlir"):
             os.remove(base + end)
