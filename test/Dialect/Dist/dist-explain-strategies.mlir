@@ -4,6 +4,10 @@
 // RUN: shoal-opt %s --shoal-global="data-axes=data model-axes=tensor tensor-parallel=true optimizer=sgd" --shoal-local="data-axes=data model-axes=tensor bucket-mb=0.0001" --dist-explain -o /dev/null 2>&1 | FileCheck %s --check-prefix=BUCKETS
 // RUN: sed 's/nn.param = #nn.param<"w[12]"/dist.sharding = #dist.sharding<@mesh, [{?}, {?}]>, &/; s/dist.sharding<@mesh, \[{?}, {?}\]>, nn.param = #nn.param<"w1"/dist.sharding<@mesh, [{}, {"tensor"}]>, nn.param = #nn.param<"w1"/' %s > %t.mlir
 // RUN: shoal-opt %t.mlir --shoal-global="data-axes=data model-axes=tensor optimizer=sgd" --shoal-local="data-axes=data model-axes=tensor" --dist-explain -o /dev/null 2>&1 | FileCheck %s --check-prefix=HAND
+// An input that is embedded outside joins the stream without communication, and nobody is told of what a strategy wants.
+// RUN: shoal-opt %s --shoal-global="data-axes=data model-axes=tensor tensor-parallel=true sequence-parallel=true optimizer=sgd" --shoal-local="data-axes=data model-axes=tensor" 2>&1 | FileCheck %s --check-prefix=EMBEDDED --implicit-check-not=remark
+// EMBEDDED-LABEL: func.func @block
+// EMBEDDED: dist.all_slice {"tensor"} dim = 1 %arg0 {reason = #dist.reason<"operand 0 of nn.mul" {{.*}}because <"the residual stream by sequence" by "--sequence-parallel">>}
 
 dist.mesh @mesh <["data"=2, "tensor"=2]>
 
