@@ -102,7 +102,8 @@ double flopsOf(Operation *op) {
 }
 
 std::string printFlops(double flops) {
-  constexpr std::pair<double, const char *> kUnits[] = {{1e12, "TFLOP"}, {1e9, "GFLOP"}, {1e6, "MFLOP"}, {1e3, "kFLOP"}};
+  constexpr std::pair<double, const char *> kUnits[] = {
+      {1e12, "TFLOP"}, {1e9, "GFLOP"}, {1e6, "MFLOP"}, {1e3, "kFLOP"}};
   std::string text;
   llvm::raw_string_ostream os(text);
   for (auto [size, name] : kUnits)

@@ -86,6 +86,10 @@ private:
     return size;
   }
   bool isParameter(Value value) const { return origins.parameters.contains(value); }
+  /// Whether an annotation shards a dimension over the axis, or a part of it.
+  bool holdsAxis(ShardingAttr hand, unsigned dim) const {
+    return llvm::any_of(names, [&](StringAttr name) { return llvm::is_contained(hand.getDimAxes(dim), name); });
+  }
   bool isPickedByIntegers(const DimGroups::Entry &entry, unsigned factor) const;
 
   FunctionOpInterface func;
@@ -193,12 +197,9 @@ void TensorParallel::classify(unsigned index) {
 
 /// What the file shards over the axis counts as chosen; what it closes refuses its group.
 void TensorParallel::adoptAnnotations() {
-  auto hasAxis = [&](DimShardingAttr dim) {
-    return llvm::any_of(names, [&](StringAttr name) { return llvm::is_contained(dim.getAxes(), name); });
-  };
   for (GroupFacts &group : facts)
     for (auto [argument, d] : group.arguments)
-      if (ShardingAttr hand = getSharding(func.getArgument(argument)); hand && hasAxis(hand.getDims()[d]))
+      if (ShardingAttr hand = getSharding(func.getArgument(argument)); hand && holdsAxis(hand, d))
         for (auto [part, name] : llvm::enumerate(names))
           if (llvm::is_contained(hand.getDimAxes(d), name) && !llvm::is_contained(group.parts, part))
             group.parts.push_back(part);
@@ -218,11 +219,11 @@ void TensorParallel::refuse(GroupFacts &group, unsigned argument, unsigned dim, 
 void TensorParallel::reportHalf(const GroupFacts &group, unsigned argument, unsigned dim) {
   for (auto [other, d] : group.arguments) {
     ShardingAttr hand = getSharding(func.getArgument(other));
-    if (!hand || llvm::none_of(names, [&, d = d](StringAttr name) { return llvm::is_contained(hand.getDimAxes(d), name); }))
+    if (!hand || !holdsAxis(hand, d))
       continue;
     InFlightDiagnostic diag = emitRemark(func.getArgument(argument).getLoc())
-                              << "the annotation of \"" << nn::getArgName(func, argument) << "\" keeps dimension " << dim
-                              << " from \"" << axis << "\", over which that of \"" << nn::getArgName(func, other)
+                              << "the annotation of \"" << nn::getArgName(func, argument) << "\" keeps dimension "
+                              << dim << " from \"" << axis << "\", over which that of \"" << nn::getArgName(func, other)
                               << "\" shards the same dimension; both are kept, and values between them move: "
                               << getSharding(func.getArgument(argument));
     diag.attachNote(func.getArgument(other).getLoc()) << "\"" << nn::getArgName(func, other) << "\" is annotated here";
