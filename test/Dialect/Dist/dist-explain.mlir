@@ -78,3 +78,45 @@ func.func @micro(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{},
   } : (tensor<8x4xf32>) -> tensor<f32>
   return %0 : tensor<f32>
 }
+
+// -----
+
+// An op that needs a dimension whole is named.
+// CHECK-LABEL: collectives in @needs
+// CHECK: all_gather {"x"}, 2 ranks, tensor<2x2x1x1x2xf32>: 32 bytes
+// CHECK-NEXT: for operand 0 of nn.attention: [{}, {"x"}, {}, {}, {}] -> [{}, {}, {}, {}, {}]
+// CHECK-NEXT: because the annotation of argument 0 at
+// CHECK-NEXT: beside
+// CHECK-NEXT: removed by change the annotation of argument 0 at {{.*}}: nn.attention needs dimension 1 whole
+dist.mesh @mesh <["x"=2]>
+func.func @needs(%q: tensor<2x4x1x1x2xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}, {}, {}, {}]>},
+                 %k: tensor<2x4x1x2xf32>, %v: tensor<2x4x1x2xf32>) -> tensor<2x4x1x1x2xf32> {
+  %o, %lse = nn.attention %q, %k, %v scale = 1.0 : (tensor<2x4x1x1x2xf32>, tensor<2x4x1x2xf32>, tensor<2x4x1x2xf32>) -> tensor<2x4x1x1x2xf32>
+  return %o : tensor<2x4x1x1x2xf32>
+}
+
+// -----
+
+// A result that is annotated whole where it lies in shards, and rows that are dealt out by micro-batch.
+// CHECK-LABEL: collectives in @rows
+// CHECK: all_to_all {"x"}
+// CHECK-NEXT: for input 0 of dist.accumulate: a shard of rows -> a shard of every micro-batch
+// CHECK-NEXT: because the annotation of argument 0 at
+// CHECK-NEXT: beside
+// CHECK-NEXT: removed by one micro-batch: of several each rank computes a part, and has whole ones
+// CHECK: all_gather {"x"}
+// CHECK-NEXT: for result 0: [{"x"}, {}] -> [{}, {}]
+// CHECK-NEXT: because the annotation of argument 0 at
+// CHECK-NEXT: beside
+// CHECK-NEXT: removed by the result annotated as it lies, or change the annotation of argument 0
+dist.mesh @mesh <["x"=2]>
+func.func @rows(%a: tensor<8x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
+    -> (tensor<8x2xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}]>}, tensor<f32>) {
+  %0 = nn.relu %a : tensor<8x2xf32>
+  %1 = dist.accumulate(%a) microbatches = 2 {
+  ^bb0(%m: tensor<4x2xf32>):
+    %2 = nn.reduce sum %m dims = [0, 1] : tensor<4x2xf32> -> tensor<f32>
+    dist.yield %2 : tensor<f32>
+  } : (tensor<8x2xf32>) -> tensor<f32>
+  return %0, %1 : tensor<8x2xf32>, tensor<f32>
+}
