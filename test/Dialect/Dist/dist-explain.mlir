@@ -82,7 +82,7 @@ func.func @micro(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{},
 // -----
 
 // An op that needs a dimension whole is named.
-// CHECK-LABEL: collectives in @needs
+// CHECK-LABEL: 1 collective in @needs
 // CHECK: all_gather {"x"}, 2 ranks, tensor<2x2x1x1x2xf32>: 32 bytes
 // CHECK-NEXT: for operand 0 of nn.attention: [{}, {"x"}, {}, {}, {}] -> [{}, {}, {}, {}, {}]
 // CHECK-NEXT: because the annotation of argument 0 at
