@@ -86,12 +86,24 @@ static std::string showLocal(const PageTensor &tensor) {
   return joinSizes(sizes);
 }
 
-/// "+2 on 3072": elements that stand for none.
+/// "2 past 3072": elements of the last ranks that stand for none.
 static std::string showPadding(const PageTensor &tensor) {
   std::string text;
   for (const PageDim &dim : tensor.dims)
     if (int64_t padding = dim.parts * dim.local - dim.global)
-      text += (text.empty() ? "" : ", ") + std::to_string(padding) + " past " + std::to_string(dim.global);
+      text += (text.empty() ? "padding: " : ", ") + std::to_string(padding) + " past " + std::to_string(dim.global);
+  return text;
+}
+
+/// "parameter, with the optimizer's m, v alike; in files 768×2304".
+static std::string describe(const PageTensor &tensor) {
+  std::string text = tensor.role;
+  for (const std::string &state : tensor.state)
+    text += (&state == &tensor.state.front() ? ", with the optimizer's " : ", ") + state;
+  if (!tensor.state.empty())
+    text += " alike";
+  if (!tensor.file.empty())
+    text += "; in files " + joinSizes(tensor.file);
   return text;
 }
 
@@ -102,23 +114,18 @@ static void writeTensor(Html &html, const PageTensor &tensor) {
       html.tag("code", {}, tensor.name);
       if (tensor.count > 1)
         html.tag("span", {{"class", "badge"}}, showNumberOf(tensor.count, "tensor"));
-      if (!tensor.state.empty()) {
-        std::string names;
-        for (const std::string &state : tensor.state)
-          names += (names.empty() ? "" : ", ") + state;
-        html.tag("div", {{"class", "note"}}, "with the optimizer's " + names + " alike");
-      }
-      if (!tensor.file.empty())
-        html.tag("div", {{"class", "note"}}, "in files " + joinSizes(tensor.file));
+      html.tag("div", {{"class", "note"}}, describe(tensor));
     });
-    html.tag("td", {}, tensor.role);
     html.tag("td", {{"class", "dims"}}, [&] {
       writeDims(html, tensor);
-      html.tag("span", {{"class", "note"}}, tensor.element);
+      html.tag("span", {{"class", "note"}}, " " + tensor.element);
     });
-    html.tag("td", {{"class", "num"}}, showLocal(tensor));
+    html.tag("td", {{"class", "num"}}, [&] {
+      html.text(showLocal(tensor));
+      if (std::string padding = showPadding(tensor); !padding.empty())
+        html.tag("div", {{"class", "note"}}, padding);
+    });
     html.tag("td", {{"class", "num"}}, tensor.copies == 1 ? "" : showCount(tensor.copies));
-    html.tag("td", {{"class", "num"}}, showPadding(tensor));
     writeBytes(html, "td", uint64_t(tensor.bytes) * tensor.count * (1 + tensor.state.size()));
   });
   html.newline();
@@ -135,9 +142,8 @@ void writeTensors(Html &html, const Page &page) {
         html.tag("thead", {}, [&] {
           html.tag("tr", {}, [&] {
             for (auto [title, style] :
-                 {std::pair("", ""), std::pair("tensor", ""), std::pair("role", ""), std::pair("dimensions", ""),
-                  std::pair("on one rank", "num"), std::pair("copies", "num"), std::pair("padding", "num"),
-                  std::pair("bytes per rank", "num")})
+                 {std::pair("", ""), std::pair("tensor", ""), std::pair("dimensions", ""),
+                  std::pair("on one rank", "num"), std::pair("copies", "num"), std::pair("bytes per rank", "num")})
               html.tag("th", {{"class", style}}, title);
           });
         });
