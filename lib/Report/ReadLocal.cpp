@@ -43,7 +43,9 @@ static void readCollectives(ArrayRef<dist::Explanation> named, ArrayRef<dist::Ex
     collective.count += it.count;
     if (!isOutside)
       layers[place->second].insert(it.layer);
-    if (isOutside || isNew)
+    if (asker.asker.empty())
+      asker.asker = "the program as it is written, without a reason";
+    if (collective.askers.empty() || (isOutside && collective.askers.back() != asker))
       collective.askers.push_back(std::move(asker));
   }
   for (auto [collective, names] : llvm::zip_equal(collectives, layers)) {

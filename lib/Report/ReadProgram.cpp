@@ -55,7 +55,8 @@ static void addRows(exec::ProgramOp program, std::vector<PageRow> &rows) {
     PageRow &row = rows.emplace_back();
     if (number < ops.size()) { // a program without rows has one entry all the same
       row.name = showRow(ops[number]);
-      if (rt::isCommunication(ops[number].getOpcode()))
+      row.communicates = rt::isCommunication(ops[number].getOpcode());
+      if (row.communicates)
         row.axes = showAxes(ops[number].getGroup());
     }
     for (auto [storage, bytes] : llvm::enumerate(use.bytes))

@@ -79,7 +79,7 @@ line.tick { stroke: var(--line); } text.tick { text-anchor: end; }
 .mem0 { --m: var(--m0); } .mem1 { --m: var(--m1); } .mem2 { --m: var(--m2); } .mem3 { --m: var(--m3); } .mem4 { --m: var(--m4); }
 .mem { fill: var(--m); } .gaps { fill: url(#hatch); } .hatch { fill: var(--m5); } .swatch.gaps { background: repeating-linear-gradient(45deg, var(--m5) 0 2px, transparent 2px 5px); }
 line.arena { stroke: var(--soft); } .chart text.arena { fill: var(--soft); }
-.talk { fill: var(--axis); }
+.talk { fill: var(--axis, var(--soft)); }
 line.peak { stroke: var(--ink); stroke-width: 1; stroke-dasharray: 2 3; } circle.peak { fill: var(--ink); stroke: var(--card); stroke-width: 2; }
 .chart text.peak { fill: var(--ink); font-size: 12px; font-weight: 600; } .end { text-anchor: end; }
 .border { stroke: var(--soft); stroke-dasharray: 3 3; }

@@ -15,8 +15,8 @@ constexpr llvm::StringLiteral kClassNames[kNumPageClasses] = {"parameters", "opt
 
 /// Neighbouring rows as one column, which stands for the row of them that needs the most.
 struct Column {
-  size_t row;                    // that stands for it
-  const std::string *axis = nullptr; // of a collective in it
+  size_t row;          // that stands for it
+  std::string traffic; // the colour of a collective in it, as a class
 };
 
 class Chart {
@@ -50,12 +50,12 @@ Chart::Chart(Html &html, const Page &page) : html(html), page(page), peak(page.f
   size_t perColumn = llvm::divideCeil(page.rows.size(), kMostColumns);
   auto add = [&](size_t begin, size_t end) {
     for (size_t first = begin; first < end; first += perColumn) {
-      Column column{first};
+      Column column{first, ""};
       for (size_t row = first; row < std::min(first + perColumn, end); ++row) {
         if (page.rows[row].getTotal() > page.rows[column.row].getTotal())
           column.row = row;
-        if (!page.rows[row].axes.empty())
-          column.axis = &page.rows[row].axes.front();
+        if (const PageRow &other = page.rows[row]; other.communicates)
+          column.traffic = other.axes.empty() ? "ax" : getAxisClass(other.axes.front());
       }
       columns.push_back(column);
     }
@@ -113,17 +113,17 @@ void Chart::writeArea(size_t storage) {
 void Chart::writeTraffic() {
   double y = kTop + kHeight + 6;
   for (size_t i = 0; i < columns.size(); ++i) {
-    if (!columns[i].axis)
+    if (columns[i].traffic.empty())
       continue;
     size_t end = i + 1;
-    while (end < columns.size() && columns[end].axis && *columns[end].axis == *columns[i].axis)
+    while (end < columns.size() && columns[end].traffic == columns[i].traffic)
       ++end;
-    html.leaf("rect", {{"class", getAxisClass(*columns[i].axis) + " talk"}, {"x", showPoint(xOf(i))},
+    html.leaf("rect", {{"class", columns[i].traffic + " talk"}, {"x", showPoint(xOf(i))},
                        {"y", showPoint(y)}, {"width", showPoint(std::max(1.0, xOf(end) - xOf(i)))},
                        {"height", showPoint(kTraffic)}});
     i = end - 1;
   }
-  if (llvm::any_of(columns, [](const Column &column) { return column.axis; }))
+  if (llvm::any_of(columns, [](const Column &column) { return !column.traffic.empty(); }))
     html.tag("text", {{"class", "tick"}, {"x", showPoint(kLeft - 8)}, {"y", showPoint(y + 9)}}, "collectives");
 }
 
@@ -222,7 +222,7 @@ static void writeClasses(Html &html, const Page &page, size_t peak) {
       html.tag("tr", {}, [&] {
         html.tag("td", {}, [&] {
           html.tag("span", {{"class", "swatch gaps"}}, "");
-          html.text("gaps between buffers");
+          html.text("gaps and alignment");
         });
         writeBytes(html, "td", gaps);
         html.tag("td", {}, "");

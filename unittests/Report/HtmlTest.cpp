@@ -64,7 +64,7 @@ TEST(Html, NoNameOfAModelIsMarkup) {
   page.tensors = {{hostile, hostile, hostile, {{4, 2, 2, {hostile}}}, {4}, {hostile}, 2, 8, 4, 2}};
   page.collectives = {{hostile, {hostile}, 2, hostile, 8, 2, hostile, hostile, hostile, hostile, {{hostile, hostile}}},
                       {hostile, {}, 2, hostile, 8, 2, "", "", "", "", {{hostile, hostile}, {hostile, hostile}}}};
-  page.rows = {{hostile, {hostile}, {8, 8, 8, 8, 8}}};
+  page.rows = {{hostile, true, {hostile}, {8, 8, 8, 8, 8}}};
   page.stepRows = 1;
   page.arena = 64;
   page.held = {{PageClass::Grads, hostile, hostile, hostile, 8, 2}};

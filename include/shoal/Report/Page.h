@@ -61,6 +61,8 @@ struct PageTensor {
 /// Who asked for a collective, and what it overlaps with.
 struct PageAsker {
   std::string asker, overlap;
+
+  bool operator==(const PageAsker &) const = default;
 };
 
 /// A collective, or several that are equal but for their layers, or outside of layers (buckets of gradients) but for
@@ -84,7 +86,8 @@ inline constexpr size_t kNumPageClasses = 5;
 /// Bytes in use at one row.
 struct PageRow {
   std::string name;
-  std::vector<std::string> axes; // of a collective
+  bool communicates = false;
+  std::vector<std::string> axes; // of a collective; a message has none
   std::array<uint64_t, kNumPageClasses> bytes{};
 
   uint64_t getTotal() const;
