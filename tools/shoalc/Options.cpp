@@ -270,10 +270,10 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   if (!line.report.empty() &&
       (options.emit == Emit::Global || options.emit == Emit::Local))
     return fail("--report needs --emit exec or later, got: " + emit);
-  if (!line.report.empty() && findFormat(line.report) == ReportFormat::None)
-    return fail("--report must name a file that ends in .json or .html, got: '" + line.report + "'");
   if (!line.report.empty() && line.report == line.output)
     return fail("-o and --report name the same file: " + line.report);
+  if (!line.report.empty() && findFormat(line.report) == ReportFormat::None)
+    return fail("--report must name a file that ends in .json or .html, got: '" + line.report + "'");
   if (options.explain && options.emit == Emit::Global)
     return fail("--explain needs --emit local or later, got: global");
   if (options.explain && line.output == "-")
