@@ -1,4 +1,6 @@
 // RUN: shoal-opt %s --shoal-global="model-axes=tensor optimizer=sgd" --shoal-local="model-axes=tensor" | FileCheck %s
+// RUN: sed 's/<\["tensor"=2\]>/<["data"=2, "tensor"=2]>/' %s | shoal-opt --shoal-global="data-axes=data model-axes=tensor optimizer=sgd" \
+// RUN:   --shoal-local="data-axes=data model-axes=tensor" | FileCheck %s --check-prefix=ROWS
 
 // The loss over a sharded vocabulary is three reductions of one number per row: maximum, sum of exponentials, the
 // target's logit. Backward sends nothing, and logits are never gathered.
@@ -14,6 +16,12 @@
 // CHECK: nn.matmul %{{.*}} -> tensor<16x26xf32>
 // CHECK-NOT: dist.all_
 // CHECK: return
+
+// Where rows are sharded as well, classes are still numbered once, and no device numbers those of all rows to slice its own.
+// ROWS-NOT: all_slice
+// ROWS: nn.iota dim = 2 {{.*}} tensor<1x1x26xi64>
+// ROWS-NOT: all_slice
+// ROWS: return
 dist.mesh @mesh <["tensor"=2]>
 func.func @head(
     %x: tensor<2x8x16xf32> {nn.input = "x"},

@@ -196,19 +196,32 @@ LogicalResult Partitioner::partitionRuled(ShardingRuleOpInterface op) {
   return success();
 }
 
+/// Whether a shape broadcasts to another of the same rank.
+static bool spreadsTo(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  return from.size() == to.size() &&
+         llvm::all_of(llvm::zip_equal(from, to), [](auto sizes) {
+           auto [one, other] = sizes;
+           return one == 1 || one == other;
+         });
+}
+
 /// A part that reads nothing, as the positions of elements, would be whole on every device: it lies as
-/// the operand that has its shape.
+/// the operand that its shape broadcasts to.
 void Partitioner::placeSource(Operation *part, Operation *op, const OpSharding &sharding) {
   if (part->getNumOperands() != 0 || part->getNumResults() != 1)
     return;
   ArrayRef<int64_t> shape = cast<RankedTensorType>(part->getResult(0).getType()).getShape();
   for (auto [operand, layout] : llvm::zip_equal(op->getOperands(), sharding.operands)) {
     auto type = dyn_cast<RankedTensorType>(operand.getType());
-    if (shape.empty() || !type || type.getShape() != shape)
+    if (shape.empty() || !type || !spreadsTo(shape, type.getShape()))
       continue;
     Layout lies = layout, rest = values.restOf(operand);
-    lies.unreduced.clear();
-    rest.unreduced.clear();
+    for (Layout *part : {&lies, &rest}) {
+      part->unreduced.clear();
+      for (auto [size, axes] : llvm::zip_equal(shape, part->dims))
+        if (size == 1)
+          axes.clear();
+    }
     setSharding(part->getResult(0), mesh.extend(mesh.toSharding(lies), rest));
     return;
   }

@@ -28,9 +28,11 @@ struct Rows {
   }
   /// One number per row, in that shape.
   Value sum(Value x) { return b.sum(x, classDim, /*keepDims=*/true); }
-  /// Where the class is the row's target.
+  /// Where the class is the row's target. Classes are numbered once, for all rows.
   Value isTarget() {
-    auto type = typeOf(logits).clone(b.builder.getI64Type());
+    SmallVector<int64_t> shape(classDim, 1);
+    shape.push_back(typeOf(logits).getDimSize(classDim));
+    auto type = RankedTensorType::get(shape, b.builder.getI64Type());
     Value classes = b.builder.create<IotaOp>(b.loc, type, b.builder.getI64IntegerAttr(classDim));
     return b.compare(Predicate::eq, classes, targets);
   }
