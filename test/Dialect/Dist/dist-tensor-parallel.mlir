@@ -127,13 +127,33 @@ func.func @completed(%x: tensor<10x6xf32> {nn.input = "x"},
 func.func @half(%x: tensor<10x6xf32> {nn.input = "x"},
                 // expected-note @+1 {{"w1" is annotated here}}
                 %w1: tensor<6x8xf32> {nn.param = #nn.param<"w1", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{}, {"tensor"}]>},
-                // expected-remark @+1 {{the annotation of "w2" keeps dimension 0 from "tensor", over which that of "w1" shards the same dimension; both are kept, and values between them move: #dist.sharding<@mesh, [{}, {}]>}}
+                // expected-remark @+1 {{the sharding of "w2" keeps dimension 0 from "tensor", over which that of "w1" shards the same dimension; both are kept, and values between them move: #dist.sharding<@mesh, [{}, {}]>}}
                 %w2: tensor<8x7xf32> {nn.param = #nn.param<"w2", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{}, {}]>})
     -> (tensor<f32> {nn.loss}) {
   %0 = nn.matmul %x, %w1 : (tensor<10x6xf32>, tensor<6x8xf32>) -> tensor<10x8xf32>
   %1 = nn.matmul %0, %w2 : (tensor<10x8xf32>, tensor<8x7xf32>) -> tensor<10x7xf32>
   %loss = nn.reduce sum %1 dims = [0, 1] : tensor<10x7xf32> -> tensor<f32>
   return %loss : tensor<f32>
+}
+
+// -----
+
+dist.mesh @mesh <["tensor"=2]>
+
+// Two dimensions of one parameter are sharded elsewhere by hand, over one axis: the parameter takes it once, and that is said.
+// CHECK-LABEL: func.func @meet
+// CHECK-SAME: dist.sharding = #dist.sharding<@mesh, [{"tensor"}, {}]>, {{[^%]*}}nn.param = #nn.param<"w"
+func.func @meet(%x: tensor<4x2xf32> {nn.input = "x"},
+                %s: tensor<2xf32> {nn.param = #nn.param<"s", init = ones>, dist.sharding = #dist.sharding<@mesh, [{"tensor"}]>},
+                // expected-remark @+1 {{the sharding of "w" keeps dimension 1 from "tensor", over which that of "b" shards the same dimension; both are kept, and values between them move: #dist.sharding<@mesh, [{"tensor"}, {}]>}}
+                %w: tensor<2x2xf32> {nn.param = #nn.param<"w", init = zeros>},
+                // expected-note @+1 {{"b" is annotated here}}
+                %b: tensor<2xf32> {nn.param = #nn.param<"b", init = ones>, dist.sharding = #dist.sharding<@mesh, [{"tensor"}]>})
+    -> (tensor<4x2xf32> {nn.output = "o"}) {
+  %0 = nn.mul %x, %s : (tensor<4x2xf32>, tensor<2xf32>) -> tensor<4x2xf32>
+  %1 = nn.matmul %0, %w : (tensor<4x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>
+  %2 = nn.add %1, %b : (tensor<4x2xf32>, tensor<2xf32>) -> tensor<4x2xf32>
+  return %2 : tensor<4x2xf32>
 }
 
 // -----

@@ -43,14 +43,16 @@ void ArgAnnotator::set(unsigned index, ShardingAttr sharding) {
 }
 
 ArgAnnotator::Answer ArgAnnotator::ask(unsigned index, unsigned dim, ArrayRef<StringAttr> axes) const {
-  ShardingAttr hand = getSharding(FunctionOpInterface(func).getArgument(index));
-  if (!hand)
+  ShardingAttr sharding = get(index);
+  if (!sharding)
     return Answer::Free;
-  if (llvm::all_of(axes, [&](StringAttr axis) { return llvm::is_contained(hand.getDimAxes(dim), axis); }))
+  if (llvm::all_of(axes, [&](StringAttr axis) { return llvm::is_contained(sharding.getDimAxes(dim), axis); }))
     return Answer::HasThem;
-  if (llvm::any_of(axes, [&](StringAttr axis) { return hand.uses(axis); }))
+  if (llvm::any_of(axes, [&](StringAttr axis) { return sharding.uses(axis); }))
     return Answer::UsedElsewhere;
-  return hand.getDims()[dim].getIsClosed() ? Answer::Closed : Answer::Free;
+  // What this strategy itself has closed is still open to it.
+  ShardingAttr hand = getSharding(FunctionOpInterface(func).getArgument(index));
+  return hand && hand.getDims()[dim].getIsClosed() ? Answer::Closed : Answer::Free;
 }
 
 void ArgAnnotator::setAs(unsigned index, unsigned other) {

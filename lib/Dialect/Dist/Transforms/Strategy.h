@@ -28,8 +28,8 @@ class ArgAnnotator {
 public:
   ArgAnnotator(mlir::FunctionOpInterface func, MeshOp mesh);
 
-  /// How an argument's dimension takes axes: freely; it has them already, by hand; the hand wants it without
-  /// them; the hand uses one of them for another dimension.
+  /// How an argument's dimension takes axes: freely; it has them already; the hand wants it without them; another
+  /// dimension has one of them, by hand or because this strategy has put it there.
   enum class Answer { Free, HasThem, Closed, UsedElsewhere };
   Answer ask(unsigned index, unsigned dim, llvm::ArrayRef<mlir::StringAttr> axes) const;
 

@@ -74,7 +74,7 @@ private:
   void classify(unsigned index);
   void classifyFactor(const DimGroups::Entry &entry, unsigned index, unsigned factor, Columns &columns);
   void adoptAnnotations();
-  void reportHalf(const GroupFacts &group, unsigned argument, unsigned dim);
+  void reportHalf(const GroupFacts &group, unsigned argument, unsigned dim, ShardingAttr kept);
   void refuse(GroupFacts &group, unsigned argument, unsigned dim, Location strategy);
   void give(ArrayRef<unsigned> candidates, unsigned entry);
   CauseAttr getCause(const GroupFacts &group) const;
@@ -216,16 +216,16 @@ void TensorParallel::refuse(GroupFacts &group, unsigned argument, unsigned dim, 
 }
 
 /// The file shards one parameter of a group over the axis, and keeps another one from it.
-void TensorParallel::reportHalf(const GroupFacts &group, unsigned argument, unsigned dim) {
+void TensorParallel::reportHalf(const GroupFacts &group, unsigned argument, unsigned dim, ShardingAttr kept) {
   for (auto [other, d] : group.arguments) {
     ShardingAttr hand = getSharding(func.getArgument(other));
     if (!hand || !holdsAxis(hand, d))
       continue;
     InFlightDiagnostic diag = emitRemark(func.getArgument(argument).getLoc())
-                              << "the annotation of \"" << nn::getArgName(func, argument) << "\" keeps dimension "
+                              << "the sharding of \"" << nn::getArgName(func, argument) << "\" keeps dimension "
                               << dim << " from \"" << axis << "\", over which that of \"" << nn::getArgName(func, other)
                               << "\" shards the same dimension; both are kept, and values between them move: "
-                              << getSharding(func.getArgument(argument));
+                              << kept;
     diag.attachNote(func.getArgument(other).getLoc()) << "\"" << nn::getArgName(func, other) << "\" is annotated here";
     return;
   }
@@ -366,7 +366,7 @@ void TensorParallel::annotate(MeshOp mesh) {
           break;
         case ArgAnnotator::Answer::Closed:
         case ArgAnnotator::Answer::UsedElsewhere:
-          reportHalf(group, argument, d);
+          reportHalf(group, argument, d, arguments.get(argument));
         }
   }
 }

@@ -61,6 +61,11 @@ private:
       if (!dim.getIsClosed())
         return emitError(slot.loc) << describe() << " has an open dimension " << index << ": "
                                    << slot.annotation << "; run dist-propagate";
+    // Passes build attributes that no parser has seen.
+    auto fault = [&] { return emitError(slot.loc) << describe() << " is annotated " << slot.annotation << ": "; };
+    if (failed(ShardingAttr::verify(fault, slot.annotation.getMesh(), slot.annotation.getDims(),
+                                    slot.annotation.getUnreducedKind(), slot.annotation.getUnreducedAxes())))
+      return failure();
     auto argument = dyn_cast_or_null<BlockArgument>(slot.value);
     if ((!slot.value || argument) && !slot.layout.unreduced.empty())
       return emitError(slot.loc) << describe() << " must be reduced, got: " << slot.annotation;
