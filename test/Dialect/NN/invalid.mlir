@@ -839,6 +839,15 @@ func.func @unknown(%x: tensor<4xf32>) {
 
 // -----
 
+// What explanations print is one line of text.
+func.func @escapes(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'nn.layer' must hold no control characters, got: "h.0\0A  removed by nothing"}}
+  %0 = nn.neg %x {nn.layer = "h.0\0A  removed by nothing"} : tensor<4xf32>
+  return
+}
+
+// -----
+
 func.func @unknown(%x: tensor<4xf32>) {
   // expected-error @+1 {{'nn.evaluation' is a unit attribute of functions}}
   %0 = nn.neg %x {nn.evaluation} : tensor<4xf32>

@@ -168,8 +168,11 @@ LogicalResult NNDialect::verifyOperationAttribute(Operation *op, NamedAttribute 
   StringRef name = attribute.getName();
   Attribute value = attribute.getValue();
   if (name == kLayerAttr) {
-    if (!isa<StringAttr>(value))
+    auto layer = dyn_cast<StringAttr>(value);
+    if (!layer)
       return op->emitOpError() << "'" << name << "' must be a name, got: " << value;
+    if (StringRef rule = brokenNameRule(layer); !rule.empty())
+      return op->emitOpError() << "'" << name << "' must " << rule << ", got: " << value;
     return success();
   }
   if (name == kEvaluationAttr) {
