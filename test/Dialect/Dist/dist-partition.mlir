@@ -228,3 +228,19 @@ func.func @layer_norm(%x: tensor<2x24xf32> {dist.sharding = #dist.sharding<@mesh
     #dist.sharding<@mesh, [{}, {"x"}]>, #dist.sharding<@mesh, [{}]>, #dist.sharding<@mesh, [{}]>]} : tensor<2x24xf32>, tensor<24xf32>
   return %0#0, %0#1, %0#2 : tensor<2x24xf32>, tensor<2xf32>, tensor<2xf32>
 }
+
+// -----
+
+// A partial value that an op reads twice is reduced once, before it.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @square
+// CHECK: %[[P:.*]] = nn.matmul
+// CHECK-NEXT: %[[R:.*]] = dist.all_reduce {"x"} sum %[[P]]
+// CHECK-NEXT: %[[S:.*]] = nn.mul %[[R]], %[[R]]
+// CHECK-NEXT: return %[[S]]
+func.func @square(%a: tensor<4x6xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>},
+                  %b: tensor<6x8xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) -> tensor<4x8xf32> {
+  %0 = nn.matmul %a, %b {dist.shardings = [#dist.sharding<@mesh, [{}, {}], unreduced=sum{"x"}>]} : (tensor<4x6xf32>, tensor<6x8xf32>) -> tensor<4x8xf32>
+  %1 = nn.mul %0, %0 {dist.shardings = [#dist.sharding<@mesh, [{}, {}]>]} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %1 : tensor<4x8xf32>
+}

@@ -94,8 +94,14 @@ FailureOr<OpSharding> Partitioner::choose(ShardingRuleOpInterface op, const Shar
       auto add = [&](std::optional<int64_t> more) {
         sent = sent && more ? std::optional(*sent + *more) : std::nullopt;
       };
-      for (auto [operand, layout] : llvm::zip_equal(op->getOperands(), candidate.operands))
-        add(values.cost(operand, layout));
+      // What is read twice in one layout, as by a square, is brought into it once.
+      for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+        auto readsTheSame = [&](unsigned j) {
+          return op->getOperand(j) == op->getOperand(i) && candidate.operands[j] == candidate.operands[i];
+        };
+        if (llvm::none_of(llvm::seq(0u, i), readsTheSame))
+          add(values.cost(op->getOperand(i), candidate.operands[i]));
+      }
       for (auto [result, made, want] : llvm::zip_equal(op->getResults(), candidate.results, wanted))
         if (want && made != *want) {
           auto type = cast<RankedTensorType>(result.getType());
