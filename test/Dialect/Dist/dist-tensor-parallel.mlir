@@ -158,6 +158,34 @@ func.func @meet(%x: tensor<4x2xf32> {nn.input = "x"},
 
 // -----
 
+dist.mesh @mesh <["tensor"=2]>
+
+// A hand shards the hidden size of one weight: its pair is left alone, with both places, and the next pair is sharded as ever.
+// CHECK-LABEL: func.func @hidden
+// CHECK-SAME: tensor<4xf32> {nn.param = #nn.param<"g"
+// CHECK-SAME: [{"tensor"}, {}]>, {{[^%]*}}nn.param = #nn.param<"w1"
+// CHECK-SAME: tensor<8x4xf32> {nn.param = #nn.param<"w2"
+// CHECK-SAME: [{}, {"tensor"}]>, {{[^%]*}}nn.param = #nn.param<"w3"
+// CHECK-SAME: [{"tensor"}, {}]>, {{[^%]*}}nn.param = #nn.param<"w4"
+func.func @hidden(%x: tensor<2x4xf32> {nn.input = "x"}, %g: tensor<4xf32> {nn.param = #nn.param<"g", init = ones>},
+                  // expected-remark @+1 {{the annotation of "w1" keeps dimension 1 from being sharded over "tensor", so tensor parallelism leaves alone what belongs to it: #dist.sharding<@mesh, [{"tensor"}, {}]>}}
+                  %w1: tensor<4x8xf32> {nn.param = #nn.param<"w1", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{"tensor"}, {}]>},
+                  %w2: tensor<8x4xf32> {nn.param = #nn.param<"w2", init = zeros>},
+                  %w3: tensor<4x8xf32> {nn.param = #nn.param<"w3", init = zeros>}, %w4: tensor<8x4xf32> {nn.param = #nn.param<"w4", init = zeros>})
+    -> (tensor<f32> {nn.loss}) {
+  %n, %r = nn.rms_norm %x, %g eps = 1.0e-5 : tensor<2x4xf32>, tensor<4xf32>
+  // expected-note @+1 {{it would be sharded for this op}}
+  %0 = nn.matmul %n, %w1 : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
+  %1 = nn.matmul %0, %w2 : (tensor<2x8xf32>, tensor<8x4xf32>) -> tensor<2x4xf32>
+  %2 = nn.add %1, %n : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %3 = nn.matmul %2, %w3 : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
+  %4 = nn.matmul %3, %w4 : (tensor<2x8xf32>, tensor<8x4xf32>) -> tensor<2x4xf32>
+  %loss = nn.reduce sum %4 dims = [0, 1] : tensor<2x4xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
 // Nothing is said in silence: a model without such a dimension.
 // expected-error @+1 {{tensor parallelism over "tensor" finds nothing to shard: no dimension that one product with a parameter makes and another one sums over, no vocabulary; annotate parameters by hand or leave the strategy out}}
 module {

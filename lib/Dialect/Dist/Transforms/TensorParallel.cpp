@@ -196,10 +196,12 @@ void TensorParallel::classify(unsigned index) {
 }
 
 /// What the file shards over the axis counts as chosen; what it closes refuses its group.
+/// Goes on from what the file shards. Not through ops that need the dimension whole: one parameter sharded along the
+/// hidden size would bring the axis to the hidden size of every layer.
 void TensorParallel::adoptAnnotations() {
   for (GroupFacts &group : facts)
     for (auto [argument, d] : group.arguments)
-      if (ShardingAttr hand = getSharding(func.getArgument(argument)); hand && holdsAxis(hand, d))
+      if (ShardingAttr hand = getSharding(func.getArgument(argument)); hand && holdsAxis(hand, d) && !group.isBlocked)
         for (auto [part, name] : llvm::enumerate(names))
           if (llvm::is_contained(hand.getDimAxes(d), name) && !llvm::is_contained(group.parts, part))
             group.parts.push_back(part);
