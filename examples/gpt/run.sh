@@ -40,7 +40,7 @@ train 4 four
 # losses PROGRAM: one a line
 losses() { sed -n 's/.*"loss":\([^,}]*\).*/\1/p' "$work/$1.jsonl"; }
 echo "== the plans side by side"
-paste <(losses one) <(losses four) | awk -v bound=1e-4 '
+paste <(losses one) <(losses four) | awk -v bound=1e-5 '
   { d = ($1 - $2) / $1; if (d < 0) d = -d }
   NR <= 50 && d > first { first = d }
   d > all { all = d }

@@ -157,7 +157,7 @@ def check_generation():
     # The largest logit, beyond the window's end.
     greedy = on_both("--temperature", "0")
     check(len(greedy) == len(PROMPT) + 30 and greedy.startswith(PROMPT.encode()), f"text: {greedy}")
-    check(any(word in greedy for word in (b"sat on", b"the ")), f"nothing was learned: {greedy}")
+    check(b"sat on the " in greedy[len(PROMPT) :], f"nothing was learned: {greedy}")
     for at, logits in enumerate(logits_before("infer-one", greedy, len(PROMPT)), len(PROMPT)):
         best = max(range(256), key=lambda token: (logits[token], -token))
         check(best == greedy[at], f"token {at} is {greedy[at]}, the largest logit is that of {best}")
@@ -194,7 +194,7 @@ def main():
         json.dump(CONFIG, f)
     shoal.call(["shoal-model", "gpt2", "--config", "config.json", "--batch", str(BATCH), "--seq", str(SEQ), "-o",
                 "gpt.mlir"], 60)
-    for dtype, tolerance in (("f32", 1e-4), ("f64", 1e-9)):
+    for dtype, tolerance in (("f32", 1e-5), ("f64", 1e-9)):
         losses = train(dtype)
         difference = largest_relative_difference(losses["four"], losses["one"])
         print(f"{dtype}: largest relative difference of {STEPS} losses {difference:.2g}, bound {tolerance:g}")
