@@ -48,9 +48,9 @@ int64_t ConfigFields::size(llvm::StringRef name, std::optional<int64_t> absent) 
     return absent.value_or(1);
   }
   if (field->is_number_unsigned())
-    if (uint64_t value = field->get<uint64_t>(); value >= 1 && value <= uint64_t(kMostSize))
+    if (uint64_t value = field->get<uint64_t>(); value >= 1 && value <= uint64_t(rt::kMostSize))
       return int64_t(value);
-  complainOf(name, "a whole number from 1 to " + llvm::Twine(kMostSize), *field);
+  complainOf(name, "a whole number from 1 to " + llvm::Twine(rt::kMostSize), *field);
   return 1;
 }
 

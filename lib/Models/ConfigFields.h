@@ -4,6 +4,7 @@
 #define SHOAL_LIB_MODELS_CONFIGFIELDS_H
 
 #include "shoal-rt/json_input.h"
+#include "shoal-rt/most_size.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -26,7 +27,7 @@ class ConfigFields {
 public:
   explicit ConfigFields(llvm::StringRef text);
 
-  /// A whole number from 1 to kMostSize; without `absent` the field must be there.
+  /// A whole number from 1 to rt::kMostSize; without `absent` the field must be there.
   int64_t size(llvm::StringRef name, std::optional<int64_t> absent = std::nullopt);
   /// A whole number as above, or none where the file says null; `absent` may be none, too.
   std::optional<int64_t> sizeOrNull(llvm::StringRef name, std::optional<int64_t> absent);
@@ -49,8 +50,6 @@ public:
 
   /// Whether all went well and no field is left over; otherwise false with one line in `error`.
   bool finish(std::string &error);
-
-  static constexpr int64_t kMostSize = int64_t(1) << 24;
 
 private:
   /// The field, marked as known; no pointer when it is absent.

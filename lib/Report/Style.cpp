@@ -49,9 +49,9 @@ main { padding-bottom: 72px; }
 .shape { color: var(--soft); }
 
 .ax { color: var(--axis); }
-.ax0 { --axis: var(--replica); } .ax1 { --axis: var(--data); } .ax2 { --axis: var(--tensor); } .ax3 { --axis: var(--pipe); }
-.ax4 { --axis: var(--context); } .ax5 { --axis: var(--ulysses); } .ax6 { --axis: var(--free0); } .ax7 { --axis: var(--free1); }
-.ax8 { --axis: var(--free2); } .ax9 { --axis: var(--free3); }
+.ax.replica { --axis: var(--replica); } .ax.data { --axis: var(--data); } .ax.tensor { --axis: var(--tensor); }
+.ax.pipe { --axis: var(--pipe); } .ax.context { --axis: var(--context); } .ax.ulysses { --axis: var(--ulysses); }
+.ax.free0 { --axis: var(--free0); } .ax.free1 { --axis: var(--free1); } .ax.free2 { --axis: var(--free2); } .ax.free3 { --axis: var(--free3); }
 span.ax { font-weight: 600; font-size: 12.5px; padding: 1px 7px; margin-right: 4px; border-radius: 5px; background: color-mix(in srgb, var(--axis) 13%, transparent); white-space: nowrap; }
 
 .mesh { margin: 0; }
@@ -126,11 +126,12 @@ static constexpr llvm::StringLiteral kScript = R"js(
 for (const chart of document.querySelectorAll("svg.chart")) {
   const rows = JSON.parse(chart.dataset.rows), cursor = chart.querySelector(".cursor");
   const readout = chart.parentNode.querySelector(".readout");
+  const left = +chart.dataset.left, width = +chart.dataset.width; // of the plot in the chart's own units
   chart.addEventListener("pointermove", event => {
-    const box = chart.getBoundingClientRect(), x = (event.clientX - box.left) / box.width * 1088;
-    const at = Math.floor((x - 80) / 1000 * rows.length);
+    const box = chart.getBoundingClientRect(), x = (event.clientX - box.left) / box.width * chart.viewBox.baseVal.width;
+    const at = Math.floor((x - left) / width * rows.length);
     if (at < 0 || at >= rows.length) return;
-    const middle = 80 + (at + .5) * 1000 / rows.length;
+    const middle = left + (at + .5) * width / rows.length;
     cursor.setAttribute("x1", middle); cursor.setAttribute("x2", middle); cursor.style.opacity = .6;
     readout.textContent = `row ${rows[at][0]}: ${rows[at][1]}, ${rows[at][2]}`;
   });

@@ -26,6 +26,8 @@ public:
 
 private:
   static constexpr double kLeft = 80, kTop = 26, kWidth = 1000, kHeight = 250, kTraffic = 10;
+  // With what is written right of the plot and below it.
+  static constexpr double kAllWidth = kLeft + kWidth + 8, kAllHeight = kTop + kHeight + kTraffic + 32;
 
   double xOf(size_t column) const { return kLeft + kWidth * double(column) / double(columns.size()); }
   double yOf(double bytes) const { return kTop + kHeight * (1 - bytes / double(top)); }
@@ -163,8 +165,10 @@ std::string Chart::describeRows() const {
 }
 
 void Chart::write() {
-  html.tag("svg", {{"class", "chart"}, {"viewBox", "0 0 1088 318"}, {"role", "img"},
-                   {"aria-label", "bytes in use by row of the step"}, {"data-rows", describeRows()}}, [&] {
+  html.tag("svg", {{"class", "chart"}, {"role", "img"},
+                   {"viewBox", "0 0 " + showPoint(kAllWidth) + " " + showPoint(kAllHeight)},
+                   {"aria-label", "bytes in use by row of the step"}, {"data-left", showPoint(kLeft)},
+                   {"data-width", showPoint(kWidth)}, {"data-rows", describeRows()}}, [&] {
     html.tag("defs", {}, [&] {
       html.tag("pattern", {{"id", "hatch"}, {"width", "5"}, {"height", "5"}, {"patternUnits", "userSpaceOnUse"},
                            {"patternTransform", "rotate(45)"}},

@@ -7,18 +7,14 @@ namespace shoal::report {
 
 std::string getAxisClass(llvm::StringRef axis) {
   llvm::StringRef origin = dist::getAxisOrigin(axis);
-  // Names of the user's own get the colours that known axes leave free, by their letters: the same in every run.
-  unsigned number = 0;
-  for (const dist::KnownAxis &known : dist::getKnownAxes()) {
+  for (const dist::KnownAxis &known : dist::getKnownAxes())
     if (known.name == origin)
-      return "ax ax" + std::to_string(number);
-    ++number;
-  }
+      return "ax " + known.name.str();
+  // Names of the user's own get the colours that no known axis has, by their letters: the same in every run.
   unsigned sum = 0;
   for (char c : origin)
     sum = sum * 31 + static_cast<unsigned char>(c);
-  constexpr unsigned kFree = 4; // .ax6 to .ax9
-  return "ax ax" + std::to_string(number + sum % kFree);
+  return "ax free" + std::to_string(sum % kNumFreeColours);
 }
 
 void writeAxis(Html &html, llvm::StringRef axis, llvm::StringRef more) {

@@ -88,8 +88,12 @@ public:
     if (labelBytes_.size() >= kPart)
       flush();
   }
-  void commit() {
+  void prepare() {
     flush();
+    ids_.prepare();
+    labels_.prepare();
+  }
+  void commit() {
     ids_.commit();
     labels_.commit();
   }
@@ -127,6 +131,15 @@ void checkOutputs(const Texts &texts, const SampleFiles &files) {
         badInput(output, ": would take the place of the text ", text.path);
 }
 
+// Files of an earlier run would pass for those of these texts.
+void checkNoValidation(const SampleFiles &files) {
+  std::error_code error;
+  for (const std::string &old : {files.ids, files.labels})
+    if (fs::exists(fs::symlink_status(old, error)))
+      badInput(old, ": is there already and holds samples of an earlier run, but of these texts none are for validation; "
+               "remove it or name another folder");
+}
+
 } // namespace
 
 ByteSamplesSummary writeByteSamples(const ByteSamples &request) {
@@ -149,6 +162,8 @@ ByteSamplesSummary writeByteSamples(const ByteSamples &request) {
   makeFolder(request.folder);
   checkOutputs(texts, summary.training);
   checkOutputs(texts, summary.validation);
+  if (validation == 0)
+    checkNoValidation(summary.validation);
 
   SampleWriter training(summary.training, window);
   std::unique_ptr<SampleWriter> validating;
@@ -167,6 +182,9 @@ ByteSamplesSummary writeByteSamples(const ByteSamples &request) {
     (validates ? *validating : training).add({bytes.data(), window}, labels);
     bytes.front() = bytes.back();
   }
+  training.prepare();
+  if (validating)
+    validating->prepare();
   training.commit();
   if (validating)
     validating->commit();

@@ -34,7 +34,8 @@ struct ByteSamplesSummary {
 };
 
 // Writes FOLDER/{train,val}_{input_ids,labels}.npy: ids as u8, labels as i16, [samples, window]. Exit 2 for texts
-// that cannot be read or are too short.
+// that cannot be read or are too short, and where none are for validation but files of an earlier run are. All files
+// are on disk before one takes the place of an older one.
 ByteSamplesSummary writeByteSamples(const ByteSamples &request);
 
 // The ids of a .npy file of any shape as bytes, in the file's order. Exit 2 for what is no byte.

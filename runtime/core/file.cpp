@@ -203,7 +203,14 @@ void OutputFile::write(const void *bytes, uint64_t size, uint64_t offset) {
 
 void OutputFile::append(const std::string &text) { write(text.data(), text.size(), end_); }
 
-void OutputFile::commit() {
+static void require(bool done, const std::string &path) {
+  if (!done)
+    workFailed(path, ": cannot be completed: ", std::strerror(errno));
+}
+
+void OutputFile::prepare() {
+  if (std::exchange(isPrepared_, true))
+    return;
   for (uint64_t done = 0; done < stream_.size();) {
     ssize_t written = ::write(fd_, stream_.data() + done, stream_.size() - done);
     if (written < 0 && errno == EINTR)
@@ -212,24 +219,23 @@ void OutputFile::commit() {
       workFailed(path_, ": write failed: ", std::strerror(errno));
     done += uint64_t(written);
   }
-  auto require = [&](bool done) {
-    if (!done)
-      workFailed(path_, ": cannot be completed: ", std::strerror(errno));
-  };
-  if (!isReplaced_) {
-    int fd = std::exchange(fd_, -1);
-    return require(close(fd) == 0);
-  }
-  require(fsync(fd_) == 0); // the old file goes only when the new one is on disk
+  if (!isReplaced_)
+    return;
+  require(fsync(fd_) == 0, path_); // the old file goes only when the new one is on disk
   if (partial_.empty())
     partial_ = makeUnique(folderOf(target_), [&](const char *name) {
       return linkat(AT_FDCWD, cat("/proc/self/fd/", fd_).c_str(), AT_FDCWD, name,
                     AT_SYMLINK_FOLLOW) == 0;
     });
-  require(!partial_.empty());
-  require(rename(partial_.c_str(), target_.c_str()) == 0);
+  require(!partial_.empty(), path_);
+}
+
+void OutputFile::commit() {
+  prepare();
+  if (isReplaced_)
+    require(rename(partial_.c_str(), target_.c_str()) == 0, path_);
   int fd = std::exchange(fd_, -1);
-  require(close(fd) == 0);
+  require(close(fd) == 0, path_);
 }
 
 } // namespace shoal::rt

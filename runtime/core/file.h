@@ -50,7 +50,7 @@ std::string identityOf(const std::string &path);
 // wrong path before the work is done; without commit(), also when the process is killed, an older
 // file of that name stays and nothing is left behind. (File systems without nameless files get
 // .shoal-*.partial, which only a killed process leaves.) No file of another name is touched. A
-// device or pipe is not replaced: it is written on commit().
+// device or pipe is not replaced: it is written on prepare().
 class OutputFile {
 public:
   explicit OutputFile(const std::string &path); // exit 2 when it cannot be made
@@ -61,6 +61,9 @@ public:
   const std::string &path() const { return path_; }
   void write(const void *bytes, uint64_t size, uint64_t offset); // exit 1 when it fails
   void append(const std::string &text);
+  // All of commit() but the name: what can fail for want of space fails here. For files that belong together: all are
+  // prepared before the first is committed, so that a full disk leaves all of the old ones.
+  void prepare();
   void commit();
 
 private:
@@ -68,9 +71,10 @@ private:
   std::string target_;  // links followed
   bool isReplaced_ = false; // neither device nor pipe
   std::string partial_;     // the name on the way to the target, once there is one
-  std::string stream_;      // what a device or pipe gets on commit()
+  std::string stream_;      // what a device or pipe gets on prepare()
   int fd_ = -1;
   uint64_t end_ = 0;
+  bool isPrepared_ = false;
 };
 
 } // namespace shoal::rt

@@ -142,9 +142,9 @@ void Generation::gatherLogits() {
 void Generation::checkFilling() {
   for (size_t i = 0; i < logits_.size(); ++i)
     if (logits_[i] != firstLogits_[i] && !std::isnan(logits_[i])) // nan: told where it would be drawn from
-      badInput("--generate needs a model whose tokens see only those before them: with other tokens behind the "
-               "prompt its first logit of token ", i % model_.classes, " is ", logits_[i], " instead of ",
-               firstLogits_[i]);
+      badInput("--generate needs a model whose tokens see only those before them: with two fillings of the window "
+               "behind the prompt its first logits of token ", i % model_.classes, " are ", firstLogits_[i], " and ",
+               logits_[i]);
   firstLogits_.clear();
 }
 

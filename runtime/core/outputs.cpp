@@ -156,6 +156,9 @@ void Outputs::writeGrads() {
 void Outputs::commit() {
   for (File &output : files_)
     if (output.file)
+      output.file->prepare();
+  for (File &output : files_)
+    if (output.file)
       output.file->commit();
 }
 

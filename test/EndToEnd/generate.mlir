@@ -23,7 +23,7 @@
 
 // The logits of a token depend on tokens behind it.
 // RUN: %{refused} %t/all --no-progress --generate 4 --prompt abc | FileCheck %s --check-prefix=ALL
-// ALL: error: --generate needs a model whose tokens see only those before them: with other tokens behind the prompt its first logit of token 1 is 393 instead of 1668
+// ALL: error: --generate needs a model whose tokens see only those before them: with two fillings of the window behind the prompt its first logits of token 1 are 1668 and 393
 // With a full window nothing is behind the last one.
 // RUN: %t/all --no-progress --generate 2 --prompt abcdefgh --temperature 0 | od -An -c | FileCheck %s --check-prefix=WHOLE
 // WHOLE: a   b   c   d   e   f   g   h 377 377  \n

@@ -3,6 +3,7 @@
 #include "core/byte_tokens.h"
 #include "core/error.h"
 #include "core/option_values.h"
+#include "shoal-rt/most_size.h"
 
 #include <cerrno>
 #include <csignal>
@@ -22,8 +23,6 @@ struct CommandLine {
   std::string window, validateEvery = "10", tokens;
 };
 
-constexpr uint64_t kMostWindow = 1 << 24; // as shoal-model's --seq
-
 constexpr const char *kHelp =
     "shoal-data makes token files of texts, and texts of token files:\n"
     "  shoal-data bytes /usr/share/common-licenses/* --seq 128 -o licences\n"
@@ -37,7 +36,7 @@ constexpr const char *kBytesHelp =
     "sample are line ends with the label -100, which counts nowhere.";
 
 void makeSamples(CommandLine &line) {
-  line.samples.window = wholeNumber("--seq", line.window, 1, kMostWindow);
+  line.samples.window = wholeNumber("--seq", line.window, 1, kMostSize);
   line.samples.validateEvery = wholeNumber("--val-every", line.validateEvery, 0);
   if (line.samples.validateEvery == 1)
     badInput("--val-every must be 0 or at least 2, for with 1 no sample is left to train on, got: '1'");

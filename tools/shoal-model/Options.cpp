@@ -1,6 +1,8 @@
 // Parses the command line with CLI11, and tells what a config.json may say.
 #include "Options.h"
 
+#include "shoal-rt/most_size.h"
+
 #include <CLI/CLI.hpp>
 
 #include <iostream>
@@ -14,9 +16,9 @@ CLI::Validator wholeNumber() {
   return CLI::Validator(
       [](std::string &text) -> std::string {
         bool isNumber = !text.empty() && text.size() <= 8 && text.find_first_not_of("0123456789") == std::string::npos;
-        return isNumber && std::stoll(text) >= 1 && std::stoll(text) <= (1 << 24)
+        return isNumber && std::stoll(text) >= 1 && std::stoll(text) <= rt::kMostSize
                    ? ""
-                   : "must be a whole number from 1 to 16777216, got: '" + text + "'";
+                   : "must be a whole number from 1 to " + std::to_string(rt::kMostSize) + ", got: '" + text + "'";
       },
       "N");
 }

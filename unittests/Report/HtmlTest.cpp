@@ -1,9 +1,11 @@
 // Whatever a name holds, it is text on the page; numbers as people read them.
-#include "Html.h"
+#include "Write.h"
 
-#include "shoal/Report/Page.h"
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 
 #include "gtest/gtest.h"
+
+#include <set>
 
 using namespace shoal::report;
 
@@ -47,6 +49,53 @@ TEST(Html, ShowsNumbersInThreeDigits) {
   EXPECT_EQ(showPoint(2.26), "2.3");
   EXPECT_EQ(showNumberOf(1, "tensor"), "1 tensor");
   EXPECT_EQ(showNumberOf(1200, "tensor"), "1,200 tensors");
+}
+
+/// A class without a rule has no colour, which no browser tells.
+TEST(Html, EveryAxisHasAColour) {
+  auto expectRule = [](llvm::StringRef classes, const std::string &colour) {
+    EXPECT_TRUE(getStyle().contains("." + classes.str().replace(classes.find(' '), 1, ".") + " { --axis: var(--" +
+                                    colour + "); }"))
+        << classes.str();
+    EXPECT_EQ(getStyle().count("--" + colour + ": #"), 2u) << colour; // in light and in dark
+  };
+  for (const shoal::dist::KnownAxis &axis : shoal::dist::getKnownAxes()) {
+    EXPECT_EQ(getAxisClass(axis.name), "ax " + axis.name.str());
+    EXPECT_EQ(getAxisClass(axis.name.str() + ".1"), "ax " + axis.name.str());
+    expectRule(getAxisClass(axis.name), axis.name.str());
+  }
+  std::set<std::string> free;
+  for (char letter = 'a'; letter <= 'z'; ++letter)
+    free.insert(getAxisClass(llvm::StringRef(&letter, 1)));
+  EXPECT_EQ(free.size(), kNumFreeColours);
+  for (llvm::StringRef classes : free)
+    expectRule(classes, classes.drop_front(3).str());
+}
+
+/// The chart says where its plot lies; the script has no numbers of its own.
+TEST(Html, TheScriptReadsTheChart) {
+  Page page;
+  page.rows = {{"a", false, {}, {8, 0, 0, 0, 0}}};
+  page.stepRows = 1;
+  page.arena = 64;
+  std::string html = writeHtml(page);
+  auto find = [&](const std::string &before) {
+    size_t at = html.find(before);
+    EXPECT_NE(at, std::string::npos) << before;
+    at = std::min(at + before.size(), html.size());
+    return html.substr(at, html.find_first_of(" \"", at) - at);
+  };
+  for (const std::string &number : {find("viewBox=\"0 0 "), find("data-left=\""), find("data-width=\"")}) {
+    EXPECT_GE(number.size(), 2u);
+    EXPECT_FALSE(getScript().contains(number)) << number;
+  }
+  // The plot's frame is drawn where the chart says.
+  std::string left = find("data-left=\"");
+  EXPECT_EQ(find("<line class=\"arena\" x1=\""), left);
+  EXPECT_EQ(find("<line class=\"arena\" x1=\"" + left + "\" x2=\""),
+            std::to_string(std::stoi(left) + std::stoi(find("data-width=\""))));
+  for (const char *read : {"chart.dataset.left", "chart.dataset.width", "chart.viewBox.baseVal.width"})
+    EXPECT_TRUE(getScript().contains(read)) << read;
 }
 
 /// Every text of a page that comes from a model.

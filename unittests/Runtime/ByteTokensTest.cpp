@@ -115,6 +115,30 @@ TEST(ByteTokens, TextsThatMakeNoSamples) {
   EXPECT_EQ(fs::file_size(input), 5u);
 }
 
+// Files of another text do not stay beside new ones, and where something fails all stay as they were.
+TEST(ByteTokens, FilesOfTwoTextsDoNotMix) {
+  ScratchFolder folder;
+  ScratchFile first("aabbccddeeffgg"), second("hhiijjkkllmmnn");
+  SampleFiles old = writeByteSamples({{first.path()}, 2, 3, folder / "data"}).training;
+  fs::remove(folder / "data/val_input_ids.npy"); // one of the two is enough
+  expectBadInput([&] { writeByteSamples({{second.path()}, 2, 0, folder / "data"}); },
+                 "val_labels.npy: is there already and holds samples of an earlier run");
+  EXPECT_EQ(idsOf(old), "aabbddeegg");
+  // The last of four files is on a full disk.
+  fs::remove(folder / "data/val_labels.npy");
+  fs::create_symlink("/dev/full", folder / "data/val_labels.npy");
+  try {
+    writeByteSamples({{second.path()}, 2, 3, folder / "data"});
+    ADD_FAILURE() << "expected an error";
+  } catch (const Error &error) {
+    EXPECT_EQ(error.code, kExitWorkFailed);
+    EXPECT_STREQ(error.what(), ((folder / "data/val_labels.npy") + ": write failed: No space left on device").c_str());
+  }
+  EXPECT_EQ(idsOf(old), "aabbddeegg");
+  EXPECT_FALSE(fs::exists(folder / "data/val_input_ids.npy"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder / "data"), fs::directory_iterator()), 3); // nothing halfway
+}
+
 TEST(ByteTokens, ManyFilesAndPartsStayInOrder) {
   // Longer than a part of the writer, with files of every small size, and more of them than may be open.
   std::string all;

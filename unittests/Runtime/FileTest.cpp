@@ -85,6 +85,24 @@ TEST_F(File, TouchesNoFileOfAnotherName) {
   EXPECT_EQ(count(), taken.size() + 1);
 }
 
+TEST_F(File, PreparedButNotCommittedLeavesNothing) {
+  put("out", "old");
+  {
+    OutputFile file(path("out"));
+    file.append("new");
+    file.prepare();
+    EXPECT_EQ(get("out"), "old");
+  }
+  EXPECT_EQ(get("out"), "old");
+  EXPECT_EQ(count(), 1u);
+  OutputFile file(path("out"));
+  file.append("new");
+  file.prepare();
+  file.commit();
+  EXPECT_EQ(get("out"), "new");
+  EXPECT_EQ(count(), 1u);
+}
+
 TEST_F(File, SizeLimitIsAnErrorOfTheWrite) {
   put("out", "old");
   rlimit before;

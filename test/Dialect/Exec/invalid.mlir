@@ -50,6 +50,16 @@ exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optim
 
 // -----
 
+// A batch says where its products lie.
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 : !exec.buffer<2x2xf32>
+  %c = exec.buffer activation at 64 : !exec.buffer<2x2xf32>
+  // expected-error @+1 {{a batch needs three strides, got: 2}}
+  exec.gemm %a, %a into %c m = 2 n = 2 k = 2 lda = 2 ldb = 2 ldc = 2 batch = 3 strides = [4, 4] : !exec.buffer<2x2xf32>, !exec.buffer<2x2xf32>, !exec.buffer<2x2xf32>
+}
+
+// -----
+
 // Rows are numbered by integers.
 exec.program @p infer arena = 1024 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
   %i = exec.arg input "i" at 0 : !exec.buffer<5xf32>
@@ -385,7 +395,7 @@ exec.program @p infer arena = 4096 rows = 0 bytes = <params = 0, grads = 0, opti
   %o = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xf32>
   %l = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1xf32>
   %w = exec.buffer workspace at 2048 : !exec.buffer<108xf32>
-  // expected-error @+1 {{scale must be finite}}
+  // expected-error @+1 {{scale must be finite, got: nan}}
   exec.attention %q, %k, %k into %o, %l workspace %w scale = 0x7FF8000000000000 : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<108xf32>)
 }
 

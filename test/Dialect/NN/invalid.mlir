@@ -382,7 +382,7 @@ func.func @embedding(%t: tensor<f32>, %i: tensor<3xi64>) {
 // -----
 
 func.func @embedding(%t: tensor<7x2xf32>, %i: tensor<3xi64>, %o: tensor<i64>) {
-  // expected-error @+1 {{a part of a table, which has an offset, must say the vocab of the whole}}
+  // expected-error @+1 {{with an offset the table is a part, and vocab must be the rows of the whole, got none beside the part's 7 rows}}
   %0 = nn.embedding %t, %i offset = %o : (tensor<7x2xf32>, tensor<3xi64>) -> tensor<3x2xf32>
   return
 }
@@ -578,7 +578,7 @@ func.func @attention(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x6x2x4xf32>) {
 // -----
 
 func.func @attention(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x6x2x4xf32>) {
-  // expected-error @+1 {{scale must be finite}}
+  // expected-error @+1 {{scale must be finite, got: INF}}
   %0:2 = nn.attention %q, %k, %k scale = 0x7FF0000000000000 : (tensor<2x6x2x1x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>) -> tensor<2x6x2x1x4xf32>
   return
 }
@@ -722,7 +722,7 @@ func.func @rope(%x: tensor<4x2xf32>, %p: tensor<2xi64>) {
 // -----
 
 func.func @rope(%x: tensor<4x2x3xf32>, %p: tensor<2xi64>) {
-  // expected-error @+1 {{elements must come in pairs, got a last dimension of 3}}
+  // expected-error @+1 {{last dimension must be even, since pairs are rotated, got: 3}}
   %0 = nn.rope %x, %p base = 10000.0 : tensor<4x2x3xf32>, tensor<2xi64>
   return
 }

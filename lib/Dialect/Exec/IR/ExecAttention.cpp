@@ -76,7 +76,7 @@ static LogicalResult verifyAttention(Row row, bool backward, ArrayRef<Part> ofQu
   if (row.getWindow() && int64_t(*row.getWindow()) < 1)
     return row.emitOpError() << "window must be at least 1, got: " << int64_t(*row.getWindow());
   if (!row.getScale().isFinite())
-    return row.emitOpError() << "scale must be finite";
+    return row.emitOpError() << "scale must be finite, got: " << row.getScale().convertToDouble();
   int64_t needed = int64_t(rt::attentionWorkspace(getShape(row), backward)) * q.getElementBytes();
   if (row.getWorkspace().getType().getNumBytes() < needed)
     return row.emitOpError() << "workspace must have " << needed

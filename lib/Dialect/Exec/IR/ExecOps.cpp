@@ -218,7 +218,7 @@ LogicalResult GemmOp::verify() {
     return emitOpError() << "sizes must be at least 1, got: m = " << m << ", n = " << n
                          << ", k = " << k << ", batch = " << batch;
   if (batch > 1 && (!getStrides() || getStrides()->size() != 3))
-    return emitOpError() << "a batch needs three strides";
+    return emitOpError() << "a batch needs three strides, got: " << (getStrides() ? getStrides()->size() : 0);
   Type element = getA().getType().getElementType();
   if (!isa<FloatType>(element) || getB().getType().getElementType() != element ||
       !isa<FloatType>(getC().getType().getElementType()))

@@ -31,7 +31,7 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
   if (op.getWindow() && int64_t(*op.getWindow()) < 1)
     return op.emitOpError() << "window must be at least 1, got: " << int64_t(*op.getWindow());
   if (!op.getScale().isFinite())
-    return op.emitOpError() << "scale must be finite";
+    return op.emitOpError() << "scale must be finite, got: " << op.getScale().convertToDouble();
   if (op.getSegments().empty())
     return success();
   auto segments = [&](unsigned i) { return cast<RankedTensorType>(op.getSegments()[i].getType()); };

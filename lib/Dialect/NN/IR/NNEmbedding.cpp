@@ -30,7 +30,8 @@ LogicalResult EmbeddingOp::verify() {
     return emitOpError() << "vocab must be the table's " << rows << " rows where no offset says which part of the whole they are, got: "
                          << getNumRows();
   if (getOffset() && !getVocab())
-    return emitOpError() << "a part of a table, which has an offset, must say the vocab of the whole";
+    return emitOpError() << "with an offset the table is a part, and vocab must be the rows of the whole, got none beside the part's "
+                         << rows << " rows";
   return success();
 }
 

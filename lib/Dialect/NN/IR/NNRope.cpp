@@ -30,7 +30,7 @@ LogicalResult RopeOp::verify() {
   if (type.getRank() < 3)
     return emitOpError() << "input must have batch, sequence and a dimension to rotate, got: " << type;
   if (type.getShape().back() % 2 != 0)
-    return emitOpError() << "elements must come in pairs, got a last dimension of " << type.getShape().back();
+    return emitOpError() << "last dimension must be even, since pairs are rotated, got: " << type.getShape().back();
   if (!isOfSequence(getPositions().getType().getShape(), type))
     return emitOpError() << "positions must be those of dimension 1 of the input, or of dimensions 0 and 1, got: "
                          << getPositions().getType() << " for " << type;
