@@ -25,6 +25,11 @@ OwningOpRef<ModuleOp> readModel(llvm::StringRef path, MLIRContext &context) {
     emitError(nowhere) << "'" << path << "' must be MLIR text, got: bytecode";
     return nullptr;
   }
+  // A config.json; MLIR text may begin with "{-#", where it lists resources.
+  if (llvm::StringRef text = buffer->getBuffer().ltrim(); text.starts_with("{") && !text.starts_with("{-#")) {
+    emitError(nowhere) << "'" << path << "' must be MLIR text, got: JSON; shoal-model makes a model of a config.json";
+    return nullptr;
+  }
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   return parseSourceFile<ModuleOp>(sources, ParserConfig(&context, /*verifyAfterParse=*/false));

@@ -36,6 +36,17 @@ OwningOpRef<ModuleOp> build(MLIRContext &context, const ModelCommandLine &line, 
   return config ? models::buildLlama(context, *config, line.batch, error) : nullptr;
 }
 
+/// The module as text with an argument a line, which is where messages point and hands put annotations.
+std::string printModel(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module->print(stream);
+  size_t begin = text.find("func.func @"), end = std::min(text.find(") -> (", begin), text.size());
+  for (size_t at = begin; (at = text.find(", %arg", at)) < end; end += 6)
+    text.replace(at, 2, ",\n      ");
+  return text;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -63,10 +74,7 @@ int main(int argc, char **argv) {
     return fail(rt::kExitBadInput, line.config + ": " + error);
   if (failed(verify(*module)))
     return fail(rt::kExitWorkFailed, line.config + ": makes a model that is not valid");
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  module->print(stream);
-  if (std::error_code problem = writeOutput(line.output, text))
+  if (std::error_code problem = writeOutput(line.output, printModel(*module)))
     return fail(rt::kExitWorkFailed, "cannot write '" + line.output + "': " + problem.message());
   return 0;
 }

@@ -3,7 +3,7 @@
 // RUN: shoal-opt %s --shoal-global=mode=eval --split-input-file -o /dev/null
 
 // An axis that no sharding names.
-// expected-error @+1 {{mesh axis 'tensor' of size 3 shards nothing; annotate a value with it or take it out of the mesh}}
+// expected-error @+1 {{mesh axis 'tensor' of size 3 shards nothing; shard over it by --tensor-parallel, annotate a value with it or take it out of the mesh}}
 dist.mesh @mesh <["data"=2, "tensor"=3]>
 
 func.func @idle(%x: tensor<6x4xf32> {nn.input = "x", dist.sharding = #dist.sharding<@mesh, [{"data"}, {}]>})
@@ -28,6 +28,17 @@ func.func @used(%x: tensor<6x4xf32> {nn.input = "x", dist.sharding = #dist.shard
 
 // Without a mesh there is no axis.
 func.func @none(%x: tensor<6x4xf32> {nn.input = "x"}) -> (tensor<f32> {nn.loss}) {
+  %0 = nn.reduce sum %x dims = [0, 1] : tensor<6x4xf32> -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// One of the user's own, which no flag knows.
+// expected-error @+1 {{mesh axis 'rows' of size 2 shards nothing; annotate a value with it or take it out of the mesh}}
+dist.mesh @mesh <["rows"=2]>
+
+func.func @unknown(%x: tensor<6x4xf32> {nn.input = "x"}) -> (tensor<f32> {nn.loss}) {
   %0 = nn.reduce sum %x dims = [0, 1] : tensor<6x4xf32> -> tensor<f32>
   return %0 : tensor<f32>
 }

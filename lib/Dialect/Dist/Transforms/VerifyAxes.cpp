@@ -1,4 +1,5 @@
 // dist-verify-axes: no device of the mesh only repeats the work of another one.
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 
@@ -31,8 +32,11 @@ struct VerifyAxesPass : shoal::dist::impl::VerifyAxesPassBase<VerifyAxesPass> {
     for (MeshAxisAttr axis : mesh.getMesh().getAxes()) {
       if (axis.getSize() == 1 || used.contains(axis.getName().getValue()))
         continue;
-      mesh.emitError("mesh axis '") << axis.getName().getValue() << "' of size " << axis.getSize()
-                                    << " shards nothing; annotate a value with it or take it out of the mesh";
+      // Of the axes that no strategy takes unasked, one has a flag.
+      bool hasFlag = getAxisOrigin(axis.getName().getValue()) == "tensor";
+      mesh.emitError("mesh axis '") << axis.getName().getValue() << "' of size " << axis.getSize() << " shards nothing; "
+                                    << (hasFlag ? "shard over it by --tensor-parallel, " : "")
+                                    << "annotate a value with it or take it out of the mesh";
       return signalPassFailure();
     }
   }
