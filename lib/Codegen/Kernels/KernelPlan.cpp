@@ -329,6 +329,12 @@ bool KernelPlan::canJoin(const Node &node, const Item &loop, unsigned depth) con
       return false;
     connected = true;
   }
+  // What one op reads of both stays in registers.
+  for (const Dependence *mine : outgoing[node.index])
+    for (const Dependence *other : incoming[mine->to])
+      connected |= llvm::is_contained(loop.nodes, nodes[other->from].get()) &&
+                   sharedThrough(mine->fromPositions, mine->toPositions, depth) &&
+                   sharedThrough(other->fromPositions, other->toPositions, depth);
   // Ops of the same shape that read the same tensor read it once.
   for (const Node *other : loop.nodes)
     if (other->depth() == node.depth())
@@ -495,8 +501,11 @@ FailureOr<std::unique_ptr<KernelPlan>> KernelPlan::create(func::FuncOp func,
   if (failed(plan->planResults()))
     return failure();
   plan->incoming.resize(plan->nodes.size());
-  for (const Dependence &dependence : plan->dependences)
+  plan->outgoing.resize(plan->nodes.size());
+  for (const Dependence &dependence : plan->dependences) {
     plan->incoming[dependence.to].push_back(&dependence);
+    plan->outgoing[dependence.from].push_back(&dependence);
+  }
   SmallVector<Node *> list;
   for (auto &node : plan->nodes)
     list.push_back(node.get());

@@ -139,7 +139,7 @@ private:
   void placeTemporaries();
 
   std::vector<Dependence> dependences;
-  std::vector<llvm::SmallVector<const Dependence *>> incoming; // per node, once all are known
+  std::vector<llvm::SmallVector<const Dependence *>> incoming, outgoing; // per node, once all are known
 };
 
 /// The tensor behind reshapes.
