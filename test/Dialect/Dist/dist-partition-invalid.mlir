@@ -3,7 +3,7 @@
 
 // The minor axis of a dimension is not a contiguous part of it.
 dist.mesh @mesh <["x"=2, "y"=2]>
-// expected-error @+1 {{dimension 0 is sharded by {"y", "x"}: its minor axis "x" cannot be partitioned before its major axis "y"}}
+// expected-error @+1 {{dimension 0 is sharded by {"y", "x"}: its minor axis "x" cannot be partitioned before its major axis "y"; write "x" first}}
 func.func @minor_first(%a: tensor<8xf32> {dist.sharding = #dist.sharding<@mesh, [{"y", "x"}]>}) {
   return
 }
@@ -12,7 +12,7 @@ func.func @minor_first(%a: tensor<8xf32> {dist.sharding = #dist.sharding<@mesh, 
 
 // Shards over two runs would not be those over both axes.
 dist.mesh @mesh <["x"=2, "y"=2]>
-// expected-error @+1 {{dimension of size 5 is sharded by {"x", "y"}, which does not divide it: partition {"x"} and {"y"} in one run}}
+// expected-error @+1 {{dimension of size 5 is sharded by {"x", "y"}, which does not divide it: partition {"x"} and {"y"} in one run, or shard by one of them}}
 func.func @padded_in_two_runs(%a: tensor<5xf32> {dist.sharding = #dist.sharding<@mesh, [{"x", "y"}]>}) {
   return
 }

@@ -83,7 +83,7 @@ func.func private @f(tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{}], 
 // -----
 
 dist.mesh @mesh <["x"=2, "y"=2]>
-// expected-error @+1 {{sharding names unknown axis "z"; the mesh is #dist.mesh<["x"=2, "y"=2]>}}
+// expected-error @+1 {{argument 0: sharding names unknown axis "z"; the mesh is #dist.mesh<["x"=2, "y"=2]>}}
 func.func private @f(tensor<4x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"z"}, {}]>})
 
 // -----
@@ -100,8 +100,18 @@ func.func private @f(tensor<4x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x
 
 // -----
 
+// Where the argument stands.
 dist.mesh @mesh <["x"=2]>
-// expected-error @+1 {{sharding has 2 dimensions, its value has rank 1}}
+func.func @f(%a: tensor<4xf32>,
+             // expected-error @+1 {{argument 1: sharding names unknown axis "tp"}}
+             %b: tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}]>}) {
+  return
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+// expected-error @+1 {{result 0: sharding has 2 dimensions, its value has rank 1}}
 func.func private @f() -> (tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
 
 // -----
@@ -143,7 +153,7 @@ func.func private @f(tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{}], 
 // -----
 
 dist.mesh @mesh <["x"=2]>
-// expected-error @+1 {{expects #dist.sharding, got: 1 : i64}}
+// expected-error @+1 {{argument 0: expects #dist.sharding, got: 1 : i64}}
 func.func private @f(tensor<4xf32> {dist.sharding = 1})
 
 // -----

@@ -156,17 +156,18 @@ ShardingAttr getResultSharding(Operation *func, unsigned index) {
 
 // Verification.
 
-LogicalResult verifySharding(Operation *op, ShardingAttr sharding, Type type, MeshAttr mesh) {
+static LogicalResult verifySharding(function_ref<InFlightDiagnostic()> emitError, ShardingAttr sharding, Type type,
+                                    MeshAttr mesh) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   int64_t rank = tensor ? tensor.getRank() : 0;
   if ((int64_t)sharding.getDims().size() != rank)
-    return op->emitOpError("sharding has ")
-           << sharding.getDims().size() << " dimensions, its value has rank " << rank << ": "
+    return emitError()
+           << "sharding has " << sharding.getDims().size() << " dimensions, its value has rank " << rank << ": "
            << type;
   auto verifyAxes = [&](ArrayRef<StringAttr> axes) -> LogicalResult {
     for (StringAttr axis : axes)
       if (!mesh.getAxisSize(axis))
-        return op->emitOpError("sharding names unknown axis ") << axis << "; the mesh is " << mesh;
+        return emitError() << "sharding names unknown axis " << axis << "; the mesh is " << mesh;
     return success();
   };
   for (DimShardingAttr dim : sharding.getDims())
@@ -175,14 +176,23 @@ LogicalResult verifySharding(Operation *op, ShardingAttr sharding, Type type, Me
   return verifyAxes(sharding.getUnreducedAxes());
 }
 
-static LogicalResult verifyAnnotation(Operation *op, Attribute attr, Type type) {
+LogicalResult verifySharding(Operation *op, ShardingAttr sharding, Type type, MeshAttr mesh) {
+  return verifySharding([&] { return op->emitOpError(); }, sharding, type, mesh);
+}
+
+static LogicalResult verifyAnnotation(Operation *op, function_ref<InFlightDiagnostic()> emitError, Attribute attr,
+                                      Type type) {
   auto sharding = dyn_cast<ShardingAttr>(attr);
   if (!sharding)
-    return op->emitOpError("expects #dist.sharding, got: ") << attr;
+    return emitError() << "expects #dist.sharding, got: " << attr;
   auto mesh = getMeshOrEmit(op, sharding.getMesh());
   if (failed(mesh))
     return failure();
-  return verifySharding(op, sharding, type, *mesh);
+  return verifySharding(emitError, sharding, type, *mesh);
+}
+
+static LogicalResult verifyAnnotation(Operation *op, Attribute attr, Type type) {
+  return verifyAnnotation(op, [&] { return op->emitOpError(); }, attr, type);
 }
 
 static LogicalResult verifyAnnotations(Operation *op, NamedAttribute attr, TypeRange types) {
@@ -278,7 +288,13 @@ LogicalResult DistDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
   auto func = dyn_cast<FunctionOpInterface>(op);
   if (func && argument < func.getNumArguments()) {
     if (attr.getName() == kShardingAttr)
-      return verifyAnnotation(op, attr.getValue(), func.getArgumentTypes()[argument]);
+      return verifyAnnotation(
+          op,
+          [&] { // where the argument stands, for a function has many
+            return emitError(func.isExternal() ? op->getLoc() : func.getArgument(argument).getLoc())
+                   << "argument " << argument << ": ";
+          },
+          attr.getValue(), func.getArgumentTypes()[argument]);
     if (attr.getName() == kGlobalAttr)
       return verifyGlobal(op, attr.getName(), attr.getValue(), func.getArgumentTypes()[argument]);
     if (attr.getName() == kWhyAttr)
@@ -293,7 +309,9 @@ LogicalResult DistDialect::verifyRegionResultAttribute(Operation *op, unsigned, 
   auto func = dyn_cast<FunctionOpInterface>(op);
   if (func && result < func.getNumResults()) {
     if (attr.getName() == kShardingAttr)
-      return verifyAnnotation(op, attr.getValue(), func.getResultTypes()[result]);
+      return verifyAnnotation(
+          op, [&] { return op->emitOpError() << "result " << result << ": "; }, attr.getValue(),
+          func.getResultTypes()[result]);
     if (attr.getName() == kGlobalAttr)
       return verifyGlobal(op, attr.getName(), attr.getValue(), func.getResultTypes()[result]);
   }

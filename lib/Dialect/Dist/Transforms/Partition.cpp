@@ -29,12 +29,12 @@ Value Partitioner::axisIndex(OpBuilder &b, Location loc, ArrayRef<unsigned> axes
   return op.getResult();
 }
 
-FailureOr<std::optional<PlanMesh::Parts>> Partitioner::annotationOf(Operation *at, Value value) {
+FailureOr<std::optional<PlanMesh::Parts>> Partitioner::annotationOf(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   ShardingAttr sharding = getSharding(value);
   if (!type || !sharding)
     return std::optional<PlanMesh::Parts>();
-  auto parts = mesh.split(at, sharding, type);
+  auto parts = mesh.split(value.getLoc(), sharding, type);
   if (failed(parts))
     return failure();
   return std::optional(std::move(*parts));
@@ -160,7 +160,7 @@ LogicalResult Partitioner::partitionReturn(func::ReturnOp op) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     Layout layout = values.layoutOf(value), rest = values.restOf(value);
     if (ShardingAttr sharding = getResultSharding(func, i); sharding && type) {
-      auto parts = mesh.split(op, sharding, type);
+      auto parts = mesh.split(op.getLoc(), sharding, type);
       if (failed(parts))
         return failure();
       layout = parts->layout;
@@ -201,7 +201,7 @@ LogicalResult Partitioner::run() {
   std::vector<PlanMesh::Parts> arguments;
   for (BlockArgument argument : old.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
-    auto parts = annotationOf(func, argument);
+    auto parts = annotationOf(argument);
     if (failed(parts))
       return failure();
     int64_t rank = type ? type.getRank() : 0;

@@ -68,7 +68,7 @@ LogicalResult Partitioner::partitionAccumulate(AccumulateOp op) {
   SmallVector<Value> inputs;
   SmallVector<Layout> argumentRests;
   for (auto [i, argument] : llvm::enumerate(body.getArguments())) {
-    auto parts = annotationOf(op, argument);
+    auto parts = annotationOf(argument);
     if (failed(parts))
       return failure();
     Value global = op.getInputs()[i];
@@ -124,7 +124,7 @@ LogicalResult Partitioner::partitionAccumulate(AccumulateOp op) {
     made->setAttr(DistDialect::kArgShardingsAttr, ArrayAttr::get(op.getContext(), shardings));
   }
   for (auto [i, result] : llvm::enumerate(op->getResults())) {
-    auto parts = annotationOf(op, result);
+    auto parts = annotationOf(result);
     if (failed(parts) ||
         failed(defineResult(op, i, made->getResult(i), layouts[i], rests[i], *parts)))
       return failure();

@@ -145,7 +145,7 @@ LogicalResult Partitioner::partitionRuled(ShardingRuleOpInterface op) {
   SmallVector<const Layout *> wanted;
   SmallVector<Layout> rests;
   for (auto [i, result] : llvm::enumerate(op->getResults())) {
-    auto parts = annotationOf(op, result);
+    auto parts = annotationOf(result);
     if (failed(parts))
       return failure();
     annotations.push_back(std::move(*parts));
@@ -293,7 +293,7 @@ LogicalResult Partitioner::partitionUnruled(Operation *op) {
   }
   SmallVector<Layout> rests;
   for (Value result : op->getResults()) {
-    auto parts = annotationOf(op, result);
+    auto parts = annotationOf(result);
     if (failed(parts))
       return failure();
     auto type = dyn_cast<RankedTensorType>(result.getType());
@@ -317,7 +317,7 @@ LogicalResult Partitioner::partitionUnruled(Operation *op) {
 }
 
 LogicalResult Partitioner::partitionReshard(ReshardOp op) {
-  auto parts = mesh.split(op, op.getSharding(), op.getResult().getType());
+  auto parts = mesh.split(op.getLoc(), op.getSharding(), op.getResult().getType());
   if (failed(parts))
     return failure();
   StringRef what = op.getReason().value_or(op->getName().getStringRef());

@@ -32,8 +32,7 @@ private:
   void placeSource(mlir::Operation *part, mlir::Operation *op, const OpSharding &sharding);
 
   /// What the annotation of a value says; nothing when it has none.
-  llvm::FailureOr<std::optional<PlanMesh::Parts>> annotationOf(mlir::Operation *at,
-                                                               mlir::Value value);
+  llvm::FailureOr<std::optional<PlanMesh::Parts>> annotationOf(mlir::Value value);
   /// The layout over the axes of later runs, by the op's rule, where nothing is annotated.
   Layout inferRest(mlir::Operation *op, const ShardingRule &rule, unsigned result);
   llvm::FailureOr<OpSharding> choose(ShardingRuleOpInterface op, const ShardingRule &rule,

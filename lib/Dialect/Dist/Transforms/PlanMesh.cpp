@@ -62,30 +62,30 @@ bool PlanMesh::namesRemaining(Attribute attributes) const {
   return found;
 }
 
-FailureOr<PlanMesh::Parts> PlanMesh::split(Operation *op, ShardingAttr sharding,
+FailureOr<PlanMesh::Parts> PlanMesh::split(Location loc, ShardingAttr sharding,
                                            RankedTensorType type) const {
   Parts parts{whole(type.getRank()), whole(type.getRank())};
   if (!sharding)
     return parts;
   if (sharding.getMesh() != symbol ||
       sharding.getDims().size() != static_cast<size_t>(type.getRank())) {
-    op->emitError("sharding does not fit the value ") << type << ", got: " << sharding;
+    emitError(loc, "sharding does not fit the value ") << type << ", got: " << sharding;
     return failure();
   }
   for (auto [d, dim] : llvm::enumerate(sharding.getDims())) {
     SmallVector<StringAttr> mine, remaining;
     for (StringAttr name : dim.getAxes()) {
       if (!attr.getAxisSize(name)) {
-        op->emitError("sharding names an axis that the mesh has not, got: ") << name;
+        emitError(loc, "sharding names an axis that the mesh has not, got: ") << name;
         return failure();
       }
       unsigned axis = attr.getAxisIndex(name);
       bool inThisRun = isPartitioned(axis);
       (inThisRun ? mine : remaining).push_back(name);
       if (inThisRun && !remaining.empty()) {
-        op->emitError("dimension ")
+        emitError(loc, "dimension ")
             << d << " is sharded by " << printAxes(dim.getAxes()) << ": its minor axis " << name
-            << " cannot be partitioned before its major axis " << remaining.front();
+            << " cannot be partitioned before its major axis " << remaining.front() << "; write " << name << " first";
         return failure();
       }
       if (axisSizes[axis] > 1)
@@ -94,10 +94,10 @@ FailureOr<PlanMesh::Parts> PlanMesh::split(Operation *op, ShardingAttr sharding,
     int64_t outer = groupSize(parts.layout.dims[d], axisSizes);
     int64_t inner = groupSize(parts.rest.dims[d], axisSizes);
     if (!shardsNest(type.getDimSize(d), outer, inner)) {
-      op->emitError("dimension of size ")
+      emitError(loc, "dimension of size ")
           << type.getDimSize(d) << " is sharded by " << printAxes(dim.getAxes())
           << ", which does not divide it: partition " << printAxes(mine) << " and "
-          << printAxes(remaining) << " in one run";
+          << printAxes(remaining) << " in one run, or shard by one of them";
       return failure();
     }
   }

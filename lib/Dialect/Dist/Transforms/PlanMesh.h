@@ -29,7 +29,7 @@ public:
     Layout layout;
     Layout rest;
   };
-  llvm::FailureOr<Parts> split(mlir::Operation *op, ShardingAttr sharding,
+  llvm::FailureOr<Parts> split(mlir::Location loc, ShardingAttr sharding,
                                mlir::RankedTensorType type) const;
 
   Layout whole(int64_t rank) const;
