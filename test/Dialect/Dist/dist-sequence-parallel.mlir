@@ -63,3 +63,21 @@ func.func @cast(%x: tensor<4x6x8xf32> {nn.input = "x"},
   %loss = nn.reduce sum %2 dims = [0, 1, 2] : tensor<4x6x10xf32> -> tensor<f32>
   return %loss : tensor<f32>
 }
+
+// A weight that a hand shards along the hidden size, which norms need whole, does not end the stream: the sequence has the axis.
+// CHECK-LABEL: func.func @hidden
+// CHECK: dist.reshard %{{.*}} <@mesh, [{?}, {}, {?}]> {reason = "the whole sequence for nn.tensordot"}
+// CHECK: dist.reshard %{{.*}} <@mesh, [{?}, {"tensor"}, {?}]> {{.*}} reason = "the residual stream behind nn.tensordot"
+func.func @hidden(%x: tensor<4x6x8xf32> {nn.input = "x"}, %g: tensor<8xf32> {nn.param = #nn.param<"g", init = ones>},
+                  %w1: tensor<8x10xf32> {nn.param = #nn.param<"w1", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{}, {"tensor"}]>},
+                  %w2: tensor<10x8xf32> {nn.param = #nn.param<"w2", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{"tensor"}, {}]>},
+                  %w3: tensor<8x8xf32> {nn.param = #nn.param<"w3", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{"tensor"}, {}]>})
+    -> (tensor<f32> {nn.loss}) {
+  %n, %r = nn.rms_norm %x, %g eps = 1.0e-5 : tensor<4x6x8xf32>, tensor<8xf32>
+  %0 = nn.tensordot %n, %w1 axes = 1 : (tensor<4x6x8xf32>, tensor<8x10xf32>) -> tensor<4x6x10xf32>
+  %1 = nn.tensordot %0, %w2 axes = 1 : (tensor<4x6x10xf32>, tensor<10x8xf32>) -> tensor<4x6x8xf32>
+  %2 = nn.add %n, %1 : (tensor<4x6x8xf32>, tensor<4x6x8xf32>) -> tensor<4x6x8xf32>
+  %3 = nn.tensordot %2, %w3 axes = 1 : (tensor<4x6x8xf32>, tensor<8x8xf32>) -> tensor<4x6x8xf32>
+  %loss = nn.reduce sum %3 dims = [0, 1, 2] : tensor<4x6x8xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}

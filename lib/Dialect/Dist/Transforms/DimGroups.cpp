@@ -113,6 +113,11 @@ bool holds(const TensorFactors &tensor, unsigned factor) {
   return llvm::any_of(tensor, [&](ArrayRef<unsigned> dim) { return llvm::is_contained(dim, factor); });
 }
 
+bool needsWhole(Operation *op, const Factor &factor) {
+  return factor.kind == FactorKind::NeedReplication ||
+         (factor.kind == FactorKind::Decompose && !isa<nn::MeanOpInterface>(op));
+}
+
 bool isContraction(const ShardingRule &rule) {
   SmallVector<unsigned> alone; // the operands in which the op is linear
   for (const auto &group : rule.linear)

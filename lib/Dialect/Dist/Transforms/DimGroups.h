@@ -55,6 +55,10 @@ llvm::LogicalResult forEachModel(mlir::ModuleOp module,
 /// Whether a tensor has a dimension of that factor.
 bool holds(const TensorFactors &tensor, unsigned factor);
 
+/// Whether sharding the factor costs the op whole tensors of traffic, or more: norms, rotations. A loss, the mean of
+/// what its rows are worth, costs three numbers a token over sharded classes.
+bool needsWhole(mlir::Operation *op, const Factor &factor);
+
 /// Whether an op multiplies two operands and sums over dimensions that both have.
 bool isContraction(const ShardingRule &rule);
 

@@ -134,6 +134,12 @@ void SequenceParallel::findDims() {
         if (llvm::any_of(axes, [&, dim = dim](StringAttr axis) { return llvm::is_contained(dim.getAxes(), axis); }))
           mark(sharded, d);
   }
+  // A weight that a hand shards along the hidden size is gathered or reduced where it is used; the stream has the axis
+  // for its sequence.
+  for (const DimGroups::Entry &entry : groups.getEntries())
+    for (auto [f, group] : llvm::enumerate(entry.groups))
+      if (group != DimGroups::kNone && forward.contains(entry.op) && needsWhole(entry.op, entry.rule.factors[f]))
+        sharded.reset(group);
   for (const DimGroups::Entry &entry : groups.getEntries())
     if (forward.contains(entry.op))
       findStreamDims(entry);

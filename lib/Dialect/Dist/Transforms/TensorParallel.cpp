@@ -171,15 +171,8 @@ void TensorParallel::classifyFactor(const DimGroups::Entry &entry, unsigned inde
       group.isBlocked = true;
     return;
   case FactorKind::Decompose:
-    // A loss, the mean of what its rows are worth, costs three numbers a token over sharded classes; any other op
-    // would pay in every layer.
-    if (isa<nn::MeanOpInterface>(entry.op))
-      group.isClass = true;
-    else
-      group.isBlocked = true;
-    return;
   case FactorKind::NeedReplication:
-    group.isBlocked = true;
+    (needsWhole(entry.op, factor) ? group.isBlocked : group.isClass) = true;
     return;
   }
 }
