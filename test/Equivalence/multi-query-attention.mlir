@@ -1,9 +1,9 @@
 // One key/value head and 4 tensor ranks: k and v are whole everywhere, and what flows back into them is summed over the
-// ranks' query heads (4, and 6, which 4 does not divide). With the products around it: heads are dimensions of the weights.
+// ranks' query heads (4, and 6, which 4 does not divide), once, also for the norm. With the products around it: heads are dimensions of the weights.
 // DEFINE: %{mesh} =
 // DEFINE: %{heads} =
 // DEFINE: %{check} = sed -e 's/MESH/%{mesh}/' -e 's/GROUPS/%{heads}/g' %s > %t.mlir && \
-// DEFINE:   shoal-opt %t.mlir --shoal-global="data-axes=data model-axes=tensor optimizer=adam" -o %t.global.mlir && \
+// DEFINE:   shoal-opt %t.mlir --shoal-global="data-axes=data model-axes=tensor optimizer=adam clip-grad-norm=0.5" -o %t.global.mlir && \
 // DEFINE:   shoal-opt %t.global.mlir --shoal-local="data-axes=data model-axes=tensor" --dist-expand-collectives \
 // DEFINE:     --dist-verify-plan=reference=%t.global.mlir -o %t.local.mlir
 

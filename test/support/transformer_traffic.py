@@ -39,20 +39,27 @@ PLANS = {
     "SP kept": ({"tensor": 2}, ["--tensor-parallel", "--sequence-parallel", "--keep-gathered"]),
     "DP x TP": ({"data": 2, "tensor": 2}, ["--tensor-parallel"]),
     "DP x SP": ({"data": 2, "tensor": 2}, ["--tensor-parallel", "--sequence-parallel"]),
+    "SP clipped": ({"tensor": 2}, ["--tensor-parallel", "--sequence-parallel", "--clip-grad-norm", "1"]),
+    # Fewer key/value heads than ranks: each is held by two.
+    "GQA": ({"tensor": 4}, ["--tensor-parallel"]),
+    "DP x GQA clipped": ({"data": 2, "tensor": 4}, ["--tensor-parallel", "--clip-grad-norm", "1"]),
+    "DP x GQA x SP clipped": ({"data": 2, "tensor": 4}, ["--tensor-parallel", "--sequence-parallel", "--clip-grad-norm", "1"]),
 }
+PLANS_OF = {"gpt2": ("TP", "SP", "SP kept", "DP x TP", "DP x SP", "SP clipped"),
+            "llama": ("TP", "SP kept", "DP x SP", "GQA", "DP x GQA clipped", "DP x GQA x SP clipped")}
 
 
-def parameters(family, ranks):
+def parameters(family, ranks, kv_ranks):
     """Of a block and of what stands around the blocks: a rank's parameters in all, and those whose gradients are sums
     over positions, by where these lie: of norms, and of biases that are added to the residual stream."""
-    kv, inner = KV_HEADS[family] * WIDTH // HEADS, INNER // ranks
+    kv, inner = KV_HEADS[family] * WIDTH // HEADS // kv_ranks, INNER // ranks
     if family == "gpt2":
-        block = WIDTH * (WIDTH + 2 * kv) // ranks + (WIDTH + 2 * kv) // ranks + WIDTH * WIDTH // ranks
+        block = (WIDTH + 1) * (WIDTH // ranks + 2 * kv) + WIDTH * WIDTH // ranks
         block += 2 * WIDTH * inner + inner
         return {"block": block + 6 * WIDTH, "norms": 4 * WIDTH, "biases": 2 * WIDTH, "final norm": 2 * WIDTH,
                 "around": VOCAB // ranks * WIDTH + TOKENS * WIDTH + 2 * WIDTH}
-    block = 2 * WIDTH * (WIDTH + kv) // ranks + 3 * WIDTH * inner
-    return {"block": block + 2 * WIDTH, "norms": 2 * WIDTH, "biases": 0, "final norm": WIDTH,
+    block = 2 * WIDTH * (WIDTH // ranks + kv) + 3 * WIDTH * inner
+    return {"block": block + 2 * WIDTH, "norms": 2 * WIDTH, "biases": 0, "final norm": WIDTH, "keys": WIDTH * kv,
             "around": 2 * VOCAB // ranks * WIDTH + WIDTH}
 
 
@@ -60,14 +67,15 @@ def expected(family, plan, layers):
     """What a rank sends in a step: {(kind, axis, elements of the whole buffer, bytes of one): times}."""
     mesh, options = PLANS[plan]
     by_sequence, keeps = "--sequence-parallel" in options, "--keep-gathered" in options
-    rows = ROWS // mesh.get("data", 1)
+    rows, ranks = ROWS // mesh.get("data", 1), mesh["tensor"]
+    kv_ranks = min(ranks, KV_HEADS[family])
     sent = collections.Counter()
 
     def add(times, kind, elements, axis="tensor", size=4):
         sent[kind, axis, elements, size] += times
 
     # The residual stream: a block forward and backward; and the embedding forward, the head backward.
-    stream, per_rank = rows * TOKENS * WIDTH, parameters(family, mesh["tensor"])
+    stream, per_rank = rows * TOKENS * WIDTH, parameters(family, ranks, kv_ranks)
     if by_sequence:
         add(layers * 4 + 2, "reduce_scatter", stream)
         # The head gathers as the halves of a block do; the embedding's gradient reads the whole sequence.
@@ -76,14 +84,22 @@ def expected(family, plan, layers):
         add(layers * 4 + 2, "all_reduce", stream)
     # The loss over a sharded vocabulary: maximum, sum of exponentials, the target's logit.
     add(3, "all_reduce", rows * TOKENS)
-    # Gradients that are sums over a shard of the sequence, or of what is not reduced yet, are reduced in one bucket.
-    partial = per_rank["norms"] + (per_rank["biases"] if by_sequence else 0)
-    add(1, "all_reduce", layers * partial + per_rank["final norm"])
+    # Gradients that are sums over a shard of the sequence are reduced in one bucket.
+    if by_sequence:
+        add(1, "all_reduce", layers * (per_rank["norms"] + per_rank["biases"]) + per_rank["final norm"])
+    # Those of keys and values, where ranks that hold the same heads have other queries of theirs.
+    if kv_ranks < ranks:
+        add(2 * layers, "all_reduce", per_rank["keys"], axis="tensor.1")
+    # The norm: squares of what ranks hold parts of.
+    if "--clip-grad-norm" in options:
+        add(1, "all_reduce", 1)
+        if kv_ranks < ranks:
+            add(1, "all_reduce", 1, axis="tensor.0")
     if family == "gpt2" and by_sequence:
         add(1, "all_gather", TOKENS * WIDTH)  # positions, which are added to a shard of the sequence
     if "data" in mesh:
         # The gradient of positions is a shard of the sequence, and gathered when it is whole over the rows.
-        saved = TOKENS * WIDTH // mesh["tensor"] if family == "gpt2" and by_sequence else 0
+        saved = TOKENS * WIDTH // ranks if family == "gpt2" and by_sequence else 0
         add(1, "all_reduce", layers * per_rank["block"] + per_rank["around"] - saved, axis="data")
         add(1, "all_reduce", 1, axis="data")  # the loss
         add(1, "all_reduce", 1, axis="data", size=8)  # how many labels count
@@ -120,7 +136,8 @@ def seen_below(path, promised):
         calls = [c for c in json.load(f)["calls"] if c["comm"].startswith("shoal stream")]
     sent, totals = collections.Counter(), collections.Counter()
     for call in calls:
-        axis, kind, times = re.search(r"{(.*)}", call["comm"])[1], KINDS[call["call"]], call["count"] // STEPS
+        axis = re.search(r"{(.*)}", call["comm"])[1].replace("tensor.0,tensor.1", "tensor")  # both parts of a split axis
+        kind, times = KINDS[call["call"]], call["count"] // STEPS
         elements = call["elements"] * (1 if kind == "all_reduce" else call["ranks"])
         if call["count"] % STEPS:
             sys.exit(f"{path}: not the same number of times in each of {STEPS} steps: {call}")
@@ -144,7 +161,7 @@ def main():
         write_npy(f"{args.work}/{name}.npy", tensor("i64", (ROWS, TOKENS), values))
     failed = False
     for family in CONFIGS:
-        for plan in PLANS if family == "gpt2" else ("TP", "SP kept", "DP x SP"):
+        for plan in PLANS_OF[family]:
             for layers in (1, 2):
                 want = expected(family, plan, layers)
                 for rank, sent in enumerate(run(args, family, layers, plan)):

@@ -227,26 +227,3 @@ func.func @refetched(%a: tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
   %6 = nn.mul %2, %4 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   return %5, %6 : tensor<8xf32>, tensor<8xf32>
 }
-
-// -----
-
-// A sum over dimensions is not reduced where what it sums is, for another user, before it or behind; a maximum is.
-dist.mesh @mesh <["x"=2]>
-// CHECK-LABEL: @sum_of_reduced
-// CHECK: %[[R:.*]] = dist.all_reduce {"x"} sum %{{.*}} {reason = "product"} : tensor<4x8xf32>
-// CHECK-DAG: %[[A:.*]] = nn.reduce sum %[[R]] dims = [0] : tensor<4x8xf32> -> tensor<8xf32>
-// CHECK-DAG: %[[B:.*]] = nn.reduce sum %[[R]] dims = [1] : tensor<4x8xf32> -> tensor<4xf32>
-// CHECK-DAG: %[[M:.*]] = nn.reduce max %arg0
-// CHECK-DAG: %[[C:.*]] = dist.all_reduce {"x"} sum %[[M]]
-// CHECK-NOT: dist.all_reduce
-// CHECK: return %[[A]], %[[R]], %[[B]], %[[C]]
-func.func @sum_of_reduced(%arg0: tensor<4x8xf32>) -> (tensor<8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<8xf32>) {
-  %0 = nn.reduce sum %arg0 dims = [0] : tensor<4x8xf32> -> tensor<8xf32>
-  %1 = dist.all_reduce {"x"} sum %0 {reason = "bias"} : tensor<8xf32>
-  %2 = dist.all_reduce {"x"} sum %arg0 {reason = "product"} : tensor<4x8xf32>
-  %3 = nn.reduce sum %arg0 dims = [1] : tensor<4x8xf32> -> tensor<4xf32>
-  %4 = dist.all_reduce {"x"} sum %3 {reason = "rows"} : tensor<4xf32>
-  %5 = nn.reduce max %arg0 dims = [0] : tensor<4x8xf32> -> tensor<8xf32>
-  %6 = dist.all_reduce {"x"} sum %5 {reason = "most"} : tensor<8xf32>
-  return %1, %2, %4, %6 : tensor<8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<8xf32>
-}

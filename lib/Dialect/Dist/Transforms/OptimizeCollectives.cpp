@@ -223,42 +223,6 @@ bool reduceSum(Operation *op, Retired &retired) {
   return false;
 }
 
-/// The reduction of a sum over dimensions, where what is summed is reduced for another user: the sum of the reduced
-/// needs no collective of its own (the gradient of a bias, beside the cotangent that a product waits for).
-bool sumReduced(Operation *op, Retired &retired) {
-  auto reduction = dyn_cast<AllReduceOp>(op);
-  auto sum = reduction ? reduction.getInput().getDefiningOp<nn::ReduceOp>() : nullptr;
-  if (!sum || sum.getKind() != nn::Reduce::sum || !sum->hasOneUse() || sum->getBlock() != op->getBlock() ||
-      reduction.getKind() != ReduceKindAttrEnum::sum)
-    return false;
-  Value summed = sum.getInput();
-  for (Operation *user : summed.getUsers()) {
-    auto other = dyn_cast<AllReduceOp>(user);
-    if (!other || other->getBlock() != op->getBlock() || other.getAxes() != reduction.getAxes() ||
-        other.getKind() != reduction.getKind() ||
-        other->getAttr(DistDialect::kAtAttr) != op->getAttr(DistDialect::kAtAttr))
-      continue;
-    if (op->isBeforeInBlock(other)) {
-      // Its operand was there for the sum. No collective passes a message or a barrier.
-      if (llvm::any_of(llvm::make_range(op->getIterator(), other->getIterator()),
-                       [](Operation &between) { return staysInPlace(&between); }))
-        continue;
-      other->moveBefore(op);
-    }
-    OpBuilder builder(op);
-    Operation *whole = builder.clone(*sum);
-    whole->setOperand(0, other);
-    for (StringRef name : {DistDialect::kShardingsAttr, DistDialect::kGlobalsAttr})
-      whole->removeAttr(name); // of the partial sum
-    copyTags(op, whole);
-    op->replaceAllUsesWith(whole);
-    retired.add(op);
-    retired.add(sum);
-    return true;
-  }
-  return false;
-}
-
 /// An all_reduce that a micro-batch region yields is done once, on the sum.
 bool reduceOutside(Operation *op, Retired &retired) {
   auto accumulate = dyn_cast<AccumulateOp>(op);
@@ -358,8 +322,7 @@ private:
     getOperation().walk([&](Operation *op) { ops.push_back(op); });
     for (Operation *op : ops)
       while (op->getBlock() && (mergeEqual(op, retired) || scatterReduced(op, retired) ||
-                                reduceSum(op, retired) || sumReduced(op, retired) ||
-                                reduceOutside(op, retired)))
+                                reduceSum(op, retired) || reduceOutside(op, retired)))
         changed = true;
     return changed;
   }

@@ -82,12 +82,12 @@ FailureOr<OpSharding> Partitioner::choose(ShardingRuleOpInterface op, const Shar
     operands.push_back(&values.layoutOf(operand));
     bytes.push_back(globalBytes(operand));
   }
-  // Bytes sent, then work done by one device; the annotation of the results leads where both are
-  // equal.
+  // Bytes sent, then work done by one device; where both are equal the annotation of the results leads, and what is
+  // reduced is the operand: others read that too.
   std::optional<std::pair<int64_t, int64_t>> bestRank;
   OpSharding best;
   for (Lead lead : {Lead::Results, Lead::Operands})
-    for (bool keepPartial : {true, false}) {
+    for (bool keepPartial : {false, true}) {
       OpSharding candidate =
           shardOp(rule, mesh.sizes(), operands, bytes, wanted, lead, keepPartial);
       std::optional<int64_t> sent = 0;

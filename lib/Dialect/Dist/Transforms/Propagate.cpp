@@ -2,7 +2,7 @@
 // algorithm is the model: dimensions are projected to the factors of each op, and open dimensions
 // take the axes that their factors have elsewhere, to a fixpoint. What is partial is settled
 // afterwards, when dimensions are known.
-#include "PropagationGraph.h"
+#include "PartialCut.h"
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 
@@ -111,41 +111,59 @@ private:
 
   // Partial values.
 
-  /// Lets values stay partial through linear ops; where some user of a value needs it reduced, all
-  /// of its users read it reduced, so that it is reduced once. Ends because `readReduced` grows.
+  /// Lets values stay partial through linear ops, up to the cheapest places to reduce them: there all users of a
+  /// value read it reduced, so that it is reduced once.
   void settlePartials() {
-    bool changed = true;
-    while (changed) {
-      changed = false;
-      for (const Node &node : graph.nodes) {
-        if (node.isChange)
+    spreadPartials();
+    std::vector<OpSharding> shardings;
+    for (const Node &node : graph.nodes)
+      shardings.push_back(node.isChange ? OpSharding() : shardWithPartials(node));
+    PartialCut cut = findPartialCut(graph, shardings);
+    readReduced = std::move(cut.reduced);
+    do
+      spreadPartials();
+    while (addReadReduced());
+    for (auto [slot, axes] : llvm::zip_equal(graph.slots, cut.reducedWhereMade))
+      if (!slot.isExact)
+        llvm::erase_if(slot.layout.unreduced, [&axes = axes](unsigned axis) { return axes.test(axis); });
+  }
+
+  /// In program order, what each op leaves partial.
+  void spreadPartials() {
+    for (const Node &node : graph.nodes) {
+      if (node.isChange)
+        continue;
+      OpSharding sharding = shardWithPartials(node);
+      for (auto [index, result] : llvm::enumerate(sharding.results)) {
+        Slot &slot = graph.slots[node.results[index]];
+        if (slot.isExact)
           continue;
-        OpSharding sharding = shardWithPartials(node);
-        for (auto [index, result] : llvm::enumerate(sharding.results)) {
-          Slot &slot = graph.slots[node.results[index]];
-          if (slot.isExact)
-            continue;
-          slot.layout.unreduced.clear();
-          for (unsigned axis : result.unreduced)
-            if (!usesInDims(slot.layout, axis)) {
-              slot.layout.unreduced.push_back(axis);
-              graph.passCause(node, node.results[index], axis);
-            }
-          slot.layout.kind = result.kind;
-        }
-      }
-      for (const Node &node : graph.nodes) {
-        if (node.isChange)
-          continue;
-        OpSharding sharding = shardWithPartials(node);
-        for (auto [slot, layout] : llvm::zip_equal(node.operands, sharding.operands))
-          for (unsigned axis : graph.slots[slot].layout.unreduced)
-            if (!llvm::is_contained(layout.unreduced, axis) && !readReduced[slot].test(axis)) {
-              readReduced[slot].set(axis);
-              changed = true;
-            }
+        slot.layout.unreduced.clear();
+        for (unsigned axis : result.unreduced)
+          if (!slot.layout.shards(axis)) {
+            slot.layout.unreduced.push_back(axis);
+            graph.passCause(node, node.results[index], axis);
+          }
+        slot.layout.kind = result.kind;
       }
     }
+  }
+
+  /// Where some op needs a value reduced, all do; false when that is so already.
+  bool addReadReduced() {
+    bool changed = false;
+    for (const Node &node : graph.nodes) {
+      if (node.isChange)
+        continue;
+      OpSharding sharding = shardWithPartials(node);
+      for (auto [slot, layout] : llvm::zip_equal(node.operands, sharding.operands))
+        for (unsigned axis : graph.slots[slot].layout.unreduced)
+          if (!llvm::is_contained(layout.unreduced, axis) && !readReduced[slot].test(axis)) {
+            readReduced[slot].set(axis);
+            changed = true;
+          }
+    }
+    return changed;
   }
 
   /// How the op computes, with operands partial only where they may be read so.
@@ -162,14 +180,9 @@ private:
   bool mayPass(const Node &node, unsigned axis) const {
     return llvm::all_of(node.results, [&](unsigned index) {
       const Slot &slot = graph.slots[index];
-      return !usesInDims(slot.layout, axis) &&
+      return !slot.layout.shards(axis) &&
              (!slot.isExact || llvm::is_contained(slot.layout.unreduced, axis));
     });
-  }
-
-  static bool usesInDims(const Layout &layout, unsigned axis) {
-    return llvm::any_of(layout.dims,
-                        [&](const Axes &axes) { return llvm::is_contained(axes, axis); });
   }
 
   // Diagnostics.
@@ -249,8 +262,8 @@ private:
   }
 
   PropagationGraph &graph;
-  /// Per slot, the partial axes that every user reads reduced.
-  std::vector<llvm::BitVector> readReduced;
+  /// The partial axes that every user reads reduced.
+  AxisSets readReduced;
 };
 
 struct PropagatePass : dist::impl::PropagatePassBase<PropagatePass> {

@@ -15,10 +15,11 @@ namespace shoal::dist {
 
 using Kind = ReshardStep::Kind;
 
-bool Layout::uses(unsigned axis) const {
-  return is_contained(unreduced, axis) ||
-         any_of(dims, [&](const Axes &axes) { return is_contained(axes, axis); });
+bool Layout::shards(unsigned axis) const {
+  return any_of(dims, [&](const Axes &axes) { return is_contained(axes, axis); });
 }
+
+bool Layout::uses(unsigned axis) const { return is_contained(unreduced, axis) || shards(axis); }
 
 int64_t groupSize(ArrayRef<unsigned> axes, ArrayRef<int64_t> axisSizes) {
   int64_t size = 1;

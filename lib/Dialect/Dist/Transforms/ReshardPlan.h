@@ -30,6 +30,8 @@ struct Layout {
            (unreduced.empty() || kind == other.kind);
   }
   bool operator!=(const Layout &other) const { return !(*this == other); }
+  /// Whether the axis shards a dimension.
+  bool shards(unsigned axis) const;
   bool uses(unsigned axis) const;
 };
 

@@ -150,8 +150,9 @@ def PropagatePass : Pass<"dist-propagate", "::mlir::ModuleOp"> {
     spreads; ties go to the first operand; results come last. What then does not fit is a remark at the op, with a note at the value, and will be
     resharded: `dist-partition` moves what costs the fewest bytes.
 
-    **Partial values.** A sharded reduction factor makes results `unreduced`. They stay so through ops that are linear in them. When any user
-    needs the value reduced, every user reads it reduced, so that each partial value is reduced exactly once. An annotation by hand states
+    **Partial values.** A sharded reduction factor makes results `unreduced`. They may stay so through ops that are linear in them. Reductions cut the ways
+    from there to the users that need values reduced: of all such cuts the one that sends the fewest bytes, the last of equal ones, with partial operands of
+    products left so. What is reduced is reduced for all its users. An annotation by hand states
     the unreduced axes exactly: without any, the value is reduced where it is made. Function results are always reduced.
 
     An op without `ShardingRuleOpInterface` that meets a sharded operand is an error.
@@ -237,8 +238,8 @@ def PackPass : Pass<"dist-pack", "::mlir::ModuleOp"> {
 def OptimizeCollectivesPass : Pass<"dist-optimize-collectives", "::mlir::ModuleOp"> {
   let summary = "fewer and earlier collectives";
   let description = [{
-    Equal collectives become one. A reduction whose users all slice it is a reduce-scatter. A sum of reductions is the reduction of a sum, whatever is added between them. A sum
-    over dimensions of what is reduced for another user is taken of that, and not reduced itself. An all-reduce that a micro-batch region yields moves out of it, and is done once. Then, unless `overlap` is off, every
+    Equal collectives become one. A reduction whose users all slice it is a reduce-scatter. A sum of reductions is the reduction of a sum, whatever is added between them. An
+    all-reduce that a micro-batch region yields moves out of it, and is done once. Then, unless `overlap` is off, every
     collective moves up to where its operands are ready, so that it runs beside the computation that follows; its users stay where they are.
 
     ```mlir
