@@ -9,6 +9,9 @@ root=$(cd "$here/../.." && pwd)
 export PATH=$PATH:$root/build/bin
 work=${WORK:-$root/build/gpt}
 steps=${STEPS:-800}
+for tool in shoal-data shoal-model shoalc shoal-run; do
+  command -v "$tool" >/dev/null || { echo "run.sh: no $tool on PATH, nor in $root/build/bin, where scripts/demo.sh builds it" >&2 && exit 2; }
+done
 (($#)) || set -- /usr/share/common-licenses/*
 mkdir -p "$work"
 status=0

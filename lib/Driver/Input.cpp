@@ -65,29 +65,33 @@ static llvm::StringRef getWord(DiagnosticSeverity severity) {
 }
 
 /// A module that the text does not write out is at line 0 of its file.
-static void printPlace(FileLineColLoc place) {
-  llvm::errs() << place.getFilename().getValue();
+static void printPlace(FileLineColLoc place, llvm::raw_ostream &os) {
+  os << place.getFilename().getValue();
   if (place.getLine())
-    llvm::errs() << ":" << place.getLine() << ":" << place.getColumn();
+    os << ":" << place.getLine() << ":" << place.getColumn();
 }
 
-void printDiagnostic(llvm::StringRef tool, Diagnostic &diagnostic) {
+void printDiagnostic(llvm::StringRef tool, Diagnostic &diagnostic, llvm::StringSet<> &toldRemarks) {
+  std::string lines;
+  llvm::raw_string_ostream os(lines);
   auto print = [&](Diagnostic &d) {
     Location place = findPlace(d.getLocation());
     if (auto file = dyn_cast<FileLineColLoc>(place))
-      printPlace(file);
+      printPlace(file, os);
     else
-      llvm::errs() << tool;
-    llvm::errs() << ": " << getWord(d.getSeverity()) << ": ";
+      os << tool;
+    os << ": " << getWord(d.getSeverity()) << ": ";
     if (auto option = dyn_cast<NameLoc>(place)) // what a flag brought has no place in the file
-      llvm::errs() << option.getName().getValue() << ": ";
+      os << option.getName().getValue() << ": ";
     std::string text = d.str();
     std::replace(text.begin(), text.end(), '\n', ' ');
-    llvm::errs() << text << "\n";
+    os << text << "\n";
   };
   print(diagnostic);
   for (Diagnostic &note : diagnostic.getNotes())
     print(note);
+  if (diagnostic.getSeverity() != DiagnosticSeverity::Remark || toldRemarks.insert(lines).second)
+    llvm::errs() << lines;
 }
 
 } // namespace shoal

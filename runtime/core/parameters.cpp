@@ -50,13 +50,13 @@ private:
 
 } // namespace
 
-std::vector<std::string> initializeArguments(const Program &program, uint32_t position,
-                                             uint64_t seed, const ParameterFiles *files,
-                                             char *arena) {
+LoadSummary initializeArguments(const Program &program, uint32_t position, uint64_t seed,
+                                const ParameterFiles *files, char *arena) {
   Faults faults;
   std::set<const FoundTensor *> used;
   bool isMissing = false;
-  std::string stateThere, stateMissing; // the first of each: state is loaded whole or not at all
+  std::string stateThere; // the first: state is loaded whole or not at all
+  LoadSummary summary;
   for (const Arg &arg : program.args()) {
     const View &view = program.views()[arg.view];
     char *to = arena + view.offset;
@@ -74,9 +74,10 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
     const TensorEntry *tensor = found ? found->tensor : nullptr;
     Box box = boxOf(program, program.dims(arg), position);
     if (files && (arg.kind == ArgKind::State || arg.kind == ArgKind::Step)) {
-      std::string &first = tensor ? stateThere : stateMissing;
-      if (first.empty())
-        first = name;
+      if (!tensor)
+        summary.newState.push_back(name);
+      else if (stateThere.empty())
+        stateThere = name;
     }
     if (tensor) {
       used.insert(found);
@@ -98,12 +99,12 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
       draw(program, arg, box, seed, to);
     }
   }
-  if (!stateThere.empty() && !stateMissing.empty())
-    faults.add(cat("holds '", stateThere, "' but not '", stateMissing,
+  if (!stateThere.empty() && !summary.newState.empty())
+    faults.add(cat("holds '", stateThere, "' but not '", summary.newState.front(),
                    "', expected all of the optimizer's state or none"));
-  std::vector<std::string> unused;
   if (!files)
-    return unused;
+    return summary;
+  std::vector<std::string> &unused = summary.unused;
   for (const auto &[name, found] : files->tensors())
     if (!used.count(&found))
       unused.push_back(name);
@@ -112,7 +113,7 @@ std::vector<std::string> initializeArguments(const Program &program, uint32_t po
              // Names of another model tell which.
              !isMissing ? "" : cat("; tensors without use there: ", unused.empty() ? "none" : namePatterns(unused)));
   files->checkWhole();
-  return unused;
+  return summary;
 }
 
 void dumpTensors(const World &world, const Program &program, uint32_t position,

@@ -15,10 +15,13 @@ namespace shoal::rt {
 // Writes this position's boxes of all parameters, state and the step counter into the
 // arena. With files, each parameter comes from them and state that they hold too; without,
 // from (seed, name, global index). The seed of random ops is --seed's in both cases. Padding is zero. Throws exit 2 naming every tensor
-// that is missing or has another shape. Returns the files' tensors that found no use.
-std::vector<std::string> initializeArguments(const Program &program, uint32_t position,
-                                             uint64_t seed, const ParameterFiles *files,
-                                             char *arena);
+// that is missing or has another shape.
+struct LoadSummary {
+  std::vector<std::string> unused;   // the files' tensors that found no use
+  std::vector<std::string> newState; // state and step that files without any leave as they begin
+};
+LoadSummary initializeArguments(const Program &program, uint32_t position, uint64_t seed,
+                                const ParameterFiles *files, char *arena);
 
 // A tensor to be written: `local` is this position's buffer, `shape` the one in files.
 struct DumpTensor {

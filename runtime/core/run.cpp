@@ -135,6 +135,17 @@ void Run::openFiles() {
                                          options_.metrics);
 }
 
+// What a user of --load may not expect.
+static void tellLoaded(const std::string &path, const LoadSummary &loaded) {
+  auto tell = [&](const std::string &what) { std::fprintf(stderr, "note: %s %s\n", path.c_str(), what.c_str()); };
+  size_t unused = loaded.unused.size();
+  if (unused)
+    tell(cat("holds ", unused, unused == 1 ? " tensor" : " tensors", " that this program has no use for: ",
+             oneLine(namePatterns(loaded.unused))));
+  if (!loaded.newState.empty())
+    tell(cat("holds no state of the optimizer, which begins anew: ", oneLine(namePatterns(loaded.newState))));
+}
+
 void Run::prepare() {
   world_.beacon().alone("the preparation of data and parameters");
   if (options_.generation) {
@@ -161,12 +172,10 @@ void Run::prepare() {
                  static_cast<unsigned long long>(options_.seed));
   arena_ = std::make_unique<Arena>(program_.header().arenaBytes);
   session_->setArena(*arena_);
-  std::vector<std::string> unused =
-      initializeArguments(program_, position_, options_.seed, files.get(), arena_->base());
+  LoadSummary loaded = initializeArguments(program_, position_, options_.seed, files.get(), arena_->base());
   openFiles();
-  if (!unused.empty() && world_.rank() == 0)
-    std::fprintf(stderr, "note: %s holds %zu tensors that this program has no use for: %s\n",
-                 options_.load.c_str(), unused.size(), oneLine(namePatterns(unused)).c_str());
+  if (world_.rank() == 0)
+    tellLoaded(options_.load, loaded);
   setHostThreads(options_.threads);
 }
 

@@ -80,7 +80,9 @@ int main(int argc, char **argv) {
   MLIRContext context(registry);
   context.loadDialect<dist::DistDialect>(); // a model may come without a mesh
   context.printOpOnDiagnostic(false);       // one line, not the op
-  context.getDiagEngine().registerHandler([](Diagnostic &diagnostic) { printDiagnostic("shoalc", diagnostic); });
+  llvm::StringSet<> toldRemarks;
+  context.getDiagEngine().registerHandler(
+      [&](Diagnostic &diagnostic) { printDiagnostic("shoalc", diagnostic, toldRemarks); });
 
   OwningOpRef<ModuleOp> module = readModel(line.input, context);
   if (!module)

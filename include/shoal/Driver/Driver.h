@@ -13,6 +13,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <cstdint>
 #include <string>
@@ -60,8 +61,9 @@ mlir::OwningOpRef<mlir::ModuleOp> readModel(llvm::StringRef path, mlir::MLIRCont
 Outcome compile(mlir::ModuleOp module, const CompilerOptions &options, CompilerOutput &output);
 
 /// Prints a diagnostic as one line, "FILE:LINE:COLUMN: error: ...", "FILE: error: ..." of the file as a whole, or
-/// "TOOL: error: ...", and each of its notes as another.
-void printDiagnostic(llvm::StringRef tool, mlir::Diagnostic &diagnostic);
+/// "TOOL: error: ...", and each of its notes as another. A remark that is among `toldRemarks`, since training and
+/// evaluation are two programs of one model, is not told again.
+void printDiagnostic(llvm::StringRef tool, mlir::Diagnostic &diagnostic, llvm::StringSet<> &toldRemarks);
 
 } // namespace shoal
 

@@ -100,23 +100,23 @@ func.func private @f(tensor<4x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x
 
 // -----
 
-// Where the argument stands.
 dist.mesh @mesh <["x"=2]>
-func.func @f(%a: tensor<4xf32>,
-             // expected-error @+1 {{argument 1: sharding names unknown axis "tp"}}
-             %b: tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{"tp"}]>}) {
+// expected-error @+1 {{'func.func' op result 0: sharding has 2 dimensions, its value has rank 1}}
+func.func private @f() -> (tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
+
+// -----
+
+// An error about an argument names it, at its own place.
+dist.mesh @mesh <["x"=2]>
+func.func @f(%a: tensor<4xf32> {nn.input = "a"},
+    // expected-error @+1 {{'func.func' op argument 1 "block.w": sharding names unknown axis "tp"; the mesh is #dist.mesh<["x"=2]>}}
+    %w: tensor<4xf32> {nn.param = #nn.param<"block.w", init = ones>, dist.sharding = #dist.sharding<@mesh, [{"tp"}]>}) {
   return
 }
 
 // -----
 
-dist.mesh @mesh <["x"=2]>
-// expected-error @+1 {{result 0: sharding has 2 dimensions, its value has rank 1}}
-func.func private @f() -> (tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
-
-// -----
-
-// expected-error @+1 {{names mesh @mesh, but the module has no dist.mesh}}
+// expected-error @+1 {{'func.func' op argument 0: names mesh @mesh, but the module has no dist.mesh}}
 func.func private @f(tensor<4xf32> {dist.sharding = #dist.sharding<@mesh, [{}]>})
 
 // -----

@@ -5,7 +5,7 @@ func.func @names(%a: tensor<2xf32> {nn.input = "x"}, %b: tensor<2xf32> {nn.param
 
 // -----
 
-// expected-error @+1 {{an argument has one role, argument 0 has: 2}}
+// expected-error @+1 {{argument 0 "step": must have one role, got: 2}}
 func.func @roles(%a: tensor<i64> {nn.step, nn.valid_rows}) { return }
 
 // -----
@@ -20,7 +20,7 @@ func.func @param(%a: tensor<4xf32> {nn.param = "w"}) { return }
 
 // -----
 
-// expected-error @+1 {{a parameter must be f32, f64 or bf16, got: 'tensor<4xi64>'}}
+// expected-error @+1 {{'func.func' op argument 0 "w": a parameter must be f32, f64 or bf16, got: 'tensor<4xi64>'}}
 func.func @param(%a: tensor<4xi64> {nn.param = #nn.param<"w", init = zeros>}) { return }
 
 // -----
@@ -782,12 +782,12 @@ func.func @indices(%i: tensor<3xi64> {nn.input = "i", nn.indices = 4}) { return 
 
 // -----
 
-// expected-error @+1 {{'nn.indices' belongs to an input of i32 or i64, argument 0 is one of 'tensor<3xf32>'}}
+// expected-error @+1 {{argument 0 "i": 'nn.indices' belongs to an input of i32 or i64, got: 'tensor<3xf32>'}}
 func.func @indices(%i: tensor<3xf32> {nn.input = "i", nn.indices = #nn.indices<4>}) { return }
 
 // -----
 
-// expected-error @+1 {{'nn.indices' belongs to an input of i32 or i64, argument 0 is no input: 'tensor<i64>'}}
+// expected-error @+1 {{argument 0 "step": 'nn.indices' belongs to an input of i32 or i64, got: no input, 'tensor<i64>'}}
 func.func @indices(%i: tensor<i64> {nn.step, nn.indices = #nn.indices<4>}) { return }
 
 // -----

@@ -1,6 +1,7 @@
 // The dist dialect: what it registers, its annotations on arguments, results and ops, and the
 // helpers that read and write them.
 #include "shoal/Dialect/Dist/IR/Positions.h"
+#include "shoal/Dialect/NN/IR/ArgErrors.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -85,17 +86,24 @@ bool isMadeByPartitioner(FunctionOpInterface func) {
   return false;
 }
 
-FailureOr<MeshAttr> getMeshOrEmit(Operation *op, FlatSymbolRefAttr name) {
+/// Begins an error about what has an attribute: an op, or an argument or result of one.
+using EmitError = llvm::function_ref<InFlightDiagnostic()>;
+
+static FailureOr<MeshAttr> getMeshOrEmit(Operation *op, FlatSymbolRefAttr name, EmitError emitError) {
   MeshOp mesh = lookupMesh(op);
   if (!mesh)
-    return op->emitOpError("names mesh ") << name << ", but the module has no dist.mesh";
+    return emitError() << "names mesh " << name << ", but the module has no dist.mesh";
   if (mesh.getSymName() != name.getValue()) {
-    InFlightDiagnostic diag = op->emitOpError("names mesh ")
-                              << name << ", but the module's mesh is @" << mesh.getSymName();
+    InFlightDiagnostic diag = emitError();
+    diag << "names mesh " << name << ", but the module's mesh is @" << mesh.getSymName();
     diag.attachNote(mesh.getLoc()) << "the mesh is here";
     return diag;
   }
   return mesh.getMesh();
+}
+
+FailureOr<MeshAttr> getMeshOrEmit(Operation *op, FlatSymbolRefAttr name) {
+  return getMeshOrEmit(op, name, [&] { return op->emitOpError(); });
 }
 
 // Annotations.
@@ -156,14 +164,12 @@ ShardingAttr getResultSharding(Operation *func, unsigned index) {
 
 // Verification.
 
-static LogicalResult verifySharding(function_ref<InFlightDiagnostic()> emitError, ShardingAttr sharding, Type type,
-                                    MeshAttr mesh) {
+static LogicalResult verifySharding(EmitError emitError, ShardingAttr sharding, Type type, MeshAttr mesh) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   int64_t rank = tensor ? tensor.getRank() : 0;
   if ((int64_t)sharding.getDims().size() != rank)
-    return emitError()
-           << "sharding has " << sharding.getDims().size() << " dimensions, its value has rank " << rank << ": "
-           << type;
+    return emitError() << "sharding has " << sharding.getDims().size() << " dimensions, its value has rank " << rank
+                       << ": " << type;
   auto verifyAxes = [&](ArrayRef<StringAttr> axes) -> LogicalResult {
     for (StringAttr axis : axes)
       if (!mesh.getAxisSize(axis))
@@ -180,19 +186,14 @@ LogicalResult verifySharding(Operation *op, ShardingAttr sharding, Type type, Me
   return verifySharding([&] { return op->emitOpError(); }, sharding, type, mesh);
 }
 
-static LogicalResult verifyAnnotation(Operation *op, function_ref<InFlightDiagnostic()> emitError, Attribute attr,
-                                      Type type) {
+static LogicalResult verifyAnnotation(Operation *op, EmitError emitError, Attribute attr, Type type) {
   auto sharding = dyn_cast<ShardingAttr>(attr);
   if (!sharding)
     return emitError() << "expects #dist.sharding, got: " << attr;
-  auto mesh = getMeshOrEmit(op, sharding.getMesh());
+  auto mesh = getMeshOrEmit(op, sharding.getMesh(), emitError);
   if (failed(mesh))
     return failure();
   return verifySharding(emitError, sharding, type, *mesh);
-}
-
-static LogicalResult verifyAnnotation(Operation *op, Attribute attr, Type type) {
-  return verifyAnnotation(op, [&] { return op->emitOpError(); }, attr, type);
 }
 
 static LogicalResult verifyAnnotations(Operation *op, NamedAttribute attr, TypeRange types) {
@@ -201,24 +202,24 @@ static LogicalResult verifyAnnotations(Operation *op, NamedAttribute attr, TypeR
     return op->emitOpError() << attr.getName() << " must be an array of " << types.size()
                              << " shardings, got: " << attr.getValue();
   for (auto [entry, type] : llvm::zip(array, types))
-    if (failed(verifyAnnotation(op, entry, type)))
+    if (failed(verifyAnnotation(op, [&] { return op->emitOpError(); }, entry, type)))
       return failure();
   return success();
 }
 
-static LogicalResult verifyGlobal(Operation *op, StringAttr name, Attribute attr, Type type) {
+static LogicalResult verifyGlobal(Operation *op, EmitError emitError, StringAttr name, Attribute attr, Type type) {
   auto global = dyn_cast<GlobalAttr>(attr);
   if (!global)
-    return op->emitOpError() << name << " expects #dist.global, got: " << attr;
-  if (failed(verifyAnnotation(op, global.getSharding(), global.getType())))
+    return emitError() << name << " expects #dist.global, got: " << attr;
+  if (failed(verifyAnnotation(op, emitError, global.getSharding(), global.getType())))
     return failure();
-  auto mesh = getMeshOrEmit(op, global.getSharding().getMesh());
+  auto mesh = getMeshOrEmit(op, global.getSharding().getMesh(), emitError);
   if (failed(mesh))
     return failure();
   RankedTensorType local = global.getSharding().getLocalType(global.getType(), *mesh);
   if (isa<TensorType>(type) && type != local)
-    return op->emitOpError() << name << " is a piece of type " << local << " of " << global.getType()
-                             << ", its value has " << type;
+    return emitError() << name << " is a piece of type " << local << " of " << global.getType() << ", its value has "
+                       << type;
   return success();
 }
 
@@ -228,7 +229,7 @@ static LogicalResult verifyGlobals(Operation *op, NamedAttribute attr) {
     return op->emitOpError() << attr.getName() << " must be an array of " << op->getNumResults()
                              << " #dist.global, got: " << attr.getValue();
   for (auto [entry, type] : llvm::zip(array, op->getResultTypes()))
-    if (failed(verifyGlobal(op, attr.getName(), entry, type)))
+    if (failed(verifyGlobal(op, [&] { return op->emitOpError(); }, attr.getName(), entry, type)))
       return failure();
   return success();
 }
@@ -286,17 +287,12 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
 LogicalResult DistDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argument,
                                                     NamedAttribute attr) {
   auto func = dyn_cast<FunctionOpInterface>(op);
+  auto emit = [&] { return nn::emitArgError(func, argument); };
   if (func && argument < func.getNumArguments()) {
     if (attr.getName() == kShardingAttr)
-      return verifyAnnotation(
-          op,
-          [&] { // where the argument stands, for a function has many
-            return emitError(func.isExternal() ? op->getLoc() : func.getArgument(argument).getLoc())
-                   << "argument " << argument << ": ";
-          },
-          attr.getValue(), func.getArgumentTypes()[argument]);
+      return verifyAnnotation(op, emit, attr.getValue(), func.getArgumentTypes()[argument]);
     if (attr.getName() == kGlobalAttr)
-      return verifyGlobal(op, attr.getName(), attr.getValue(), func.getArgumentTypes()[argument]);
+      return verifyGlobal(op, emit, attr.getName(), attr.getValue(), func.getArgumentTypes()[argument]);
     if (attr.getName() == kWhyAttr)
       return verifyWhy(op, attr);
   }
@@ -307,13 +303,12 @@ LogicalResult DistDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
 LogicalResult DistDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned result,
                                                        NamedAttribute attr) {
   auto func = dyn_cast<FunctionOpInterface>(op);
+  auto emit = [&] { return op->emitOpError() << "result " << result << ": "; };
   if (func && result < func.getNumResults()) {
     if (attr.getName() == kShardingAttr)
-      return verifyAnnotation(
-          op, [&] { return op->emitOpError() << "result " << result << ": "; }, attr.getValue(),
-          func.getResultTypes()[result]);
+      return verifyAnnotation(op, emit, attr.getValue(), func.getResultTypes()[result]);
     if (attr.getName() == kGlobalAttr)
-      return verifyGlobal(op, attr.getName(), attr.getValue(), func.getResultTypes()[result]);
+      return verifyGlobal(op, emit, attr.getName(), attr.getValue(), func.getResultTypes()[result]);
   }
   return op->emitOpError("has a result attribute that the dist dialect does not know: ")
          << attr.getName();

@@ -31,8 +31,8 @@ struct DataParallelPass : dist::impl::DataParallelPassBase<DataParallelPass> {
         return signalPassFailure();
     }
     if (!found) {
-      getOperation().emitError("data parallelism needs a batched input (nn.input = \"name\"), "
-                               "no function has one");
+      emitError(getOperation().getLoc(), "data parallelism needs a batched input (nn.input = \"name\"), "
+                                         "no function has one");
       signalPassFailure();
     }
   }

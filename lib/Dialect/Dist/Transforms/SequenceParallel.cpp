@@ -276,11 +276,11 @@ struct SequenceParallelPass : dist::impl::SequenceParallelPassBase<SequenceParal
     if (found)
       return;
     if (!isSharded)
-      getOperation().emitError("sequence parallelism over \"")
+      emitError(getOperation().getLoc(), "sequence parallelism over \"")
           << axis << "\" lies between products with parameters that this axis shards, and it shards none: add "
           << kTensorParallel << " or annotate parameters";
     else
-      getOperation().emitError("sequence parallelism over \"")
+      emitError(getOperation().getLoc(), "sequence parallelism over \"")
           << axis << "\" finds no residual stream: no product with a parameter that the axis shards has a dimension "
           << "for the sequence beside the batch";
     signalPassFailure();

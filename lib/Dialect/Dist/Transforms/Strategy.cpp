@@ -11,7 +11,7 @@ FailureOr<MeshOp> getMeshWithAxes(ModuleOp module, ArrayRef<std::string> axes, S
   MeshOp mesh = lookupMesh(module);
   for (const std::string &axis : axes) {
     if (!mesh)
-      return module.emitError(strategy) << " over axis \"" << axis << "\" needs a dist.mesh in the module";
+      return emitError(module.getLoc(), strategy) << " over axis \"" << axis << "\" needs a dist.mesh in the module";
     if (resolveAxis(mesh.getMesh(), axis).empty())
       return mesh.emitError(strategy) << " needs mesh axis \"" << axis << "\", the mesh is " << mesh.getMesh();
   }

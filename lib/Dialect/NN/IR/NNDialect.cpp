@@ -1,7 +1,7 @@
 // Registration of the `nn` dialect, and the rules of a model's arguments and results: each has one
 // role, names are unique, and an updated argument keeps its type.
+#include "shoal/Dialect/NN/IR/ArgErrors.h"
 #include "shoal/Dialect/NN/IR/NN.h"
-#include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Support/Names.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -93,13 +93,12 @@ static LogicalResult verifyArgNames(FunctionOpInterface func, unsigned first) {
 
 static LogicalResult verifyIndices(FunctionOpInterface func, unsigned index, Attribute value) {
   if (!isa<IndicesAttr>(value))
-    return func.emitOpError() << "'" << NNDialect::kIndicesAttr << "' must be #nn.indices, got: " << value;
+    return emitArgError(func, index) << "'" << NNDialect::kIndicesAttr << "' must be #nn.indices, got: " << value;
   auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[index]);
   bool isInput = func.getArgAttr(index, NNDialect::kInputAttr) != nullptr;
   if (!isInput || !type || !(type.getElementType().isInteger(32) || type.getElementType().isInteger(64)))
-    return func.emitOpError() << "'" << NNDialect::kIndicesAttr << "' belongs to an input of i32 or i64, argument "
-                              << index << " is " << (isInput ? "one of " : "no input: ")
-                              << func.getArgumentTypes()[index];
+    return emitArgError(func, index) << "'" << NNDialect::kIndicesAttr << "' belongs to an input of i32 or i64, got: "
+                                     << (isInput ? "" : "no input, ") << func.getArgumentTypes()[index];
   return success();
 }
 
@@ -113,47 +112,46 @@ LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
   if (name == kIndicesAttr)
     return verifyIndices(func, argIndex, value);
   if (!isRoleAttr(name))
-    return op->emitOpError() << "unknown argument attribute '" << name << "'";
+    return emitArgError(func, argIndex) << "unknown argument attribute '" << name << "'";
 
   unsigned roles = llvm::count_if(func.getArgAttrs(argIndex),
                                   [](NamedAttribute attr) { return isRoleAttr(attr.getName()); });
   if (roles != 1)
-    return op->emitOpError() << "an argument has one role, argument " << argIndex
-                             << " has: " << roles;
+    return emitArgError(func, argIndex) << "must have one role, got: " << roles;
 
   Type type = func.getArgumentTypes()[argIndex];
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !tensor.hasStaticShape())
-    return op->emitOpError() << "'" << name << "' needs a tensor of static shape, got: " << type;
+    return emitArgError(func, argIndex) << "'" << name << "' needs a tensor of static shape, got: " << type;
 
   if (!isElementType(tensor.getElementType()))
-    return op->emitOpError() << "'" << name << "' needs elements of f32, f64, bf16, i32, i64 or "
-                             << "i1, got: " << type;
+    return emitArgError(func, argIndex) << "'" << name << "' needs elements of f32, f64, bf16, i32, i64 or "
+                                        << "i1, got: " << type;
   if (name == kStepAttr || name == kValidRowsAttr || name == kSeedAttr) {
     if (!isa<UnitAttr>(value))
-      return op->emitOpError() << "'" << name << "' takes no value, got: " << value;
+      return emitArgError(func, argIndex) << "'" << name << "' takes no value, got: " << value;
     if (!isIndexScalar(type))
-      return op->emitOpError() << "'" << name << "' needs tensor<i64>, got: " << type;
+      return emitArgError(func, argIndex) << "'" << name << "' needs tensor<i64>, got: " << type;
   } else if (name == kInputAttr) {
     if (!isa<StringAttr, InputAttr>(value))
-      return op->emitOpError() << "'" << name << "' must be a string or #nn.input, got: " << value;
+      return emitArgError(func, argIndex) << "'" << name << "' must be a string or #nn.input, got: " << value;
   } else if (name == kParamAttr) {
     if (!isa<ParamAttr>(value))
-      return op->emitOpError() << "'" << name << "' must be #nn.param, got: " << value;
+      return emitArgError(func, argIndex) << "'" << name << "' must be #nn.param, got: " << value;
     if (!isa<Float32Type, Float64Type, BFloat16Type>(tensor.getElementType()))
-      return op->emitOpError() << "a parameter must be f32, f64 or bf16, got: " << type;
+      return emitArgError(func, argIndex) << "a parameter must be f32, f64 or bf16, got: " << type;
     // A shard has fewer elements; there the rank program's arguments are checked, which know the whole.
     auto file = cast<ParamAttr>(value).getFile();
     if (file && !func.getArgAttr(argIndex, "dist.global") && !holdsAsMany(file, tensor))
-      return op->emitOpError() << "the shape in files must have as many elements as " << type
-                               << ", got: [" << file.asArrayRef() << "]";
+      return emitArgError(func, argIndex) << "the shape in files must have as many elements as " << type
+                                          << ", got: [" << file.asArrayRef() << "]";
   } else if (name == kBufferAttr) {
     if (!isa<BufferAttr>(value))
-      return op->emitOpError() << "'" << name << "' must be #nn.buffer, got: " << value;
+      return emitArgError(func, argIndex) << "'" << name << "' must be #nn.buffer, got: " << value;
     if (!isa<Float32Type, Float64Type, BFloat16Type>(tensor.getElementType()))
-      return op->emitOpError() << "a buffer must be f32, f64 or bf16, got: " << type;
+      return emitArgError(func, argIndex) << "a buffer must be f32, f64 or bf16, got: " << type;
   } else if (!isa<StateAttr>(value)) {
-    return op->emitOpError() << "'" << name << "' must be #nn.state, got: " << value;
+    return emitArgError(func, argIndex) << "'" << name << "' must be #nn.state, got: " << value;
   }
   if (failed(verifyName(op, name, getArgName(func, argIndex))))
     return failure();
