@@ -200,7 +200,8 @@ def errors(data):
                 "--data", x, *flag)
     refused("needs data, but the input files have 0 rows", "train", 1, "--data", f"x={path('none.npy')}",
             "--data", f"y={path('none_y.npy')}", "--steps", "1")
-    run("train", 2, "--data", f"x={path('none.npy')}", "--data", f"y={path('none_y.npy')}", "--epochs", "3")
+    refused("--epochs 3 needs data, but the input files have 0 rows", "train", 2, "--data", f"x={path('none.npy')}",
+            "--data", f"y={path('none_y.npy')}", "--epochs", "3")
     run("infer", 2, "--data", f"x={path('none.npy')}", "--output", "prediction=" + path("out.npy"))
     check(read_npy(path("out.npy")).shape == (0,), "output of no rows")
     refused("holds no program", "train", 2, program=os.path.join(args.bin, "shoal-rt-main"))

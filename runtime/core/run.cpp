@@ -90,14 +90,20 @@ void Run::planSteps() {
     return;
   }
   uint64_t perEpoch = session_->data().batchesPerEpoch();
+  auto needRows = [&](const char *flag, uint64_t count) {
+    if (perEpoch == 0 && count != 0)
+      badInput(flag, " ", count, " needs data, but the input files have 0 rows");
+  };
   if (options_.steps) {
     totalSteps_ = *options_.steps;
-    if (perEpoch == 0 && totalSteps_ != 0)
-      badInput("--steps ", totalSteps_, " needs data, but the input files have 0 rows");
+    needRows("--steps", totalSteps_);
     totalEpochs_ = perEpoch == 0 ? 0 : (totalSteps_ + perEpoch - 1) / perEpoch;
     return;
   }
   totalEpochs_ = options_.epochs.value_or(1);
+  // Outputs of no rows are files of no rows, but nothing is learnt from them.
+  if (program_.header().mode == Mode::Train)
+    needRows("--epochs", totalEpochs_);
   if (__builtin_mul_overflow(totalEpochs_, perEpoch, &totalSteps_))
     badInput("--epochs ", totalEpochs_, " of ", perEpoch, " batches do not fit 64 bits");
 }
