@@ -115,19 +115,24 @@ std::vector<std::string> ParameterFiles::list(const std::string &path) {
   return paths;
 }
 
+std::string namePattern(const std::string &name) {
+  std::string pattern;
+  for (size_t i = 0; i < name.size(); ++i) {
+    bool isDigit = std::isdigit(static_cast<unsigned char>(name[i])) != 0;
+    if (isDigit && !pattern.empty() && pattern.back() == '*')
+      continue;
+    // A layer's number is a part of its own: "h.11.ln", not "ln_1".
+    bool isNumber = isDigit && i != 0 && name[i - 1] == '.';
+    pattern += isNumber ? '*' : name[i];
+  }
+  return pattern;
+}
+
 std::string namePatterns(const std::vector<std::string> &names) {
   std::vector<std::pair<std::string, size_t>> patterns; // in the order of their first names
   std::map<std::string, size_t> known;
   for (const std::string &name : names) {
-    std::string pattern;
-    for (size_t i = 0; i < name.size(); ++i) {
-      bool isDigit = std::isdigit(static_cast<unsigned char>(name[i])) != 0;
-      if (isDigit && !pattern.empty() && pattern.back() == '*')
-        continue;
-      // A layer's number is a part of its own: "h.11.ln", not "ln_1".
-      bool isNumber = isDigit && i != 0 && name[i - 1] == '.';
-      pattern += isNumber ? '*' : name[i];
-    }
+    std::string pattern = namePattern(name);
     auto [at, isNew] = known.try_emplace(pattern, patterns.size());
     if (isNew)
       patterns.emplace_back(pattern, 0);

@@ -41,6 +41,8 @@ private:
   std::map<std::string, FoundTensor> tensors_;
 };
 
+// What names of all layers have in common: "h.*.attn.bias" of "h.11.attn.bias".
+std::string namePattern(const std::string &name);
 // Names as patterns, for a line to read: "h.0.attn.bias" to "h.11.attn.bias" are "h.*.attn.bias"
 // (12 of them). The first few patterns.
 std::string namePatterns(const std::vector<std::string> &names);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 
 namespace shoal::rt {
@@ -105,9 +106,19 @@ LoadSummary initializeArguments(const Program &program, uint32_t position, uint6
   if (!files)
     return summary;
   std::vector<std::string> &unused = summary.unused;
+  std::map<std::string, std::string> patterns; // of a name that is used
   for (const auto &[name, found] : files->tensors())
-    if (!used.count(&found))
+    if (used.count(&found))
+      patterns.emplace(namePattern(name), name);
+    else
       unused.push_back(name);
+  // Whatever else a checkpoint may hold, the same of another layer is of a larger model, which computes something else.
+  for (const std::string &name : unused)
+    if (auto sibling = patterns.find(namePattern(name)); sibling != patterns.end()) {
+      faults.add(cat("holds '", name, "' beside '", sibling->second,
+                     "', of which this program has only the latter: it is a smaller model"));
+      break;
+    }
   if (!faults.empty())
     badInput(files->path(), ": ", faults.text(),
              // Names of another model tell which.

@@ -98,6 +98,11 @@ def main():
     check("names without the prefix", back == first)
     check("tensors without use", "holds 12 tensors that this program has no use for: h.*.attn.mask (12)" in text)
 
+    write_safetensors(f"{work}/larger.safetensors", {**first, "transformer.h.1.bias": first["transformer.h.0.bias"]})
+    text = shoal.run(2, program, "--load", f"{work}/larger.safetensors", "--data", f"x={work}/x.npy", expect=2)
+    check("a checkpoint of more layers", "larger.safetensors: holds 'transformer.h.1.bias' beside 'transformer.h.0.bias', of which "
+                                         "this program has only the latter: it is a smaller model" in text)
+
     elements = sum(count(t.shape) for t in first.values())
     print(f"{elements} parameters from 5 files:", ", ".join(faults) or "all as they were")
     return 1 if faults else 0
