@@ -101,7 +101,8 @@ def Dist_CauseAttr : Dist_Attr<"Cause", "cause"> {
   let summary = "which annotation brought a mesh axis";
   let description = [{
     `#dist.cause<"the heads of nn.attention" in "h.0" by "--tensor-parallel">`: what a strategy shards; without a strategy an annotation in the
-    file, `#dist.cause<"the annotation of \22w1\22 at model.mlir:7:5">`. Values carry one per axis in `dist.why`, collectives in their reason.
+    file, `#dist.cause<"the annotation of \22w1\22 at model.mlir:7:5">`. Values carry one per axis in `dist.why`,
+    or several in an array where partial values of several annotations were added; collectives carry them in their reason.
   }];
   let parameters = (ins "::mlir::StringAttr":$what, OptionalParameter<"::mlir::StringAttr">:$layer,
                         OptionalParameter<"::mlir::StringAttr">:$strategy);

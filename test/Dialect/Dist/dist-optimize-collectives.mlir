@@ -2,10 +2,10 @@
 // RUN: shoal-opt %s --split-input-file --dist-optimize-collectives | FileCheck %s
 // RUN: shoal-opt %s --split-input-file --dist-optimize-collectives=overlap=false | FileCheck %s --check-prefix=LATE
 
-// Two equal gathers become one, whatever their reasons.
+// Two equal gathers become one, for the reasons of both.
 dist.mesh @mesh <["x"=2]>
 // CHECK-LABEL: @equal
-// CHECK: %[[G:.*]] = dist.all_gather
+// CHECK: %[[G:.*]] = dist.all_gather {{.*}}reason = "one; two"
 // CHECK-NOT: dist.all_gather
 // CHECK: nn.add %[[G]], %[[G]]
 func.func @equal(%a: tensor<4xf32>) -> tensor<8xf32> {
@@ -20,7 +20,7 @@ func.func @equal(%a: tensor<4xf32>) -> tensor<8xf32> {
 // A reduction whose only user slices it is a reduce-scatter; axes that are not sliced are reduced after it.
 dist.mesh @mesh <["x"=2, "y"=2]>
 // CHECK-LABEL: @scattered
-// CHECK: %[[S:.*]] = dist.reduce_scatter {"x"} sum dim = 0 %{{.*}} {reason = "r"} : tensor<8xf32> -> tensor<4xf32>
+// CHECK: %[[S:.*]] = dist.reduce_scatter {"x"} sum dim = 0 %{{.*}} {reason = "r; s"} : tensor<8xf32> -> tensor<4xf32>
 // CHECK-NEXT: %[[R:.*]] = dist.all_reduce {"y"} sum %[[S]] {reason = "r"} : tensor<4xf32>
 // CHECK-NEXT: return %[[R]]
 func.func @scattered(%a: tensor<8xf32>) -> tensor<4xf32> {
@@ -226,4 +226,37 @@ func.func @refetched(%a: tensor<4xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
   %5 = nn.mul %2, %3 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   %6 = nn.mul %2, %4 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   return %5, %6 : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
+// One that stands for two has the causes of both: equal ones, and a sum of two sums.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @causes
+// CHECK: dist.all_reduce {"x"} sum %arg0 {reason = #dist.reason<"first" because <"the annotation of a">, <"the heads" by "--tensor-parallel">>}
+// CHECK: nn.add
+// CHECK: dist.all_reduce {"x"} sum %{{.*}} {reason = #dist.reason<"{{.*}}" because <"the vocabulary" by "--tensor-parallel">, <"the columns" by "--tensor-parallel">>}
+// CHECK-NOT: dist.all_reduce
+func.func @causes(%a: tensor<4xf32>, %b: tensor<4xf32>, %c: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0 = dist.all_reduce {"x"} sum %a {reason = #dist.reason<"first" because <"the annotation of a">>} : tensor<4xf32>
+  %1 = dist.all_reduce {"x"} sum %a {reason = #dist.reason<"second" because <"the heads" by "--tensor-parallel">>} : tensor<4xf32>
+  %2 = dist.all_reduce {"x"} sum %b {reason = #dist.reason<"third" because <"the columns" by "--tensor-parallel">>} : tensor<4xf32>
+  %3 = dist.all_reduce {"x"} sum %c {reason = #dist.reason<"fourth" because <"the vocabulary" by "--tensor-parallel">>} : tensor<4xf32>
+  %4 = nn.add %2, %3 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0, %1, %4 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// The same cause in two layers is one that names no layer; a reason is a line, and says when there are more.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @many_causes
+// CHECK: dist.all_reduce {"x"} sum %arg0 {reason = #dist.reason<"first" because <"the heads" by "--tensor-parallel">>}
+// CHECK: dist.all_reduce {"x"} sum %arg1 {reason = #dist.reason<"third" because <"1">, <"2">, <"3">, <"4">, <"others">>}
+func.func @many_causes(%a: tensor<4xf32>, %b: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  %0 = dist.all_reduce {"x"} sum %a {reason = #dist.reason<"first" because <"the heads" in "h.0" by "--tensor-parallel">>} : tensor<4xf32>
+  %1 = dist.all_reduce {"x"} sum %a {reason = #dist.reason<"second" because <"the heads" in "h.1" by "--tensor-parallel">>} : tensor<4xf32>
+  %2 = dist.all_reduce {"x"} sum %b {reason = #dist.reason<"third" because <"1">, <"2">>} : tensor<4xf32>
+  %3 = dist.all_reduce {"x"} sum %b {reason = #dist.reason<"fourth" because <"2">, <"3">, <"4">, <"5">, <"6">>} : tensor<4xf32>
+  return %0, %1, %2, %3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }

@@ -244,3 +244,18 @@ func.func @square(%a: tensor<4x6xf32> {dist.sharding = #dist.sharding<@mesh, [{}
   %1 = nn.mul %0, %0 {dist.shardings = [#dist.sharding<@mesh, [{}, {}]>]} : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   return %1 : tensor<4x8xf32>
 }
+
+// -----
+
+// In a program that was not propagated, too, a cause is an annotation that there is: of the argument, of the result of the function.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @cut_for_result
+// CHECK: dist.all_slice {"x"} dim = 0 %{{.*}} {reason = #dist.reason<"result 0" moves "{{.*}}" because <"the annotation of result 0 at dist-partition.mlir:{{[^>]*}}">>}
+// CHECK: dist.all_to_all {"x"} {{.*}} {reason = #dist.reason<"result 1" moves "{{.*}}" because <"the annotation of argument 1 at dist-partition.mlir:{{[^>]*}}">, <"the annotation of result 1 at dist-partition.mlir:{{[^>]*}}">>}
+func.func @cut_for_result(%a: tensor<4x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}]>},
+                          %b: tensor<4x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
+    -> (tensor<4x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}, tensor<4x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}]>}) {
+  %0 = nn.relu %a {dist.shardings = [#dist.sharding<@mesh, [{}, {}]>]} : tensor<4x4xf32>
+  %1 = nn.relu %b {dist.shardings = [#dist.sharding<@mesh, [{"x"}, {}]>]} : tensor<4x4xf32>
+  return %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
+}

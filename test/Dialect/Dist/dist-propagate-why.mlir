@@ -1,4 +1,5 @@
 // RUN: shoal-opt %s --split-input-file --dist-propagate | FileCheck %s
+// RUN: shoal-opt %s --split-input-file --dist-propagate --dist-partition --dist-verify-local --dist-explain -o /dev/null 2>&1 | FileCheck %s --check-prefix=LOCAL
 
 // Axes carry where they came from: here from two annotations by hand, through products and into what is partial.
 // CHECK-LABEL: func.func @two_hands
@@ -37,4 +38,25 @@ func.func @reshard(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{
   %0 = dist.reshard %a <@mesh, [{}, {"x"}]> : tensor<8x4xf32>
   %1 = nn.relu %b : tensor<2x2xf32>
   return %0, %1 : tensor<8x4xf32>, tensor<2x2xf32>
+}
+
+// -----
+
+// A sum of partial values is partial for the annotations of both; it is reduced for both, and rid of by both.
+// CHECK-LABEL: func.func @sum_of_partials
+// CHECK: nn.add {{.*}}dist.why = {x = [#dist.cause<"the annotation of \22v\22 at dist-propagate-why.mlir:{{.*}}">, #dist.cause<"the annotation of \22w\22 at dist-propagate-why.mlir:{{.*}}">]}
+// CHECK-NEXT: nn.relu
+// LOCAL-LABEL: collective in @sum_of_partials
+// LOCAL: for operand 0 of nn.relu: [{}, {}] sum{"x"} -> [{}, {}]
+// LOCAL-NEXT: because the annotation of "v" at {{.*}}; the annotation of "w" at {{.*}}
+// LOCAL: removed by change the annotation of "v" at {{.*}} and the annotation of "w" at {{.*}}: what nn.add combines lies on all ranks of {"x"}
+dist.mesh @mesh <["x"=2]>
+func.func @sum_of_partials(%a: tensor<8x4xf32>, %b: tensor<8x6xf32>,
+                           %v: tensor<4x2xf32> {nn.param = #nn.param<"v", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>},
+                           %w: tensor<6x2xf32> {nn.param = #nn.param<"w", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) -> tensor<8x2xf32> {
+  %0 = nn.matmul %a, %v : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  %1 = nn.matmul %b, %w : (tensor<8x6xf32>, tensor<6x2xf32>) -> tensor<8x2xf32>
+  %2 = nn.add %0, %1 : (tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<8x2xf32>
+  %3 = nn.relu %2 : tensor<8x2xf32>
+  return %3 : tensor<8x2xf32>
 }

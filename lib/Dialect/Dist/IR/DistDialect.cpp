@@ -236,7 +236,11 @@ static LogicalResult verifyGlobals(Operation *op, NamedAttribute attr) {
 
 static LogicalResult verifyWhy(Operation *op, NamedAttribute attr) {
   auto causes = dyn_cast<DictionaryAttr>(attr.getValue());
-  if (causes && llvm::all_of(causes, [](NamedAttribute entry) { return isa<CauseAttr>(entry.getValue()); }))
+  auto isCause = [](Attribute cause) { return isa<CauseAttr>(cause); };
+  if (causes && llvm::all_of(causes, [&](NamedAttribute entry) {
+        auto several = dyn_cast<ArrayAttr>(entry.getValue());
+        return several ? several.size() > 1 && llvm::all_of(several, isCause) : isCause(entry.getValue());
+      }))
     return success();
   return op->emitOpError() << attr.getName() << " must be a dictionary of #dist.cause by mesh axis, got: "
                            << attr.getValue();

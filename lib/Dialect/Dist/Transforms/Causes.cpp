@@ -11,12 +11,45 @@ using namespace mlir;
 
 namespace shoal::dist {
 
-CauseAttr findCause(DictionaryAttr why, StringAttr axis) {
+SmallVector<CauseAttr> listCauses(Attribute causes) {
+  if (auto several = dyn_cast_or_null<ArrayAttr>(causes))
+    return llvm::map_to_vector(several, [](Attribute cause) { return cast<CauseAttr>(cause); });
+  return causes ? SmallVector<CauseAttr>{cast<CauseAttr>(causes)} : SmallVector<CauseAttr>();
+}
+
+static void joinCause(SmallVectorImpl<CauseAttr> &causes, CauseAttr cause) {
+  constexpr size_t kMost = 4; // a reason is a line, also where hundreds of annotations meet in a bucket
+  MLIRContext *context = cause.getContext();
+  for (CauseAttr &mine : causes) {
+    if (mine.getWhat() != cause.getWhat() || mine.getStrategy() != cause.getStrategy())
+      continue;
+    if (mine.getLayer() != cause.getLayer())
+      mine = CauseAttr::get(context, cause.getWhat(), {}, cause.getStrategy());
+    return;
+  }
+  if (causes.size() < kMost)
+    causes.push_back(cause);
+  else if (causes.size() == kMost)
+    causes.push_back(CauseAttr::get(context, StringAttr::get(context, "others"), {}, {}));
+}
+
+Attribute joinCauses(Attribute causes, Attribute more) {
+  if (!causes || !more || causes == more)
+    return causes ? causes : more;
+  SmallVector<CauseAttr> all = listCauses(causes);
+  for (CauseAttr cause : listCauses(more))
+    joinCause(all, cause);
+  if (all.size() == 1)
+    return all.front();
+  return ArrayAttr::get(causes.getContext(), SmallVector<Attribute>(all.begin(), all.end()));
+}
+
+Attribute findCauses(DictionaryAttr why, StringAttr axis) {
   if (!why)
     return {};
-  if (auto cause = why.getAs<CauseAttr>(axis))
-    return cause;
-  return why.getAs<CauseAttr>(getAxisOrigin(axis.getValue()));
+  if (Attribute causes = why.get(axis))
+    return causes;
+  return why.get(getAxisOrigin(axis.getValue()));
 }
 
 DictionaryAttr getWhy(Value value) {
@@ -80,11 +113,17 @@ CauseAttr getHandCause(Value value) {
                       : getHandCause("\"" + name + "\"", argument.getLoc());
 }
 
-CauseAttr traceCause(Value value, StringAttr axis) {
+Attribute traceCauses(Value value, StringAttr axis) {
   Value start = value;
   while (value) {
     if (DictionaryAttr why = getWhy(value))
-      return findCause(why, axis);
+      return findCauses(why, axis);
+    if (auto pack = value.getDefiningOp<PackOp>()) {
+      Attribute causes;
+      for (Value input : pack.getInputs())
+        causes = joinCauses(causes, traceCauses(input, axis));
+      return causes;
+    }
     if (Operation *op = value.getDefiningOp()) {
       value = op->getNumOperands() ? op->getOperand(0) : Value();
       continue;
@@ -99,14 +138,32 @@ CauseAttr traceCause(Value value, StringAttr axis) {
   return sharding && sharding.uses(axis) ? getHandCause(start) : CauseAttr();
 }
 
+Attribute findHandCauses(Operation *user, Value value, StringAttr axis) {
+  auto has = [&](ShardingAttr sharding) { return sharding && sharding.uses(axis); };
+  Attribute causes;
+  if (auto func = dyn_cast<FunctionOpInterface>(user->getParentOp()); func && user->hasTrait<OpTrait::IsTerminator>()) {
+    for (OpOperand &operand : user->getOpOperands())
+      if (operand.get() == value && has(getResultSharding(func, operand.getOperandNumber())))
+        causes = joinCauses(causes, getResultHandCause(func, operand.getOperandNumber()));
+    return causes;
+  }
+  if (llvm::any_of(user->getResults(), [&](Value result) { return has(getSharding(result)); }))
+    return getHandCause(user);
+  for (Value operand : user->getOperands())
+    causes = joinCauses(causes, traceCauses(operand, axis));
+  return causes;
+}
+
 Attribute mergeReasons(Attribute reason, Attribute other) {
-  auto mine = dyn_cast_or_null<ReasonAttr>(reason), theirs = dyn_cast_or_null<ReasonAttr>(other);
-  if (!mine || !theirs || mine.getCauses() == theirs.getCauses())
-    return reason;
+  if (!reason || !other || reason == other)
+    return reason ? reason : other;
+  auto mine = dyn_cast<ReasonAttr>(reason), theirs = dyn_cast<ReasonAttr>(other);
+  if (!mine || !theirs)
+    return StringAttr::get(reason.getContext(),
+                           getReasonText(reason).getValue() + "; " + getReasonText(other).getValue());
   SmallVector<CauseAttr> causes(mine.getCauses());
   for (CauseAttr cause : theirs.getCauses())
-    if (!llvm::is_contained(causes, cause))
-      causes.push_back(cause);
+    joinCause(causes, cause);
   return ReasonAttr::get(reason.getContext(), mine.getAsker(), mine.getLayer(), mine.getChange(), causes);
 }
 

@@ -12,9 +12,16 @@ inline constexpr llvm::StringLiteral kDataParallel = "data parallelism";
 inline constexpr llvm::StringLiteral kTensorParallel = "--tensor-parallel";
 inline constexpr llvm::StringLiteral kSequenceParallel = "--sequence-parallel";
 
-/// The cause of an axis in a record (`dist.why`, may be null). A part of an axis that was split after the record was
+/// What a record has for an axis: a #dist.cause, or an array of several where partial values of several annotations
+/// were added; null is none.
+llvm::SmallVector<CauseAttr> listCauses(mlir::Attribute causes);
+/// Both, in order of appearance. The same cause in several layers is one that names no layer; of many others the list
+/// says that there are more.
+mlir::Attribute joinCauses(mlir::Attribute causes, mlir::Attribute more);
+
+/// The causes of an axis in a record (`dist.why`, may be null). A part of an axis that was split after the record was
 /// written has its origin's.
-CauseAttr findCause(mlir::DictionaryAttr why, mlir::StringAttr axis);
+mlir::Attribute findCauses(mlir::DictionaryAttr why, mlir::StringAttr axis);
 
 /// The record of a value; null without one. Results of an op share theirs.
 mlir::DictionaryAttr getWhy(mlir::Value value);
@@ -32,11 +39,14 @@ CauseAttr getHandCause(mlir::Value value);
 CauseAttr getHandCause(mlir::Operation *op);
 CauseAttr getResultHandCause(mlir::Operation *func, unsigned index);
 
-/// The cause of an axis of a local or global value: its own record's, or where it has none and only moves or cuts
-/// another value (a collective, a mask, a bucket) that one's. Null when nothing tells.
-CauseAttr traceCause(mlir::Value value, mlir::StringAttr axis);
+/// The causes of an axis of a local or global value: its own record's, or where it has none and only moves or cuts
+/// other values (a collective, a mask, a bucket) theirs. Null when nothing tells.
+mlir::Attribute traceCauses(mlir::Value value, mlir::StringAttr axis);
+/// The annotations by hand that take a value to an axis at its user, in a program that was not propagated: of what the
+/// user makes or reads, or of the function's results that the value is returned as. Null for none.
+mlir::Attribute findHandCauses(mlir::Operation *user, mlir::Value value, mlir::StringAttr axis);
 
-/// A reason with the causes of both, for a collective that stands for two.
+/// A reason with the causes of both, for a collective that stands for two; by hand the words of both.
 mlir::Attribute mergeReasons(mlir::Attribute reason, mlir::Attribute other);
 
 } // namespace shoal::dist

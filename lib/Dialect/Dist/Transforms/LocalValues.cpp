@@ -72,22 +72,16 @@ ReasonAttr LocalValues::reasonOf(const ReshardStep &step, Operation *user, Value
   bool comesFromValue = step.kind != Kind::AllSlice;
   bool goesToUser = step.kind != Kind::AllReduce && step.kind != Kind::AllGather;
   auto wanted = user->getAttrOfType<DictionaryAttr>(DistDialect::kWhyAttr);
-  SmallVector<CauseAttr> causes;
-  auto add = [&](CauseAttr cause) {
-    if (cause && !llvm::is_contained(causes, cause))
-      causes.push_back(cause);
-  };
+  Attribute causes;
   for (unsigned axis : step.axes) {
     if (comesFromValue)
-      add(traceCause(global, mesh.name(axis)));
+      causes = joinCauses(causes, traceCauses(global, mesh.name(axis)));
     if (goesToUser)
-      add(findCause(wanted, mesh.name(axis)));
+      causes = joinCauses(causes, wanted ? findCauses(wanted, mesh.name(axis))
+                                         : findHandCauses(user, global, mesh.name(axis)));
   }
-  // A program that was annotated by hand throughout, and not propagated, records nothing.
-  if (causes.empty())
-    causes.push_back(getHandCause(user));
   return ReasonAttr::get(user->getContext(), what, user->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr), change,
-                         causes);
+                         listCauses(causes));
 }
 
 FailureOr<Value> LocalValues::get(OpBuilder &builder, Operation *user, Value global,

@@ -29,6 +29,12 @@ bool startsEarly(Operation *op) {
   return isa<PackOp>(op) || (collective && collective.communicates() && isTensorCollective(op));
 }
 
+/// `op` stands for `other`, too.
+void addReason(Operation *op, Operation *other) {
+  if (Attribute reason = mergeReasons(op->getAttr("reason"), other->getAttr("reason")))
+    op->setAttr("reason", reason);
+}
+
 void copyAttr(Operation *from, Operation *to, StringRef name) {
   if (Attribute attr = from->getAttr(name))
     to->setAttr(name, attr);
@@ -64,7 +70,7 @@ private:
 
 // Equal collectives become one.
 
-/// Whether two collectives do the same to their operands; why they exist does not matter.
+/// Whether two collectives do the same to their operands, for whatever reasons.
 bool areAlike(Operation *a, Operation *b) {
   if (a->getName() != b->getName() || a->getOperandTypes() != b->getOperandTypes() ||
       a->getResultTypes() != b->getResultTypes())
@@ -87,6 +93,7 @@ bool mergeEqual(Operation *op, Retired &retired) {
     if (other != op && other->getBlock() == op->getBlock() && op->isBeforeInBlock(other) &&
         op->getOperands() == other->getOperands() && areAlike(op, other)) {
       other->replaceAllUsesWith(op);
+      addReason(op, other);
       if (!op->hasAttr(DistDialect::kGlobalsAttr))
         copyAttr(other, op, DistDialect::kGlobalsAttr);
       retired.add(other);
@@ -201,8 +208,7 @@ bool reduceSum(Operation *op, Retired &retired) {
     auto sum = builder.create<nn::AddOp>(op->getLoc(), other->getOperand(0), mine->getOperand(0));
     copyAttr(mine, sum, DistDialect::kShardingsAttr);
     Operation *reduced = builder.clone(*other);
-    if (Attribute reason = other->getAttr("reason"))
-      reduced->setAttr("reason", mergeReasons(reason, mine->getAttr("reason")));
+    addReason(reduced, mine);
     reduced->setOperand(0, sum);
     reduced->removeAttr(DistDialect::kGlobalsAttr);
     if (isDirect) {

@@ -123,6 +123,7 @@ private:
     do
       spreadPartials();
     while (addReadReduced());
+    graph.settleCauses([&](unsigned slot, unsigned axis) { return !readReduced[slot].test(axis); });
     for (auto [slot, axes] : llvm::zip_equal(graph.slots, cut.reducedWhereMade))
       if (!slot.isExact)
         llvm::erase_if(slot.layout.unreduced, [&axes = axes](unsigned axis) { return axes.test(axis); });
@@ -140,10 +141,8 @@ private:
           continue;
         slot.layout.unreduced.clear();
         for (unsigned axis : result.unreduced)
-          if (!slot.layout.shards(axis)) {
+          if (!slot.layout.shards(axis))
             slot.layout.unreduced.push_back(axis);
-            graph.passCause(node, node.results[index], axis);
-          }
         slot.layout.kind = result.kind;
       }
     }
@@ -224,11 +223,11 @@ private:
   /// Whether only axes that strategies placed lie otherwise: they know, and the collectives' reasons tell.
   bool isWanted(const Node &node, const Slot &slot, const Layout &layout) const {
     auto byStrategy = [&](unsigned axis) {
-      CauseAttr cause = slot.causes[axis];
+      Attribute causes = slot.causes[axis];
       for (ArrayRef<unsigned> indices : {ArrayRef(node.operands), ArrayRef(node.results)})
         for (unsigned index : indices)
-          cause = cause ? cause : graph.slots[index].causes[axis];
-      return cause && cause.getStrategy();
+          causes = causes ? causes : graph.slots[index].causes[axis];
+      return causes && llvm::all_of(listCauses(causes), [](CauseAttr cause) { return bool(cause.getStrategy()); });
     };
     return llvm::all_of(llvm::zip_equal(slot.layout.dims, layout.dims), [&](auto dim) {
       const auto &[has, wants] = dim;

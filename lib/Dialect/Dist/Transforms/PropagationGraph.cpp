@@ -30,7 +30,7 @@ unsigned PropagationGraph::addSlot(Value value, Location loc, Type type, Shardin
   if (annotation) {
     annotateSlot(slot, annotation);
     if (value)
-      findCauses(slot, getWhy(value), [&] { return getHandCause(value); });
+      recordCauses(slot, getWhy(value), [&] { return getHandCause(value); });
   }
   slots.push_back(std::move(slot));
   if (value)
@@ -57,14 +57,14 @@ void PropagationGraph::annotateSlot(Slot &slot, ShardingAttr annotation) {
   slot.layout.kind = fromAttrEnum(annotation.getUnreducedKind());
 }
 
-void PropagationGraph::findCauses(Slot &slot, DictionaryAttr why, function_ref<CauseAttr()> byHand) {
+void PropagationGraph::recordCauses(Slot &slot, DictionaryAttr why, function_ref<CauseAttr()> byHand) {
   CauseAttr hand;
   for (unsigned axis = 0; axis < axisSizes.size(); ++axis) {
     if (!slot.layout.uses(axis))
       continue;
-    slot.causes[axis] = findCause(why, mesh.getAxes()[axis].getName());
+    slot.causes[axis] = findCauses(why, mesh.getAxes()[axis].getName());
     if (!slot.causes[axis])
-      slot.causes[axis] = hand ? hand : hand = byHand();
+      slot.causes[axis] = hand ? hand : (hand = byHand());
   }
 }
 
@@ -77,6 +77,24 @@ void PropagationGraph::passCause(const Node &node, unsigned slot, unsigned axis)
         slots[slot].causes[axis] = slots[other].causes[axis];
         return;
       }
+}
+
+void PropagationGraph::settleCauses(function_ref<bool(unsigned, unsigned)> isRead) {
+  for (const Node &node : nodes) {
+    for (unsigned index : node.results) {
+      Slot &slot = slots[index];
+      if (node.isChange || slot.isExact)
+        continue;
+      for (unsigned axis : slot.layout.unreduced) {
+        Attribute causes;
+        for (unsigned operand : node.operands)
+          if (llvm::is_contained(slots[operand].layout.unreduced, axis) && isRead(operand, axis))
+            causes = joinCauses(causes, slots[operand].causes[axis]);
+        slot.causes[axis] = causes;
+        passCause(node, index, axis);
+      }
+    }
+  }
 }
 
 SmallVector<unsigned> PropagationGraph::slotsOf(ValueRange values) const {
@@ -125,7 +143,7 @@ LogicalResult PropagationGraph::addOp(Operation &op) {
     unsigned from = slotOf.lookup(reshard.getInput()), to = slotOf.lookup(reshard.getResult());
     if (!slots[to].annotation) {
       annotateSlot(slots[to], reshard.getSharding());
-      findCauses(slots[to], getWhy(reshard), [&] { return getHandCause(reshard.getResult()); });
+      recordCauses(slots[to], getWhy(reshard), [&] { return getHandCause(reshard.getResult()); });
     }
     Node change{&op, {}, {from}, {to}, /*isChange=*/true};
     TensorFactors input, result;
@@ -214,7 +232,7 @@ LogicalResult PropagationGraph::addReturn(Operation &op) {
       }
       if (annotation && !slot.annotation) {
         annotateSlot(slot, annotation);
-        findCauses(slot, {}, byHand);
+        recordCauses(slot, {}, byHand);
       }
       // The op that makes it lays it so at once: an update reads a gradient that lies otherwise, instead of making
       // value and state otherwise to move them afterwards.
@@ -228,7 +246,7 @@ LogicalResult PropagationGraph::addReturn(Operation &op) {
     unsigned to = addSlot({}, func.getLoc(), operand.getType(), annotation);
     slots[to].result = index;
     slots[to].isExact = true;
-    findCauses(slots[to], {}, byHand);
+    recordCauses(slots[to], {}, byHand);
     addIdentity(&op, from, to, /*isLinear=*/true);
   }
   return success();
@@ -351,7 +369,7 @@ void PropagationGraph::annotate() {
 }
 
 void PropagationGraph::annotateCauses(SignatureEdit &signature) {
-  auto toRecord = [&](ArrayRef<CauseAttr> causes) {
+  auto toRecord = [&](ArrayRef<Attribute> causes) {
     SmallVector<NamedAttribute> entries;
     for (auto [axis, cause] : llvm::zip_equal(mesh.getAxes(), causes))
       if (cause)
@@ -362,15 +380,24 @@ void PropagationGraph::annotateCauses(SignatureEdit &signature) {
   for (const Slot &slot : slots)
     if (auto argument = dyn_cast_or_null<BlockArgument>(slot.value); argument && argument.getOwner() == entry)
       signature.setArgAttr(argument.getArgNumber(), DistDialect::kWhyAttr, toRecord(slot.causes));
-  // An op tells of its results, and of what it reads: that may be reduced or cut for it.
-  llvm::MapVector<Operation *, SmallVector<CauseAttr>> records;
+  // An op tells of its results, and of what it reads: that may be reduced or cut for it, or partial values be added
+  // and then reduced where that is cheaper.
+  llvm::MapVector<Operation *, SmallVector<Attribute>> records;
   for (const Node &node : nodes) {
-    SmallVector<CauseAttr> &causes = records[node.op];
+    SmallVector<Attribute> &causes = records[node.op];
     causes.resize(axisSizes.size());
-    for (ArrayRef<unsigned> indices : {ArrayRef(node.results), ArrayRef(node.operands)})
-      for (unsigned index : indices)
-        for (auto [mine, its] : llvm::zip_equal(causes, slots[index].causes))
-          mine = mine ? mine : its;
+    for (unsigned axis = 0; axis < axisSizes.size(); ++axis) {
+      Attribute &mine = causes[axis];
+      for (unsigned index : node.results)
+        mine = mine ? mine : slots[index].causes[axis];
+      Attribute partial;
+      for (unsigned index : node.operands)
+        if (llvm::is_contained(slots[index].layout.unreduced, axis))
+          partial = joinCauses(partial, slots[index].causes[axis]);
+      mine = mine ? mine : partial;
+      for (unsigned index : node.operands)
+        mine = mine ? mine : slots[index].causes[axis];
+    }
   }
   for (auto &[op, causes] : records)
     if (DictionaryAttr record = toRecord(causes))

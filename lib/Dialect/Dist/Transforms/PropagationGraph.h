@@ -34,8 +34,8 @@ struct Slot {
   /// Unreduced axes are what the annotation says, and no others: annotated by hand, or a function
   /// result.
   bool isExact = false;
-  /// Per mesh axis, the annotation that it came from; null for axes that the value never had.
-  llvm::SmallVector<CauseAttr, 2> causes;
+  /// Per mesh axis, the annotations that it came from (`listCauses`); null for axes that the value never had.
+  llvm::SmallVector<mlir::Attribute, 2> causes;
 
   int64_t rank() const { return layout.dims.size(); }
   int64_t bytes() const;
@@ -75,6 +75,9 @@ public:
   llvm::LogicalResult verifyOpaque() const;
   /// Records, where an axis has come to a slot from a node's others, that it did so for the cause of the first.
   void passCause(const Node &node, unsigned slot, unsigned axis);
+  /// Records, once partial values are settled, why each is partial: for the causes of all partial values that its op
+  /// reads as such (`isRead`: slot, axis), else for that of the first operand that is sharded.
+  void settleCauses(llvm::function_ref<bool(unsigned, unsigned)> isRead);
   /// Writes the layouts of all slots as closed annotations, and where their axes came from.
   void annotate();
 
@@ -90,7 +93,7 @@ private:
   unsigned addSlot(mlir::Value value, mlir::Location loc, mlir::Type type, ShardingAttr annotation);
   void annotateSlot(Slot &slot, ShardingAttr annotation);
   /// The causes of an annotation's axes: those that are recorded beside it, else the hand's.
-  void findCauses(Slot &slot, mlir::DictionaryAttr why, llvm::function_ref<CauseAttr()> byHand);
+  void recordCauses(Slot &slot, mlir::DictionaryAttr why, llvm::function_ref<CauseAttr()> byHand);
   void annotateCauses(SignatureEdit &signature);
   llvm::LogicalResult addBlock(mlir::Block &block);
   llvm::LogicalResult addOp(mlir::Operation &op);
