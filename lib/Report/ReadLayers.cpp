@@ -3,6 +3,7 @@
 
 #include "Names.h"
 
+#include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interfaces/Lowering.h"
 
@@ -14,45 +15,26 @@ using namespace mlir;
 namespace shoal::report {
 namespace {
 
-/// A step's results say what its ops are for.
-class Passes {
-public:
-  explicit Passes(func::FuncOp step);
-
-  enum Pass { Forward, Backward, Update };
-  Pass get(Operation *op) const {
-    if (isPlain || forward.contains(op))
-      return Forward;
-    return backward.contains(op) ? Backward : Update;
-  }
-
-private:
-  static void slice(Value value, DenseSet<Operation *> &ops);
-
-  bool isPlain = false; // no gradients: all in order
-  DenseSet<Operation *> forward, backward;
-};
-
 /// Sections in the order of the forward pass.
 class LayerReader {
 public:
   LayerReader(func::FuncOp step, ArrayRef<dist::Explanation> explanations, std::vector<PageLayer> &layers)
-      : step(step), passes(step), layers(layers) {
+      : step(step), parts(step), layers(layers) {
     for (const dist::Explanation &it : explanations)
       explained[it.op] = &it;
   }
   void read();
 
 private:
-  StringRef findLayer(Operation *op, Passes::Pass pass) const;
-  PageLayer &sectionOf(Operation *op, Passes::Pass pass);
+  StringRef findLayer(Operation *op, dist::StepParts::Part part) const;
+  PageLayer &sectionOf(Operation *op, dist::StepParts::Part part);
   PageOp describe(Operation *op) const;
   bool isBucket(Operation *op);
   void addNamed();
   void addOwn(PageLayer &section, const char *title);
 
   func::FuncOp step;
-  Passes passes;
+  dist::StepParts parts;
   std::vector<PageLayer> &layers;
   llvm::MapVector<StringRef, PageLayer> named;
   PageLayer before, after, buckets, rest;
@@ -69,49 +51,6 @@ private:
 };
 
 } // namespace
-
-/// What a value is computed from. Of micro-batches only what yields the value.
-void Passes::slice(Value from, DenseSet<Operation *> &ops) {
-  SmallVector<Value> work{from};
-  DenseSet<Value> seen;
-  while (!work.empty()) {
-    Value value = work.pop_back_val();
-    if (!seen.insert(value).second)
-      continue;
-    if (auto argument = dyn_cast<BlockArgument>(value)) {
-      if (auto accumulate = dyn_cast<dist::AccumulateOp>(argument.getOwner()->getParentOp()))
-        work.push_back(accumulate.getInputs()[argument.getArgNumber()]);
-      continue;
-    }
-    auto result = cast<OpResult>(value);
-    Operation *op = result.getOwner();
-    if (auto accumulate = dyn_cast<dist::AccumulateOp>(op)) {
-      work.push_back(accumulate.getBody().front().getTerminator()->getOperand(result.getResultNumber()));
-      continue;
-    }
-    if (!ops.insert(op).second)
-      continue;
-    op->walk([&](Operation *inner) {
-      ops.insert(inner);
-      llvm::append_range(work, inner->getOperands());
-    });
-  }
-}
-
-Passes::Passes(func::FuncOp step) {
-  bool hasGradients = false;
-  auto end = dyn_cast<func::ReturnOp>(step.getBody().back().getTerminator());
-  for (auto [index, value] : llvm::enumerate(end ? end.getOperands() : ValueRange())) {
-    auto has = [&, i = unsigned(index)](StringRef role) { return bool(step.getResultAttr(i, role)); };
-    if (has(nn::NNDialect::kLossAttr) || has(nn::NNDialect::kOutputAttr)) {
-      slice(value, forward);
-    } else if (auto name = step.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kGradAttr)) {
-      slice(value, backward);
-      hasGradients = true;
-    }
-  }
-  isPlain = !hasGradients;
-}
 
 /// "8×256×768 f32".
 std::string showType(Type type) {
@@ -169,9 +108,7 @@ PageOp LayerReader::describe(Operation *op) const {
     result.shape.clear();
   if (auto pack = dyn_cast<dist::PackOp>(op))
     result.arguments = std::to_string(pack.getInputs().size()) + " ranges";
-  for (Operation *parent = op->getParentOp(); parent != step; parent = parent->getParentOp())
-    if (auto accumulate = dyn_cast<dist::AccumulateOp>(parent))
-      result.count *= accumulate.getMicrobatches();
+  result.count = dist::countRuns(op);
   return result;
 }
 
@@ -187,19 +124,19 @@ bool LayerReader::isBucket(Operation *op) {
 
 /// An op that a pass made between those of the model has no layer: it is told where the newest op of the same pass
 /// that it reads is, or else the first that reads it.
-StringRef LayerReader::findLayer(Operation *op, Passes::Pass pass) const {
+StringRef LayerReader::findLayer(Operation *op, dist::StepParts::Part part) const {
   if (auto name = op->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr))
     return name.getValue();
   if (auto explanation = explained.lookup(op); explanation && !explanation->layer.empty())
     return explanation->layer;
-  if (pass == Passes::Update)
+  if (part == dist::StepParts::Update)
     return {};
   unsigned newest = 0;
   StringRef layer;
   for (Value operand : op->getOperands()) {
     Operation *def = operand.getDefiningOp();
     auto found = layerOf.find(def);
-    if (found == layerOf.end() || passes.get(def) != pass || found->second.number <= newest)
+    if (found == layerOf.end() || parts.get(def) != part || found->second.number <= newest)
       continue;
     newest = found->second.number;
     layer = found->second.layer;
@@ -207,26 +144,26 @@ StringRef LayerReader::findLayer(Operation *op, Passes::Pass pass) const {
   for (Operation *user : op->getUsers()) {
     if (!layer.empty())
       break;
-    if (auto name = user->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr); name && passes.get(user) == pass)
+    if (auto name = user->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr); name && parts.get(user) == part)
       layer = name.getValue();
   }
   return layer;
 }
 
-PageLayer &LayerReader::sectionOf(Operation *op, Passes::Pass pass) {
+PageLayer &LayerReader::sectionOf(Operation *op, dist::StepParts::Part part) {
   if (isBucket(op))
     return buckets;
-  if (StringRef name = findLayer(op, pass); !name.empty()) {
-    (pass == Passes::Forward ? seenForward : seenBackward) = true;
-    if (pass == Passes::Forward)
+  if (StringRef name = findLayer(op, part); !name.empty()) {
+    (part == dist::StepParts::Forward ? seenForward : seenBackward) = true;
+    if (part == dist::StepParts::Forward)
       lastForward[name] = number;
     layerOf[op] = {name, number};
     return named[name];
   }
-  if (pass == Passes::Update)
+  if (part == dist::StepParts::Update)
     return rest;
   // The backward pass goes through the layers from the last to the first.
-  return pass == Passes::Forward ? (seenForward ? after : before) : (seenBackward ? before : after);
+  return part == dist::StepParts::Forward ? (seenForward ? after : before) : (seenBackward ? before : after);
 }
 
 void LayerReader::read() {
@@ -236,10 +173,10 @@ void LayerReader::read() {
         lowersAs(op, LoweringKind::Constant))
       return;
     ++number;
-    Passes::Pass pass = passes.get(op);
-    PageLayer &section = sectionOf(op, pass);
-    std::vector<PageOp> &ops = pass == Passes::Forward    ? section.forward
-                               : pass == Passes::Backward ? section.backward
+    dist::StepParts::Part part = parts.get(op);
+    PageLayer &section = sectionOf(op, part);
+    std::vector<PageOp> &ops = part == dist::StepParts::Forward    ? section.forward
+                               : part == dist::StepParts::Backward ? section.backward
                                                           : section.update;
     PageOp described = describe(op);
     if (!ops.empty()) {

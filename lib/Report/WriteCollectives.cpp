@@ -83,8 +83,10 @@ static void writeCollective(Html &html, const PageCollective &collective, uint64
     html.tag("header", {}, [&] {
       html.tag("b", {}, collective.kind);
       writeAxes(html, collective.axes);
-      if (!collective.layers.empty())
-        html.tag("span", {}, "in " + collective.layers);
+      if (!collective.part.empty() || !collective.layers.empty())
+        html.tag("span", {},
+                 "in " + collective.part + (collective.part.empty() || collective.layers.empty() ? "" : " of ") +
+                     collective.layers);
       if (collective.count > 1)
         html.tag("span", {{"class", "badge"}}, "×" + showCount(collective.count));
       html.tag("span", {{"class", "shape"}}, collective.type);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that the totals of `shoalc --explain` are those of `shoalc --report`, and that entries sum to them.
+"""Checks that the totals of `shoalc --explain` are those of `shoalc --report`, that entries sum to them, and that the
+page has the same entries.
 
 usage: explain.py MODEL.mlir --work FOLDER --plan "FLAGS" ...
 """
@@ -56,7 +57,13 @@ def main():
         for words in ("because", "removed by"):
             if (said := len(re.findall(rf"^  {words} +\S", text, re.MULTILINE))) != told:
                 sys.exit(f"{plan}: {told} entries, but {said} say '{words}'\n{text}")
-        print(f"{plan}: {len(totals)} totals are the report's")
+        page = os.path.join(args.work, "page.html")
+        shoal.call(["shoalc", args.model, "--emit", "exec", "-o", os.path.join(args.work, "exec.mlir"), "--report", page,
+                    *shlex.split(plan)], shoal.COMPILE_LIMIT)
+        with open(page) as file:
+            if (shown := file.read().count('<article class="collective">')) != told:
+                sys.exit(f"{plan}: {told} entries, but {shown} on the page\n{text}")
+        print(f"{plan}: {len(totals)} totals are the report's, {told} entries the page's")
 
 
 if __name__ == "__main__":

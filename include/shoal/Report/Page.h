@@ -74,6 +74,7 @@ struct PageCollective {
   std::string type;
   uint64_t bytes = 0; // sent by one rank in a step, by all of them
   int64_t count = 1;
+  std::string part;   // "the backward pass"
   std::string layers; // "h.0 … h.11"
   std::string change, cause, removal;
   std::vector<PageAsker> askers;

@@ -12,12 +12,21 @@
 dist.mesh @mesh <["data"=2, "tensor"=2]>
 
 // TP-LABEL: collectives in @block
+// What the forward and what the backward pass sends is told apart.
 // TP: all_reduce {"tensor"}, 2 ranks, tensor<2x6x8xf32>: 384 bytes
+// TP-NEXT: in the forward pass
 // TP-NEXT: for operand {{[01]}} of nn.add in h.0: [{}, {}, {}] sum{"tensor"} -> [{}, {}, {}]
 // TP-NEXT: because --tensor-parallel shards the columns of nn.tensordot in h.0
-// TP-NEXT: beside nothing: nn.add reads it at once ... 1 op, 960 FLOP, until nn.add reads it
+// TP-NEXT: beside nothing: nn.add reads it at once
+// TP-NEXT: removed by leave out --tensor-parallel: what nn.tensordot combines lies on all ranks of {"tensor"}
+// TP: all_reduce {"tensor"}, 2 ranks, tensor<2x6x8xf32>: 384 bytes
+// TP-NEXT: in the backward pass
+// TP-NEXT: for operand {{[01]}} of nn.add in h.0: [{}, {}, {}] sum{"tensor"} -> [{}, {}, {}]
+// TP-NEXT: because --tensor-parallel shards the columns of nn.tensordot in h.0
+// TP-NEXT: beside 1 op, 960 FLOP, until nn.add reads it
 // TP-NEXT: removed by leave out --tensor-parallel: what nn.tensordot combines lies on all ranks of {"tensor"}
 // TP: all_reduce {"data"}, 2 ranks, tensor<{{[0-9]+}}xf32>
+// TP-NEXT: in the backward pass
 // TP-NEXT: for gradients of
 // TP-NEXT: because data parallelism shards the batch of "x"
 // TP-NEXT: beside
@@ -26,27 +35,32 @@ dist.mesh @mesh <["data"=2, "tensor"=2]>
 
 // SP-LABEL: collectives in @block
 // SP: all_gather {"tensor"}, 2 ranks, tensor<2x3x8xf32>: 192 bytes
+// SP-NEXT: in the forward pass
 // SP-NEXT: for the whole sequence for nn.tensordot in h.0: [{}, {"tensor"}, {}] -> [{}, {}, {}]
 // SP-NEXT: because --sequence-parallel shards the residual stream by sequence
 // SP-NEXT: beside
 // SP-NEXT: removed by leave out --sequence-parallel: every rank of {"tensor"} would have all tokens
 // SP: reduce_scatter {"tensor"}, 2 ranks, tensor<2x6x8xf32>: 192 bytes
+// SP-NEXT: in the forward pass
 // SP-NEXT: for the residual stream behind nn.tensordot in h.0: [{}, {}, {}] sum{"tensor"} -> [{}, {"tensor"}, {}]
 // SP-NEXT: because --tensor-parallel shards the columns of nn.tensordot in h.0; --sequence-parallel shards the residual stream by sequence
-// SP-NEXT: beside nothing: nn.add reads it at once ... 1 op, 960 FLOP, until nn.add reads it
+// SP-NEXT: beside nothing: nn.add reads it at once
 // SP-NEXT: removed by leave out --sequence-parallel: it would be an all-reduce, which sends twice as much
 // SP: all_gather {"tensor"}, 2 ranks, tensor<2x3x8xf32>: 192 bytes
+// SP-NEXT: in the backward pass
 // SP: removed by --keep-gathered: what the forward pass gathered would be kept for the backward pass
 
 // Buckets are told once.
 // BUCKETS-LABEL: collectives in @block
 // BUCKETS: all_reduce {"data"}, 2 ranks, tensor<{{[0-9]+}}xf32>: {{[0-9]+}} bytes, {{[0-9]+}} times: {{[0-9]+}} bytes
+// BUCKETS-NEXT: in the backward pass
 // BUCKETS-NEXT: for a bucket of gradients: [{}] sum{"data"} -> [{}]
 // BUCKETS-NEXT: because data parallelism shards the batch of "x"
 
 // By hand and by a strategy in one program: each collective names its own.
 // HAND-LABEL: collectives in @block
 // HAND: all_reduce {"tensor"}, 2 ranks, tensor<2x6x8xf32>: 384 bytes
+// HAND-NEXT: in the forward pass
 // HAND-NEXT: for
 // HAND-NEXT: because the annotation of "w1" at {{.*}}.mlir:[[#@LINE+7]]:18
 // HAND-NEXT: beside

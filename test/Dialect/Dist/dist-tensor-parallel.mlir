@@ -105,10 +105,11 @@ func.func @hand(%x: tensor<10x6xf32> {nn.input = "x"},
   return %loss : tensor<f32>
 }
 
+// What goes on from the hand has the hand for its cause, not the flag.
 // CHECK-LABEL: func.func @completed
 // CHECK-SAME: [{}, {"tensor"}]>, {{[^%]*}}nn.param = #nn.param<"w1"
-// CHECK-SAME: [{"tensor"}]>, {{[^%]*}}nn.param = #nn.param<"b1"
-// CHECK-SAME: [{"tensor"}, {}]>, {{[^%]*}}nn.param = #nn.param<"w2"
+// CHECK-SAME: [{"tensor"}]>, dist.why = {tensor = #dist.cause<"the annotation of \22w1\22 at {{[^>]*}}">}, {{[^%]*}}nn.param = #nn.param<"b1"
+// CHECK-SAME: [{"tensor"}, {}]>, dist.why = {tensor = #dist.cause<"the annotation of \22w1\22 at {{[^>]*}}">}, {{[^%]*}}nn.param = #nn.param<"w2"
 func.func @completed(%x: tensor<10x6xf32> {nn.input = "x"},
                      %w1: tensor<6x8xf32> {nn.param = #nn.param<"w1", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{}, {"tensor"}]>},
                      %b1: tensor<8xf32> {nn.param = #nn.param<"b1", init = zeros>}, %w2: tensor<8x7xf32> {nn.param = #nn.param<"w2", init = zeros>})

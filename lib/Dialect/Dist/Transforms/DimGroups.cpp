@@ -153,22 +153,4 @@ Origins findOrigins(FunctionOpInterface func) {
   return origins;
 }
 
-DenseSet<Operation *> findForwardOps(FunctionOpInterface func) {
-  Operation *result = func.getFunctionBody().front().getTerminator();
-  SmallVector<Value> work;
-  for (unsigned i = 0; i < func.getNumResults(); ++i)
-    if (func.getResultAttr(i, nn::NNDialect::kLossAttr) || func.getResultAttr(i, nn::NNDialect::kOutputAttr))
-      work.push_back(result->getOperand(i));
-  if (work.empty())
-    llvm::append_range(work, result->getOperands());
-  DenseSet<Operation *> forward;
-  while (!work.empty()) {
-    Operation *op = work.pop_back_val().getDefiningOp();
-    if (!op || !forward.insert(op).second)
-      continue;
-    op->walk([&](Operation *inner) { llvm::append_range(work, inner->getOperands()); });
-  }
-  return forward;
-}
-
 } // namespace shoal::dist

@@ -68,9 +68,6 @@ struct Origins {
 };
 Origins findOrigins(mlir::FunctionOpInterface func);
 
-/// The ops that the loss and the outputs depend on; all where the function has neither.
-llvm::DenseSet<mlir::Operation *> findForwardOps(mlir::FunctionOpInterface func);
-
 } // namespace shoal::dist
 
 #endif // SHOAL_LIB_DIALECT_DIST_TRANSFORMS_DIMGROUPS_H

@@ -5,6 +5,7 @@
 #include "Causes.h"
 #include "DimGroups.h"
 
+#include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Support/Elements.h"
 
@@ -70,14 +71,6 @@ uint64_t sentBytes(const Traffic &traffic, int64_t ranks, int64_t bytes) {
     most = std::max(most, rt::sentBytes(traffic.opcode, ranks, position, traffic.root.value_or(0), traffic.elements,
                                         bytes));
   return most;
-}
-
-/// How often an op runs in a step.
-int64_t runsPerStep(Operation *op) {
-  int64_t runs = 1;
-  for (auto outer = op->getParentOfType<AccumulateOp>(); outer; outer = outer->getParentOfType<AccumulateOp>())
-    runs *= outer.getMicrobatches();
-  return runs;
 }
 
 // Overlap.
@@ -237,7 +230,8 @@ public:
     if (!reason)
       return "the author of the program, who wrote it there";
     if (op->hasAttr(DistDialect::kRefetchAttr))
-      return "--keep-gathered: what the forward pass gathered would be kept for the backward pass";
+      return std::string(has(kSequenceParallel) ? "--keep-gathered" : "leave out dist.refetch") +
+             ": what the forward pass gathered would be kept for the backward pass";
     bool isReduction = cast<CollectiveOpInterface>(op).getReduction().has_value();
     if ((isReduction || has(kSequenceParallel)) && isGradient(op))
       return describeGradient();
@@ -282,15 +276,22 @@ private:
     return avoid() + ": ranks of " + names + " compute parts of the gradient of what they all hold";
   }
 
-  /// What a user does to be rid of the axes' causes.
+  /// What a user does to be rid of the axes' causes: of all whose partial values are added, else of the first.
   std::string avoid() const {
+    llvm::SetVector<StringAttr> flags;
+    std::string hands;
+    bool addsAll = isa<AllReduceOp>(op);
     for (CauseAttr cause : reason.getCauses())
       if (cause.getStrategy() && cause.getStrategy().getValue().starts_with("--"))
-        return "leave out " + cause.getStrategy().str();
-    for (CauseAttr cause : reason.getCauses())
-      if (!cause.getStrategy())
-        return "change " + cause.getText(known);
-    return "a mesh without " + names;
+        flags.insert(cause.getStrategy());
+      else if (!cause.getStrategy() && (hands.empty() || addsAll))
+        hands += (hands.empty() ? "change " : " and ") + cause.getText(known);
+    if (flags.empty())
+      return hands.empty() ? "a mesh without " + names : hands;
+    std::string text;
+    for (StringAttr flag : flags.getArrayRef().take_front(addsAll ? flags.size() : 1))
+      text += (text.empty() ? "leave out " : " and ") + flag.str();
+    return text + (addsAll && !hands.empty() ? " and " + hands : "");
   }
 
   std::string producer() const {
@@ -307,6 +308,11 @@ private:
   std::string names;
 };
 
+const char *tellPart(const StepParts &parts, Operation *op) {
+  constexpr const char *kNames[] = {"the forward pass", "the backward pass", "the update"};
+  return parts.hasGradients() ? kNames[parts.get(op)] : "";
+}
+
 } // namespace
 
 std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLayers) {
@@ -314,6 +320,7 @@ std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLay
   MeshOp mesh = lookupMesh(local);
   if (!mesh)
     return explanations;
+  StepParts parts(local);
   DenseMap<Block *, std::unique_ptr<Timeline>> timelines;
   local.walk<WalkOrder::PreOrder>([&](CollectiveOpInterface collective) {
     Operation *op = collective;
@@ -329,7 +336,8 @@ std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLay
     it.axes = axes;
     it.ranks = ranks;
     it.type = tensorOf(op->getOperand(0));
-    it.count = runsPerStep(op);
+    it.count = countRuns(op);
+    it.part = tellPart(parts, op);
     it.sentBytes = it.count * sentBytes(traffic, ranks, elementBytes(it.type.getElementType()));
     auto reason = dyn_cast_or_null<ReasonAttr>(collective.getReasonAttr());
     if (reason) {

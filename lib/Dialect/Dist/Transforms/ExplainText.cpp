@@ -1,12 +1,14 @@
 // dist-explain: explanations as text for people. Layers that communicate alike, and buckets, are told once.
+#include "FoldControlFlow.h"
+
 #include "shoal/Dialect/Dist/Transforms/Explain.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
+#include "shoal/Dialect/NN/IR/NN.h"
 
 #include "shoal-rt/axis_names.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Pass/Pass.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 
 #include <map>
 
@@ -19,12 +21,6 @@ using namespace mlir;
 
 namespace shoal::dist {
 namespace {
-
-/// Explanations that differ in their layer and in what runs beside them only, by their numbers.
-struct Entry {
-  SmallVector<unsigned> members;
-  SetVector<StringRef> layers, overlaps;
-};
 
 struct Total {
   int64_t count = 0;
@@ -53,13 +49,13 @@ std::string toKey(const Explanation &it) {
   std::string key;
   llvm::raw_string_ostream os(key);
   os << it.kind << it.axes << it.type << it.count << '\n' << it.sentBytes;
-  for (const std::string *text : {&it.asker, &it.change, &it.cause, &it.removal})
+  for (const std::string *text : {&it.part, &it.asker, &it.change, &it.cause, &it.removal})
     os << '\n' << *text;
   os << (it.layer.empty() ? "" : "\nin a layer");
   return key;
 }
 
-void print(const Explanation &it, const Entry &entry, MeshAttr mesh, raw_ostream &os) {
+void print(const Explanation &it, const ExplanationEntry &entry, MeshAttr mesh, raw_ostream &os) {
   uint64_t times = entry.members.size();
   os << "\n" << it.kind << " " << printGroup(it.axes, mesh) << ", " << counted(it.ranks, "rank") << ", " << it.type
      << ": " << counted(it.sentBytes, "byte");
@@ -73,45 +69,63 @@ void print(const Explanation &it, const Entry &entry, MeshAttr mesh, raw_ostream
     if (!words.empty())
       os << "  " << name << std::string(12 - name.size(), ' ') << words << "\n";
   };
+  std::string layers;
   if (entry.layers.size() > 1)
-    line("in", counted(entry.layers.size(), "layer") + " " + entry.layers.front() +
-                   (entry.layers.size() > 2 ? " ... " : ", ") + entry.layers.back());
+    layers = (counted(entry.layers.size(), "layer") + " " + entry.layers.front() +
+              (entry.layers.size() > 2 ? " ... " : ", ") + entry.layers.back())
+                 .str();
+  line("in", it.part + (it.part.empty() || layers.empty() ? "" : " of ") + layers);
   line("for", it.asker + (it.change.empty() ? "" : ": " + it.change));
   line("because", it.cause);
-  line("beside", entry.overlaps.size() > 1 ? entry.overlaps.front() + " ... " + entry.overlaps.back() : it.overlap);
+  line("beside", tellOverlaps(entry));
   line("removed by", it.removal);
 }
 
 } // namespace
 
-void printExplanations(func::FuncOp local, bool overlap, raw_ostream &os) {
-  std::vector<Explanation> all = explain(local, overlap), alike = explain(local, overlap, /*namesLayers=*/false);
-  llvm::MapVector<StringRef, Entry> entries;
-  std::vector<std::string> keys;
-  for (const Explanation &it : alike)
-    keys.push_back(toKey(it));
-  uint64_t bytes = 0, count = 0;
-  for (auto [i, it] : llvm::enumerate(all)) {
-    Entry &entry = entries[keys[i]];
+const Explanation &Explanations::tell(const ExplanationEntry &entry) const {
+  unsigned first = entry.members.front();
+  bool isOne = llvm::all_of(entry.members, [&](unsigned i) { return named[i].asker == named[first].asker; });
+  return (isOne ? named : alike)[first];
+}
+
+Explanations explainOnce(func::FuncOp local, bool overlap) {
+  Explanations all{explain(local, overlap), explain(local, overlap, /*namesLayers=*/false), {}};
+  std::map<std::string, size_t> places; // asked, never walked
+  for (auto [i, it] : llvm::enumerate(all.alike)) {
+    auto [place, isNew] = places.try_emplace(toKey(it), all.entries.size());
+    if (isNew)
+      all.entries.emplace_back();
+    ExplanationEntry &entry = all.entries[place->second];
     entry.members.push_back(i);
     if (!it.layer.empty())
       entry.layers.insert(it.layer);
-    entry.overlaps.insert(alike[i].overlap);
+    entry.overlaps.insert(it.overlap);
+  }
+  return all;
+}
+
+std::string tellOverlaps(const ExplanationEntry &entry) {
+  return entry.overlaps.size() > 1 ? (entry.overlaps.front() + " ... " + entry.overlaps.back()).str()
+                                   : entry.overlaps.front().str();
+}
+
+void printExplanations(func::FuncOp local, bool overlap, raw_ostream &os) {
+  Explanations all = explainOnce(local, overlap);
+  uint64_t bytes = 0, count = 0;
+  for (const Explanation &it : all.named) {
     bytes += it.sentBytes;
     count += it.count;
   }
   os << counted(count, "collective") << " in @" << local.getSymName() << ": one rank sends " << counted(bytes, "byte")
      << " in a step\n";
-  if (all.empty())
+  if (all.named.empty())
     return;
   MeshAttr mesh = lookupMesh(local).getMesh();
-  for (const auto &[key, entry] : entries) {
-    unsigned first = entry.members.front();
-    bool isOne = llvm::all_of(entry.members, [&, first](unsigned i) { return all[i].asker == all[first].asker; });
-    print((isOne ? all : alike)[first], entry, mesh, os);
-  }
+  for (const ExplanationEntry &entry : all.entries)
+    print(all.tell(entry), entry, mesh, os);
   std::map<std::string, Total> totals;
-  for (const Explanation &it : all) {
+  for (const Explanation &it : all.named) {
     Total &total = totals[it.kind + (it.kind == "send" ? "" : " " + printGroup(it.axes, mesh))];
     total.count += it.count;
     total.bytes += it.sentBytes;
@@ -128,9 +142,23 @@ struct ExplainPass : impl::ExplainPassBase<ExplainPass> {
 
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    for (auto func : getOperation().getOps<func::FuncOp>())
-      if (!func.isExternal())
-        printExplanations(func, overlap, llvm::errs());
+    ModuleOp module = getOperation();
+    // Loops and branches are told as they run: of a copy, since this pass changes nothing.
+    OwningOpRef<ModuleOp> unrolled;
+    if (llvm::any_of(module.getOps<func::FuncOp>(), hasControlFlow))
+      module = *(unrolled = module.clone());
+    MeshOp mesh = lookupMesh(module);
+    for (auto func : module.getOps<func::FuncOp>()) {
+      if (func.isExternal())
+        continue;
+      if (!func.getBody().hasOneBlock()) {
+        func.emitOpError("must have one block to be explained, got: ") << llvm::range_size(func.getBody());
+        return signalPassFailure();
+      }
+      if (mesh && hasControlFlow(func) && failed(foldControlFlow(func, mesh.getMesh(), kMaxUnrolledOps)))
+        return signalPassFailure();
+      printExplanations(func, overlap, llvm::errs());
+    }
   }
 };
 

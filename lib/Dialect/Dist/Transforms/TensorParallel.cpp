@@ -10,6 +10,7 @@
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/Dist/Transforms/SplitAxis.h"
+#include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -35,6 +36,7 @@ struct GroupFacts {
   SmallVector<unsigned> entries;                       // ops that hold it
   SmallVector<std::pair<unsigned, unsigned>> arguments; // parameters and buffers: argument, dimension
   SmallVector<unsigned> parts;                         // of the axis, once chosen
+  CauseAttr hand;                                      // of the axis, where the file shards the group over it
   bool isRefused = false;                              // by an annotation in the file
 
   bool isWorthSharding() const {
@@ -196,8 +198,11 @@ void TensorParallel::adoptAnnotations() {
     for (auto [argument, d] : group.arguments)
       if (ShardingAttr hand = getSharding(func.getArgument(argument)); hand && holdsAxis(hand, d) && !group.isBlocked)
         for (auto [part, name] : llvm::enumerate(names))
-          if (llvm::is_contained(hand.getDimAxes(d), name) && !llvm::is_contained(group.parts, part))
+          if (llvm::is_contained(hand.getDimAxes(d), name) && !llvm::is_contained(group.parts, part)) {
             group.parts.push_back(part);
+            if (!group.hand)
+              group.hand = getHandCause(func.getArgument(argument));
+          }
 }
 
 void TensorParallel::refuse(GroupFacts &group, unsigned argument, unsigned dim, Location strategy) {
@@ -322,8 +327,10 @@ void TensorParallel::choose() {
       give({number}, facts[number].entries.front());
 }
 
-/// What a group is to those who read why a collective exists.
+/// What a group is to those who read why a collective exists. Where the hand began it, the flag only goes on.
 CauseAttr TensorParallel::getCause(const GroupFacts &group) const {
+  if (group.hand)
+    return group.hand;
   auto cause = [&](const Twine &what, Operation *op) {
     return getStrategyCause(func->getContext(), kTensorParallel, what, op);
   };
@@ -337,11 +344,8 @@ CauseAttr TensorParallel::getCause(const GroupFacts &group) const {
   };
   if (Operation *attention = find([](const DimGroups::Entry &entry) { return isa<nn::AttentionOp>(entry.op); }))
     return cause("the heads of nn.attention", attention);
-  if (Operation *product = find([](const DimGroups::Entry &entry) { return isContraction(entry.rule); }))
-    return cause("the columns of " + product->getName().getStringRef(), product);
-  // Adopted from the file, with no product of its own.
-  auto [argument, dim] = group.arguments.front();
-  return cause("dimension " + Twine(dim) + " of \"" + nn::getArgName(func, argument) + "\"", nullptr);
+  Operation *product = find([](const DimGroups::Entry &entry) { return isContraction(entry.rule); });
+  return cause("the columns of " + product->getName().getStringRef(), product);
 }
 
 void TensorParallel::annotate(MeshOp mesh) {

@@ -6,6 +6,7 @@
 #include "shoal/Dialect/Dist/IR/Dist.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <cstdint>
 #include <string>
@@ -22,6 +23,7 @@ struct Explanation {
   mlir::RankedTensorType type; // what one rank gives
   int64_t count;               // times per step: once per micro-batch inside of one
   uint64_t sentBytes;          // per step, by the rank that sends most, on a ring (shoal-rt/traffic.h), as in reports
+  std::string part;            // "the backward pass" of a training step; "" of a program without gradients
   std::string layer;           // "" without one
   std::string asker;           // "operand 0 of nn.matmul in h.3"; of a program by hand its own words
   std::string change;          // the layouts, "" by hand
@@ -33,6 +35,24 @@ struct Explanation {
 /// In program order. `overlap`: as compiled without --no-overlap. `namesLayers` off: texts as in any other layer or
 /// bucket, so that those of equal ones are equal.
 std::vector<Explanation> explain(mlir::func::FuncOp local, bool overlap = true, bool namesLayers = true);
+
+/// Collectives that differ in their layer and in what runs beside them only.
+struct ExplanationEntry {
+  llvm::SmallVector<unsigned> members; // in program order
+  llvm::SetVector<llvm::StringRef> layers, overlaps;
+};
+
+/// The collectives of a function as they are told: those of equal layers, and buckets, once.
+struct Explanations {
+  std::vector<Explanation> named, alike; // with texts that name their layer or bucket, and without
+  std::vector<ExplanationEntry> entries; // by the first member
+
+  /// What is said of an entry: as named where all its members are asked for by the same.
+  const Explanation &tell(const ExplanationEntry &entry) const;
+};
+Explanations explainOnce(mlir::func::FuncOp local, bool overlap = true);
+/// "3 ops, until nn.add reads it"; of several the first and the last.
+std::string tellOverlaps(const ExplanationEntry &entry);
 
 /// The explanations of a function as text: equal ones of different layers once, then totals by kind and axes, which
 /// are the report's.

@@ -313,7 +313,7 @@ def ExplainPass : Pass<"dist-explain", "::mlir::ModuleOp"> {
   let description = [{
     Prints, and changes nothing: for every collective of a local program (L2) the bytes that one rank sends, the op that asks for it, the annotation
     that brought the axis it moves, what runs between its start and its first use, and what would remove it. Collectives that are equal but for
-    their layer are one entry. The totals at the end are those of `--report`. Text goes to the standard error stream, as that of MLIR's own analyses.
+    their layer are one entry; loops and branches of a program by hand are told as they run. The totals at the end are those of `--report`. Text goes to the standard error stream, as that of MLIR's own analyses.
 
     ```mlir
     %1 = dist.all_reduce {"x"} sum %0 {reason = #dist.reason<"result 0" moves ... because <"the annotation of \22w\22 at f.mlir:7:5">>} : tensor<8x2xf32>
@@ -325,13 +325,13 @@ def ExplainPass : Pass<"dist-explain", "::mlir::ModuleOp"> {
       for         result 0: [{}, {} ] sum{"x"} -> [{}, {} ]
       because     the annotation of "w" at f.mlir:7:5
       beside      nothing: func.return reads it at once
-      removed by  a layout without a shard of what nn.matmul sums over: change the annotation of "w" at f.mlir:7:5
+      removed by  change the annotation of "w" at f.mlir:7:5: a result of the function is combined over the ranks of {"x"}
     ```
   }];
   let options = [
     Option<"overlap", "overlap", "bool", "true", "collectives run beside what follows them, as without --no-overlap">,
   ];
-  let dependentDialects = ["::shoal::dist::DistDialect"];
+  let dependentDialects = ["::shoal::dist::DistDialect", "::shoal::nn::NNDialect", "::mlir::arith::ArithDialect"];
 }
 
 // Contracts.

@@ -1,0 +1,36 @@
+// Which ops of a training step are its forward pass, its backward pass and its update, by what they are for; how often
+// they run.
+#ifndef SHOAL_DIALECT_DIST_TRANSFORMS_STEPPARTS_H
+#define SHOAL_DIALECT_DIST_TRANSFORMS_STEPPARTS_H
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace shoal::dist {
+
+/// The ops that the loss and the outputs depend on; all that results depend on where the function has neither.
+llvm::DenseSet<mlir::Operation *> findForwardOps(mlir::FunctionOpInterface func);
+
+/// How often an op runs in a step: once per micro-batch inside of one.
+int64_t countRuns(mlir::Operation *op);
+
+class StepParts {
+public:
+  explicit StepParts(mlir::FunctionOpInterface step);
+
+  enum Part { Forward, Backward, Update };
+  /// Forward is whatever the loss needs, backward what gradients need beyond. A function without gradients is forward.
+  Part get(mlir::Operation *op) const {
+    if (!hasGradients() || forward.contains(op))
+      return Forward;
+    return backward.contains(op) ? Backward : Update;
+  }
+  bool hasGradients() const { return !backward.empty(); }
+
+private:
+  llvm::DenseSet<mlir::Operation *> forward, backward;
+};
+
+} // namespace shoal::dist
+
+#endif // SHOAL_DIALECT_DIST_TRANSFORMS_STEPPARTS_H

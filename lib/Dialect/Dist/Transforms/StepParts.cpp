@@ -1,0 +1,68 @@
+// Parts of a step, as what its results are computed from; see StepParts.h.
+#include "shoal/Dialect/Dist/Transforms/StepParts.h"
+
+#include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/NN/IR/NN.h"
+
+using namespace mlir;
+
+namespace shoal::dist {
+
+/// What values are computed from. Of micro-batches only what yields them.
+static DenseSet<Operation *> slice(SmallVector<Value> work) {
+  DenseSet<Operation *> ops;
+  DenseSet<Value> seen;
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      if (auto accumulate = dyn_cast<AccumulateOp>(argument.getOwner()->getParentOp()))
+        work.push_back(accumulate.getInputs()[argument.getArgNumber()]);
+      continue;
+    }
+    auto result = cast<OpResult>(value);
+    Operation *op = result.getOwner();
+    if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
+      ops.insert(op);
+      work.push_back(accumulate.getBody().front().getTerminator()->getOperand(result.getResultNumber()));
+      continue;
+    }
+    if (!ops.insert(op).second)
+      continue;
+    op->walk([&](Operation *inner) {
+      ops.insert(inner);
+      llvm::append_range(work, inner->getOperands());
+    });
+  }
+  return ops;
+}
+
+/// What the function returns as one of these.
+static SmallVector<Value> findResults(FunctionOpInterface func, ArrayRef<StringRef> roles) {
+  SmallVector<Value> found;
+  Operation *end = func.getFunctionBody().back().getTerminator();
+  for (unsigned i = 0; i < func.getNumResults() && i < end->getNumOperands(); ++i)
+    if (llvm::any_of(roles, [&](StringRef role) { return bool(func.getResultAttr(i, role)); }))
+      found.push_back(end->getOperand(i));
+  return found;
+}
+
+DenseSet<Operation *> findForwardOps(FunctionOpInterface func) {
+  SmallVector<Value> results = findResults(func, {nn::NNDialect::kLossAttr, nn::NNDialect::kOutputAttr});
+  if (results.empty())
+    llvm::append_range(results, func.getFunctionBody().back().getTerminator()->getOperands());
+  return slice(std::move(results));
+}
+
+int64_t countRuns(Operation *op) {
+  int64_t runs = 1;
+  for (auto outer = op->getParentOfType<AccumulateOp>(); outer; outer = outer->getParentOfType<AccumulateOp>())
+    runs *= outer.getMicrobatches();
+  return runs;
+}
+
+StepParts::StepParts(FunctionOpInterface step)
+    : forward(findForwardOps(step)), backward(slice(findResults(step, {nn::NNDialect::kGradAttr}))) {}
+
+} // namespace shoal::dist
