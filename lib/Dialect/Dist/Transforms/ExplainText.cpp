@@ -1,5 +1,6 @@
 // dist-explain: explanations as text for people. Layers that communicate alike, and buckets, are told once.
 #include "FoldControlFlow.h"
+#include "VerifyLocal.h"
 
 #include "shoal/Dialect/Dist/Transforms/Explain.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
@@ -155,6 +156,11 @@ struct ExplainPass : impl::ExplainPassBase<ExplainPass> {
         func.emitOpError("must have one block to be explained, got: ") << llvm::range_size(func.getBody());
         return signalPassFailure();
       }
+      WalkResult isLocal = func.walk([](Operation *op) {
+        return succeeded(verifyNothingLeft(op)) ? WalkResult::advance() : WalkResult::interrupt();
+      });
+      if (isLocal.wasInterrupted())
+        return signalPassFailure();
       if (mesh && hasControlFlow(func) && failed(foldControlFlow(func, mesh.getMesh(), kMaxUnrolledOps)))
         return signalPassFailure();
       printExplanations(func, overlap, llvm::errs());

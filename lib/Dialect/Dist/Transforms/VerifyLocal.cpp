@@ -1,6 +1,8 @@
 // dist-verify-local: what holds of an L2 program when nothing is left to partition. Partial values
 // are followed from the tags of the partitioner: what a tag calls partial must be reduced once
 // before an op that is not linear in it.
+#include "VerifyLocal.h"
+
 #include "FactorSharding.h"
 #include "FoldControlFlow.h"
 
@@ -46,7 +48,9 @@ LogicalResult verifyPartitioned(Operation *op, Attribute attr) {
   return success();
 }
 
-LogicalResult verifyNothingLeft(Operation *op) {
+} // namespace
+
+LogicalResult shoal::dist::verifyNothingLeft(Operation *op) {
   if (isa<ReshardOp>(op))
     return op->emitOpError("belongs to a global program (L1); run dist-partition");
   if (auto random = dyn_cast<nn::RandomOpInterface>(op); random && !random.isSeeded())
@@ -69,6 +73,8 @@ LogicalResult verifyNothingLeft(Operation *op) {
       return failure();
   return success();
 }
+
+namespace {
 
 LogicalResult verifyReason(CollectiveOpInterface op) {
   Attribute reason = op.getReasonAttr();
