@@ -11,6 +11,8 @@
 #include "mlir/Pass/PassManager.h"
 #include "gtest/gtest.h"
 
+#include <set>
+
 using namespace shoal;
 using report::PageClass;
 
@@ -170,6 +172,18 @@ TEST_F(PageTest, TensorsTellTheirPaddingAndTheirCopies) {
   EXPECT_EQ(input->dims[0].local, 2); // 4 ranks times 2 rows: 2 rows of padding
   EXPECT_EQ(input->dims[0].parts, 4);
   EXPECT_EQ(input->dims[0].axes, std::vector<std::string>{"data"});
+}
+
+TEST_F(PageTest, CollectivesOfBothPassesAreApart) {
+  options.mesh = {{"data", 2}};
+  read(kModel);
+  std::set<std::string> parts;
+  for (const report::PageCollective &collective : page.collectives) {
+    EXPECT_FALSE(collective.cause.empty());
+    parts.insert(collective.part);
+  }
+  EXPECT_EQ(parts, (std::set<std::string>{"the forward pass", "the backward pass"}));
+  EXPECT_NE(report::writeHtml(page).find("in the backward pass"), std::string::npos);
 }
 
 TEST_F(PageTest, AProgramByHandIsShownAsItIs) {

@@ -73,12 +73,22 @@ ReasonAttr LocalValues::reasonOf(const ReshardStep &step, Operation *user, Value
   bool goesToUser = step.kind != Kind::AllReduce && step.kind != Kind::AllGather;
   auto wanted = user->getAttrOfType<DictionaryAttr>(DistDialect::kWhyAttr);
   Attribute causes;
+  auto findWanted = [&](StringAttr axis) {
+    return wanted ? findCauses(wanted, axis) : findHandCauses(user, global, axis);
+  };
   for (unsigned axis : step.axes) {
     if (comesFromValue)
       causes = joinCauses(causes, traceCauses(global, mesh.name(axis)));
     if (goesToUser)
-      causes = joinCauses(causes, wanted ? findCauses(wanted, mesh.name(axis))
-                                         : findHandCauses(user, global, mesh.name(axis)));
+      causes = joinCauses(causes, findWanted(mesh.name(axis)));
+  }
+  // In a program that was not propagated, what a value is made of may have an axis that its annotation lacks, and a way
+  // between two annotations may cut by an axis of the first.
+  Operation *maker = global.getDefiningOp();
+  for (unsigned axis : causes ? ArrayRef<unsigned>() : ArrayRef<unsigned>(step.axes)) {
+    for (Attribute more : {traceCauses(global, mesh.name(axis)), findWanted(mesh.name(axis)),
+                           maker ? findHandCauses(maker, global, mesh.name(axis)) : Attribute()})
+      causes = joinCauses(causes, more);
   }
   return ReasonAttr::get(user->getContext(), what, user->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr), change,
                          listCauses(causes));

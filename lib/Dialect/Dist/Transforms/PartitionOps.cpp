@@ -260,6 +260,11 @@ LogicalResult Partitioner::decompose(ShardingRuleOpInterface op, const OpShardin
   if (failed(made))
     return op->emitOpError("is sharded along a dimension that it cannot be split over: ")
            << mesh.print(sharding.operands.front());
+  // Its parts know its causes, not its annotations.
+  if (!op->hasAttr(DistDialect::kWhyAttr))
+    for (unsigned axis = 0; axis < mesh.sizes().size(); ++axis)
+      for (CauseAttr cause : listCauses(findHandCauses(op, /*value=*/{}, mesh.name(axis))))
+        addCause(op, mesh.name(axis), cause);
   for (Operation &part : made->parts) {
     identify(&part, op, made->values);
     for (StringRef name : {StringRef(nn::NNDialect::kLayerAttr), StringRef(DistDialect::kWhyAttr)})
