@@ -295,7 +295,7 @@ struct PackPass : impl::PackPassBase<PackPass> {
     if (!lookupMesh(getOperation()))
       return; // one device
     if (!kBucketMbRule.holds(bucketMb)) {
-      getOperation().emitError("bucket-mb must be ") << kBucketMbRule.says << ", got: " << shortestDigits(bucketMb);
+      emitError(getOperation().getLoc(), "bucket-mb must be ") << kBucketMbRule.says << ", got: " << shortestDigits(bucketMb);
       return signalPassFailure();
     }
     // Whole bytes, at least one; more than any tensor has is one bucket.

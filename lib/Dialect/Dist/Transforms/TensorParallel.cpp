@@ -392,7 +392,7 @@ struct TensorParallelPass : dist::impl::TensorParallelPassBase<TensorParallelPas
       return signalPassFailure();
     if (found)
       return;
-    getOperation().emitError("tensor parallelism over \"")
+    emitError(getOperation().getLoc(), "tensor parallelism over \"")
         << axis << "\" finds nothing to shard: no dimension that one product with a parameter makes and another one "
         << "sums over, no vocabulary; annotate parameters by hand or leave the strategy out";
     signalPassFailure();
