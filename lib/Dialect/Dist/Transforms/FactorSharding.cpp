@@ -15,10 +15,10 @@ bool OpSharding::shards(const ShardingRule &rule, FactorKind kind) const {
   });
 }
 
-int64_t OpSharding::localWork(const ShardingRule &rule, ArrayRef<int64_t> axisSizes) const {
-  int64_t work = 1;
+double OpSharding::localWork(const ShardingRule &rule, ArrayRef<int64_t> axisSizes) const {
+  double work = 1; // products of factors that no tensor has together leave 64 bits
   for (auto [factor, axes] : zip_equal(rule.factors, factors)) {
-    work *= shardSize(factor.size, groupSize(axes, axisSizes));
+    work *= double(shardSize(factor.size, groupSize(axes, axisSizes)));
   }
   return work;
 }

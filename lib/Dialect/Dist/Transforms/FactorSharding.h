@@ -14,7 +14,7 @@ struct OpSharding {
   /// Whether a factor of that kind is sharded.
   bool shards(const ShardingRule &rule, FactorKind kind) const;
   /// Points of the iteration space that one device computes.
-  int64_t localWork(const ShardingRule &rule, llvm::ArrayRef<int64_t> axisSizes) const;
+  double localWork(const ShardingRule &rule, llvm::ArrayRef<int64_t> axisSizes) const;
 };
 
 /// Who has the first word when operands and results want a factor sharded differently.

@@ -84,7 +84,7 @@ FailureOr<OpSharding> Partitioner::choose(ShardingRuleOpInterface op, const Shar
   }
   // Bytes sent, then work done by one device; where both are equal the annotation of the results leads, and what is
   // reduced is the operand: others read that too.
-  std::optional<std::pair<int64_t, int64_t>> bestRank;
+  std::optional<std::pair<int64_t, double>> bestRank;
   OpSharding best;
   for (Lead lead : {Lead::Results, Lead::Operands})
     for (bool keepPartial : {false, true}) {
@@ -110,7 +110,7 @@ FailureOr<OpSharding> Partitioner::choose(ShardingRuleOpInterface op, const Shar
         }
       if (!sent)
         continue;
-      std::pair<int64_t, int64_t> rank{*sent, candidate.localWork(rule, mesh.sizes())};
+      std::pair<int64_t, double> rank{*sent, candidate.localWork(rule, mesh.sizes())};
       if (!bestRank || rank < *bestRank) {
         bestRank = rank;
         best = std::move(candidate);
