@@ -6,6 +6,7 @@
 #include "shoal/Codegen/CUDA.h"
 #include "shoal/Codegen/Emit.h"
 #include "shoal/Codegen/Host.h"
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/Explain.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
@@ -90,10 +91,7 @@ Outcome Compilation::makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp tra
     return Outcome::InputWrong;
   if (training && failed(adoptShardings(module, training)))
     return Outcome::InputWrong;
-  std::vector<std::string> axes;
-  for (dist::MeshAxisAttr axis : dist::lookupMesh(module).getMesh().getAxes())
-    axes.push_back(axis.getName().getValue().str());
-  setAxes(plan, axes, llvm::any_of(module.getOps<FunctionOpInterface>(), nn::hasBatchedInput));
+  setAxes(plan, dist::getAxisNames(dist::lookupMesh(module).getMesh()), llvm::any_of(module.getOps<FunctionOpInterface>(), nn::hasBatchedInput));
   return failed(run(module, plan, buildGlobalPipeline)) ? Outcome::InputWrong : Outcome::Success;
 }
 

@@ -11,7 +11,6 @@ namespace shoal::report {
 
 /// "8×256×768 f32"; empty for what is no tensor.
 std::string showType(mlir::Type type);
-std::vector<std::string> showAxes(dist::AxesAttr axes);
 
 /// What is said of collectives, and where they belong, comes from their explanations.
 void readLayers(mlir::func::FuncOp step, llvm::ArrayRef<dist::Explanation> explanations, std::vector<PageLayer> &layers);

@@ -3,6 +3,7 @@
 
 #include "Names.h"
 
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interfaces/Lowering.h"
@@ -67,14 +68,6 @@ std::string showType(Type type) {
   return text;
 }
 
-std::vector<std::string> showAxes(dist::AxesAttr axes) {
-  std::vector<std::string> names;
-  if (axes)
-    for (StringAttr axis : axes.getAxes())
-      names.push_back(axis.str());
-  return names;
-}
-
 PageOp LayerReader::describe(Operation *op) const {
   PageOp result;
   result.name = op->getName().stripDialect().str();
@@ -94,7 +87,7 @@ PageOp LayerReader::describe(Operation *op) const {
   }
   if (auto collective = dyn_cast<dist::CollectiveOpInterface>(op)) {
     result.isCommunication = collective.communicates();
-    result.axes = showAxes(collective.getAxesAttr());
+    result.axes = dist::getAxisNames(collective.getAxesAttr());
     if (auto explanation = explained.lookup(op)) {
       result.reason = explanation->asker;
       for (const std::string &more : {explanation->change, explanation->cause})

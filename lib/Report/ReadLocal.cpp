@@ -2,6 +2,7 @@
 #include "Names.h"
 #include "Read.h"
 
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/Transforms/Explain.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal-rt/axis_names.h"
@@ -13,17 +14,14 @@ namespace shoal::report {
 /// What `--explain` tells, entry by entry; outside of layers with all who ask.
 static void readCollectives(const dist::Explanations &all, dist::MeshAttr mesh,
                             std::vector<PageCollective> &collectives) {
-  std::vector<std::string> meshAxes;
-  if (mesh)
-    for (dist::MeshAxisAttr axis : mesh.getAxes())
-      meshAxes.push_back(axis.getName().str());
+  std::vector<std::string> meshAxes = dist::getAxisNames(mesh);
   for (const dist::ExplanationEntry &entry : all.entries) {
     const dist::Explanation &it = all.tell(entry);
     std::vector<std::string> layers;
     for (StringRef layer : entry.layers)
       layers.push_back(layer.str());
     PageCollective &collective = collectives.emplace_back(
-        PageCollective{it.kind, rt::mergeAxisParts(showAxes(it.axes), meshAxes), it.ranks, showType(it.type),
+        PageCollective{it.kind, rt::mergeAxisParts(dist::getAxisNames(it.axes), meshAxes), it.ranks, showType(it.type),
                        /*bytes=*/0, /*count=*/0, it.part, spanNames(layers), it.change, it.cause, it.removal, {}});
     for (unsigned member : entry.members) {
       const dist::Explanation &own = all.named[member];

@@ -2,6 +2,7 @@
 #include "Read.h"
 
 #include "shoal-rt/traffic.h"
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Exec/IR/ArenaUse.h"
 
 #include <map>
@@ -57,7 +58,7 @@ static void addRows(exec::ProgramOp program, std::vector<PageRow> &rows) {
       row.name = showRow(ops[number]);
       row.communicates = rt::isCommunication(ops[number].getOpcode());
       if (row.communicates)
-        row.axes = showAxes(ops[number].getGroup());
+        row.axes = dist::getAxisNames(ops[number].getGroup());
     }
     for (auto [storage, bytes] : llvm::enumerate(use.bytes))
       row.bytes[size_t(toPageClass(exec::StorageClass(storage)))] += bytes;

@@ -3,19 +3,13 @@
 #include "shoal/Codegen/Emit.h"
 
 #include "Rows.h"
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal-rt/report.h"
 #include "shoal-rt/traffic.h"
 
 using namespace mlir;
 
 namespace shoal::codegen {
-
-static std::vector<std::string> namesOf(dist::AxesAttr axes) {
-  std::vector<std::string> names;
-  for (StringAttr axis : axes.getAxes())
-    names.push_back(axis.str());
-  return names;
-}
 
 static uint64_t bytesOf(Value buffer) {
   return cast<exec::BufferType>(buffer.getType()).getElementBytes();
@@ -66,7 +60,7 @@ static void addTraffic(exec::RowOpInterface row, dist::MeshAttr mesh, int64_t po
     bytes = bytesOf(buffer);
   }
   rank.addCollective(
-      kind, namesOf(axes), 1,
+      kind, dist::getAxisNames(axes), 1,
       rt::sentBytes(opcode, ranks, along, row.getRootPosition().value_or(0), elements, bytes));
 }
 

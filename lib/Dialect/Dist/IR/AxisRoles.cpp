@@ -26,6 +26,22 @@ std::string getAxisPart(StringRef axis, unsigned part) { return (axis + "." + Tw
 
 StringRef getAxisOrigin(StringRef axis) { return rt::axisOrigin(axis); }
 
+std::vector<std::string> getAxisNames(AxesAttr axes) {
+  std::vector<std::string> names;
+  if (axes)
+    for (StringAttr axis : axes.getAxes())
+      names.push_back(axis.str());
+  return names;
+}
+
+std::vector<std::string> getAxisNames(MeshAttr mesh) {
+  std::vector<std::string> names;
+  if (mesh)
+    for (MeshAxisAttr axis : mesh.getAxes())
+      names.push_back(axis.getName().str());
+  return names;
+}
+
 SmallVector<StringAttr> resolveAxis(MeshAttr mesh, StringRef axis) {
   SmallVector<StringAttr> parts;
   for (MeshAxisAttr known : mesh.getAxes()) {

@@ -2,6 +2,7 @@
 #include "FoldControlFlow.h"
 #include "VerifyLocal.h"
 
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/Transforms/Explain.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
@@ -34,13 +35,8 @@ std::string counted(uint64_t count, StringRef one, StringRef many = "") {
 
 /// `{"data", "tensor"}`; an axis in parts that all take part is named as one, as in reports.
 std::string printGroup(AxesAttr axes, MeshAttr mesh) {
-  std::vector<std::string> names, all;
-  for (StringAttr axis : axes.getAxes())
-    names.push_back(axis.str());
-  for (MeshAxisAttr axis : mesh.getAxes())
-    all.push_back(axis.getName().str());
   std::string text = "{";
-  for (const std::string &name : rt::mergeAxisParts(names, all))
+  for (const std::string &name : rt::mergeAxisParts(getAxisNames(axes), getAxisNames(mesh)))
     text += (text.size() > 1 ? ", \"" : "\"") + name + "\"";
   return text + "}";
 }

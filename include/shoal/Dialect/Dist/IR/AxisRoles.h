@@ -29,6 +29,10 @@ AxisRole getAxisRole(llvm::StringRef axis);
 std::string getAxisPart(llvm::StringRef axis, unsigned part);
 llvm::StringRef getAxisOrigin(llvm::StringRef axis);
 
+/// Names for what has no attributes: reports, options, messages. Null axes are none.
+std::vector<std::string> getAxisNames(AxesAttr axes);
+std::vector<std::string> getAxisNames(MeshAttr mesh);
+
 /// The mesh's axes that stand for `axis`: itself, or its parts, major to minor. Empty when there are none.
 llvm::SmallVector<mlir::StringAttr> resolveAxis(MeshAttr mesh, llvm::StringRef axis);
 
