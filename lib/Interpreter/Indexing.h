@@ -56,16 +56,6 @@ inline int64_t broadcastIndex(llvm::ArrayRef<int64_t> index, llvm::ArrayRef<int6
   return linear;
 }
 
-/// The multi-index of a row-major position.
-inline Index unflatten(int64_t linear, llvm::ArrayRef<int64_t> shape) {
-  Index index(shape.size(), 0);
-  for (int64_t d = int64_t(shape.size()) - 1; d >= 0; --d) {
-    index[d] = linear % shape[d];
-    linear /= shape[d];
-  }
-  return index;
-}
-
 } // namespace shoal::interp
 
 #endif // SHOAL_LIB_INTERPRETER_INDEXING_H

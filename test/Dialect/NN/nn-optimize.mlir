@@ -94,9 +94,9 @@
 // CLIP: %[[RATIO:.*]] = nn.div %[[LIMIT]], %[[DEN]]
 // CLIP: %[[ONE:.*]] = nn.constant dense<1.000000e+00>
 // CLIP: %[[FACTOR:.*]] = nn.minimum %[[RATIO]], %[[ONE]]
-// CLIP: %[[CW:.*]] = nn.mul %[[GW]], %[[FACTOR]]
+// CLIP: %[[CW:.*]] = nn.mul %[[GW]], %[[FACTOR]] {nn.layer = "h"}
 // CLIP: %[[CB:.*]] = nn.mul %[[GB]], %[[FACTOR]]
-// CLIP: nn.sgd_update %{{.*}}, %[[CW]]
+// CLIP: nn.sgd_update %{{.*}}, %[[CW]]{{.*}}nn.layer = "h"
 // CLIP: nn.sgd_update %{{.*}}, %[[CB]]
 // CLIP: return %{{.*}}, %[[GW]], %[[GB]], %[[NORM]]
 

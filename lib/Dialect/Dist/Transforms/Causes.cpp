@@ -76,6 +76,23 @@ void addCause(Operation *op, ArrayRef<StringAttr> axes, CauseAttr cause) {
   op->setAttr(DistDialect::kWhyAttr, addCause(op->getAttrOfType<DictionaryAttr>(DistDialect::kWhyAttr), axes, cause));
 }
 
+ArrayRef<StrategyRemovals> getStrategyRemovals() {
+  static constexpr StrategyRemovals kRemovals[] = {
+      {.strategy = kDataParallel,
+       .gradient = "a mesh without {0}: its ranks have rows of their own and the whole parameters",
+       .gather = "",
+       .scatter = "",
+       .refetch = ""},
+      {.strategy = kSequenceParallel,
+       .gradient = "leave out --sequence-parallel: every rank of {0} would have all tokens, and the whole gradient",
+       .gather = "leave out --sequence-parallel: every rank of {0} would have all tokens, and what is scattered between "
+                 "them now would be all-reduced",
+       .scatter = "leave out --sequence-parallel: it would be an all-reduce, which sends twice as much",
+       .refetch = "--keep-gathered: what the forward pass gathered would be kept for the backward pass"},
+  };
+  return kRemovals;
+}
+
 CauseAttr getStrategyCause(MLIRContext *context, StringRef strategy, const Twine &what, Operation *op) {
   auto layer = op ? op->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr) : StringAttr();
   return CauseAttr::get(context, StringAttr::get(context, what), layer, StringAttr::get(context, strategy));

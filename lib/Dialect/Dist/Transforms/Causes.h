@@ -12,6 +12,16 @@ inline constexpr llvm::StringLiteral kDataParallel = "data parallelism";
 inline constexpr llvm::StringLiteral kTensorParallel = "--tensor-parallel";
 inline constexpr llvm::StringLiteral kSequenceParallel = "--sequence-parallel";
 
+/// What would remove the collectives that a strategy brings, where it knows better than "leave it out". "{0}" stands for
+/// the axes; empty: nothing better.
+struct StrategyRemovals {
+  llvm::StringLiteral strategy;
+  llvm::StringLiteral gradient, gather, scatter; // of a collective on a gradient, of other gathers and reduce-scatters
+  llvm::StringLiteral refetch;                   // of a gather that fetches again what was dropped
+};
+/// Of all strategies. Of a collective with causes of several the first tells.
+llvm::ArrayRef<StrategyRemovals> getStrategyRemovals();
+
 /// What a record has for an axis: a #dist.cause, or an array of several where partial values of several annotations
 /// were added; null is none.
 llvm::SmallVector<CauseAttr> listCauses(mlir::Attribute causes);

@@ -13,6 +13,7 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 
@@ -230,16 +231,17 @@ public:
     if (!reason)
       return "the author of the program, who wrote it there";
     if (op->hasAttr(DistDialect::kRefetchAttr))
-      return std::string(has(kSequenceParallel) ? "--keep-gathered" : "leave out dist.refetch") +
-             ": what the forward pass gathered would be kept for the backward pass";
+      return say(&StrategyRemovals::refetch)
+          .value_or("leave out dist.refetch: what the forward pass gathered would be kept for the backward pass");
     bool isReduction = cast<CollectiveOpInterface>(op).getReduction().has_value();
-    if ((isReduction || has(kSequenceParallel)) && isGradient(op))
-      return describeGradient();
-    if (has(kSequenceParallel) && isa<AllGatherOp>(op))
-      return "leave out --sequence-parallel: every rank of " + names +
-             " would have all tokens, and what is scattered between them now would be all-reduced";
-    if (has(kSequenceParallel) && isa<ReduceScatterOp>(op))
-      return "leave out --sequence-parallel: it would be an all-reduce, which sends twice as much";
+    std::optional<std::string> gather = say(&StrategyRemovals::gather);
+    if ((isReduction || gather) && isGradient(op))
+      return say(&StrategyRemovals::gradient)
+          .value_or(avoid() + ": ranks of " + names + " compute parts of the gradient of what they all hold");
+    if (gather && isa<AllGatherOp>(op))
+      return *gather;
+    if (auto scatter = say(&StrategyRemovals::scatter); scatter && isa<ReduceScatterOp>(op))
+      return *scatter;
     StringRef role = findReturnedRole(op);
     if (isReduction && !role.empty())
       return avoid() + ": " + role.str() + " is combined over the ranks of " + names;
@@ -262,18 +264,14 @@ public:
   }
 
 private:
-  bool has(StringRef strategy) const {
-    return llvm::any_of(reason.getCauses(), [&](CauseAttr cause) {
-      return cause.getStrategy() && cause.getStrategy().getValue() == strategy;
-    });
-  }
-
-  std::string describeGradient() const {
-    if (has(kDataParallel))
-      return "a mesh without " + names + ": its ranks have rows of their own and the whole parameters";
-    if (has(kSequenceParallel))
-      return "leave out --sequence-parallel: every rank of " + names + " would have all tokens, and the whole gradient";
-    return avoid() + ": ranks of " + names + " compute parts of the gradient of what they all hold";
+  /// What a strategy behind the collective says of it; none when no strategy knows.
+  std::optional<std::string> say(StringLiteral StrategyRemovals::*kind) const {
+    for (const StrategyRemovals &removals : getStrategyRemovals())
+      if (!(removals.*kind).empty() && llvm::any_of(reason.getCauses(), [&](CauseAttr cause) {
+            return cause.getStrategy() && cause.getStrategy().getValue() == removals.strategy;
+          }))
+        return llvm::formatv((removals.*kind).data(), names).str();
+    return std::nullopt;
   }
 
   /// What a user does to be rid of the axes' causes: of all whose partial values are added, else of the first.

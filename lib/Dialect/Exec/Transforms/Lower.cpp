@@ -201,9 +201,11 @@ static ArgKind kindOf(nn::ArgRole role) {
     return ArgKind::valid_rows;
   case nn::ArgRole::Seed:
     return ArgKind::seed;
-  default:
+  case nn::ArgRole::Input:
+  case nn::ArgRole::None: // refused by checkRoles
     return ArgKind::input;
   }
+  llvm_unreachable("every role is listed");
 }
 
 void Lowering::createArguments() {

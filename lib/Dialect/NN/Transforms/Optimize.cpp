@@ -26,6 +26,7 @@ struct Gradient {
   StringAttr name;
   BlockArgument param;
   Value value;
+  Operation *producer; // whose layer the update belongs to; null where the gradient is an argument
 };
 
 struct OptimizePass : shoal::nn::impl::OptimizePassBase<OptimizePass> {
@@ -119,7 +120,8 @@ FailureOr<SmallVector<Gradient>> OptimizePass::findGradients(func::FuncOp model)
     if (!arg || getArgRole(model, *arg) != ArgRole::Param)
       return model.emitOpError() << "result " << i
                                  << " is the gradient of an unknown parameter: " << name;
-    Gradient gradient{name, model.getArgument(*arg), getReturn(model).getOperand(i)};
+    Value value = getReturn(model).getOperand(i);
+    Gradient gradient{name, model.getArgument(*arg), value, value.getDefiningOp()};
     if (gradient.param.getType() != gradient.value.getType())
       return model.emitOpError() << "gradient of " << name << " must be "
                                  << gradient.param.getType()
@@ -262,8 +264,10 @@ LogicalResult OptimizePass::optimize(func::FuncOp model) {
       signature.addResult(norm, NNDialect::kMetricAttr, builder.getStringAttr("grad_norm"));
     if (clipGradNorm > 0) {
       Value factor = buildClipFactor(b, norm, clipGradNorm);
-      for (Gradient &gradient : *gradients)
+      for (Gradient &gradient : *gradients) {
+        LayerScope layer(builder, gradient.producer ? gradient.producer : model.getOperation());
         gradient.value = b.mul(gradient.value, b.cast(factor, elementOf(gradient.value)));
+      }
     }
   }
   bool isScheduled = lrSchedule != "none";
@@ -276,8 +280,7 @@ LogicalResult OptimizePass::optimize(func::FuncOp model) {
     signature.addResult(rate, NNDialect::kMetricAttr, builder.getStringAttr("lr"));
   }
   for (const Gradient &gradient : *gradients) {
-    Operation *producer = gradient.value.getDefiningOp();
-    LayerScope layer(builder, producer ? producer : model.getOperation());
+    LayerScope layer(builder, gradient.producer ? gradient.producer : model.getOperation());
     update(signature, builder, gradient, step, rate);
   }
   return success();
