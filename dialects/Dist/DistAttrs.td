@@ -146,4 +146,40 @@ def Dist_GlobalAttr : Dist_Attr<"Global", "global"> {
   let assemblyFormat = "`<` $id `,` $type `,` $sharding `>`";
 }
 
+def Dist_MemberAttr : Dist_Attr<"Member", "member"> {
+  let summary = "one of the tensors that lie in a bucket";
+  let description = [{
+    `#dist.member<#nn.param<"w1", init = zeros>, tensor<4x3xf32>>`: what it is (the `nn` attribute that an argument of its own would have, or the name
+    of a gradient), and its type as it lies there, flattened row-major. `of <2, tensor<4x6xf32>, <@mesh, [{}, {"tensor"} ]>>`: it is that piece of
+    a tensor which other axes shard; without it, it is whole.
+  }];
+  let parameters = (ins "::mlir::Attribute":$role, "::mlir::RankedTensorType":$type,
+                        OptionalParameter<"::shoal::dist::GlobalAttr">:$global);
+  let assemblyFormat = "`<` $role `,` $type (`of` $global^)? `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// By which files and results know it.
+    ::mlir::StringAttr getName() const;
+    /// The type of the whole tensor.
+    ::mlir::RankedTensorType getWholeType() const;
+  }];
+}
+
+def Dist_BucketAttr : Dist_Attr<"Bucket", "bucket"> {
+  let summary = "the tensors that lie one after another in a 1-D argument or result";
+  let description = [{
+    `#dist.bucket<[#dist.member<...>, ...]>` as `dist.bucket` on an argument or result: its elements are those of the members, without gaps from element 0.
+    Behind the last is padding, zeros everywhere and always, fewer elements than devices, so that the bucket divides. Made by `dist-pack`; the bucket has
+    a role and name of its own (`nn.param = #nn.param<"bucket.3", ...>`), files and gradients are those of the members. A result that `nn.updates` a bucket
+    has its members.
+  }];
+  let parameters = (ins ArrayRefParameter<"::shoal::dist::MemberAttr">:$members);
+  let assemblyFormat = "`<` `[` $members `]` `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Of all members, without the padding.
+    int64_t getNumElements() const;
+  }];
+}
+
 #endif

@@ -34,6 +34,8 @@ def Dist_Dialect : Dialect {
     static constexpr llvm::StringLiteral kGlobalsAttr = "dist.globals";
     /// On arguments and results of an L2 function: one #dist.global, `id` is the index of the argument or result.
     static constexpr llvm::StringLiteral kGlobalAttr = "dist.global";
+    /// On arguments and results that hold several tensors one after another: #dist.bucket.
+    static constexpr llvm::StringLiteral kBucketAttr = "dist.bucket";
     /// On L2 communication op: the mesh positions that run it, all without it. Elsewhere its results are undefined.
     static constexpr llvm::StringLiteral kAtAttr = "dist.at";
     /// On dist.reshard, and on the collectives it becomes: fetches again, for the backward pass, what the forward pass

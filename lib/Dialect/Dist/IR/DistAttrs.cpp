@@ -1,6 +1,7 @@
 // Attributes of the dist dialect: their textual forms, which follow Shardy's, and the rules that
 // need no mesh to be checked.
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Support/Names.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -10,6 +11,7 @@
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
+using namespace shoal;
 using namespace shoal::dist;
 
 #include "shoal/Dialect/Dist/DistEnums.cpp.inc"
@@ -257,6 +259,28 @@ LogicalResult GlobalAttr::verify(function_ref<InFlightDiagnostic()> emitError, i
   return id >= 0 ? success() : emitError() << "id must be from 0 to 2^63 - 1, got: " << id;
 }
 
+LogicalResult MemberAttr::verify(function_ref<InFlightDiagnostic()> emitError, Attribute role, RankedTensorType type,
+                                 GlobalAttr global) {
+  if (!mlir::isa<nn::ParamAttr, nn::BufferAttr, nn::StateAttr, StringAttr>(role))
+    return emitError() << "a member of a bucket must be #nn.param, #nn.buffer, #nn.state or the name of a gradient, got: "
+                       << role;
+  if (!type.hasStaticShape() || type.getNumElements() == 0)
+    return emitError() << "a member of a bucket must have at least 1 element, got: " << type;
+  if (global && global.getType().getElementType() != type.getElementType())
+    return emitError() << "a member of type " << type << " is no piece of " << global.getType();
+  return success();
+}
+
+LogicalResult BucketAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<MemberAttr> members) {
+  if (members.empty())
+    return emitError() << "a bucket must have at least 1 member";
+  int64_t elements = 0;
+  for (MemberAttr member : members)
+    if (llvm::AddOverflow(elements, member.getType().getNumElements(), elements))
+      return emitError() << "the elements of a bucket must fit 63 bits";
+  return success();
+}
+
 LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<MeshAxisAttr> axes, ArrayRef<int64_t> deviceIds) {
   llvm::SmallPtrSet<StringAttr, 4> seen;
@@ -308,6 +332,23 @@ LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (seen.contains(axis))
       return emitError() << "axis " << axis << " is unreduced and also shards a dimension";
   return verifyDistinct(emitError, unreduced, seen);
+}
+
+// Buckets.
+
+StringAttr MemberAttr::getName() const {
+  return llvm::TypeSwitch<Attribute, StringAttr>(getRole())
+      .Case<nn::ParamAttr, nn::BufferAttr, nn::StateAttr>([](auto role) { return role.getName(); })
+      .Default([](Attribute role) { return mlir::cast<StringAttr>(role); });
+}
+
+RankedTensorType MemberAttr::getWholeType() const { return getGlobal() ? getGlobal().getType() : getType(); }
+
+int64_t BucketAttr::getNumElements() const {
+  int64_t elements = 0;
+  for (MemberAttr member : getMembers())
+    elements += member.getType().getNumElements();
+  return elements;
 }
 
 // Mesh.

@@ -6,8 +6,10 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
+using namespace shoal;
 using namespace shoal::dist;
 
 #include "shoal/Dialect/Dist/DistDialect.cpp.inc"
@@ -246,6 +248,64 @@ static LogicalResult verifyWhy(Operation *op, NamedAttribute attr) {
                            << attr.getValue();
 }
 
+/// The rules of a bucket that its members alone do not tell; `attrs` are those of the argument or result.
+static LogicalResult verifyBucket(Operation *op, EmitError emitError, Attribute attr, Type type, DictionaryAttr attrs) {
+  StringRef name = DistDialect::kBucketAttr;
+  auto bucket = dyn_cast<BucketAttr>(attr);
+  if (!bucket)
+    return emitError() << "'" << name << "' must be #dist.bucket, got: " << attr;
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || tensor.getRank() != 1 || !tensor.hasStaticShape())
+    return emitError() << "a bucket must be a 1-D tensor of static shape, got: " << type;
+
+  auto has = [&](StringRef role) { return attrs && attrs.contains(role); };
+  bool holdsParams = has(nn::NNDialect::kParamAttr), holdsState = has(nn::NNDialect::kStateAttr),
+       holdsGrads = has(nn::NNDialect::kGradAttr);
+  if (!holdsParams && !holdsState && !holdsGrads)
+    return emitError() << "a bucket is a parameter, a state or a gradient: it needs '" << nn::NNDialect::kParamAttr
+                       << "', '" << nn::NNDialect::kStateAttr << "' or '" << nn::NNDialect::kGradAttr << "'";
+  llvm::SmallPtrSet<StringAttr, 16> names;
+  for (MemberAttr member : bucket.getMembers()) {
+    Attribute role = member.getRole();
+    if (holdsParams ? !isa<nn::ParamAttr>(role) : holdsState ? !isa<nn::StateAttr>(role) : !isa<StringAttr>(role))
+      return emitError() << "a bucket of " << (holdsParams ? "parameters" : holdsState ? "state" : "gradients")
+                         << " has a member that is none: " << role;
+    if (!names.insert(member.getName()).second)
+      return emitError() << "a bucket has two members " << member.getName();
+    if (member.getType().getElementType() != tensor.getElementType())
+      return emitError() << "members must have the element type of the bucket, " << tensor.getElementType() << ", got: "
+                         << member.getType() << " of " << member.getName();
+    if (auto param = dyn_cast<nn::ParamAttr>(role); param && param.getFile() &&
+                                                    !nn::holdsAsMany(param.getFile(), member.getWholeType()))
+      return emitError() << "the shape in files of " << member.getName() << " must have as many elements as "
+                         << member.getWholeType() << ", got: [" << param.getFile().asArrayRef() << "]";
+    if (member.getGlobal() &&
+        failed(verifyGlobal(op, emitError, StringAttr::get(op->getContext(), name), member.getGlobal(), member.getType())))
+      return failure();
+  }
+
+  // Whole, the bucket is what its piece says, or itself; a sharded one is padded to divide, one that lies whole may be
+  // gathered from any of the mesh's axes.
+  auto whole = tensor;
+  ShardingAttr sharding = attrs.getAs<ShardingAttr>(DistDialect::kShardingAttr);
+  if (auto global = attrs.getAs<GlobalAttr>(DistDialect::kGlobalAttr)) {
+    whole = global.getType();
+    sharding = sharding ? sharding : global.getSharding();
+  }
+  int64_t padding = whole.getNumElements() - bucket.getNumElements();
+  MeshOp mesh = lookupMesh(op);
+  int64_t devices = !mesh ? 1
+                    : sharding && sharding.getDims().size() == 1 && !sharding.getDimAxes(0).empty()
+                        ? mesh.getMesh().getSize(sharding.getDimAxes(0))
+                        : mesh.getMesh().getNumDevices();
+  if (padding < 0 || padding >= devices)
+    return emitError() << "a bucket of " << bucket.getNumElements() << " elements over " << devices
+                       << " devices has fewer elements of padding than devices, got: " << padding;
+  if (whole.getNumElements() % devices != 0 && sharding && !sharding.isReplicated())
+    return emitError() << "a bucket must divide over its " << devices << " devices, got: " << whole;
+  return success();
+}
+
 } // namespace shoal::dist
 
 LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribute attr) {
@@ -299,6 +359,8 @@ LogicalResult DistDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
       return verifyGlobal(op, emit, attr.getName(), attr.getValue(), func.getArgumentTypes()[argument]);
     if (attr.getName() == kWhyAttr)
       return verifyWhy(op, attr);
+    if (attr.getName() == kBucketAttr)
+      return verifyBucket(op, emit, attr.getValue(), func.getArgumentTypes()[argument], func.getArgAttrDict(argument));
   }
   return op->emitOpError("has an argument attribute that the dist dialect does not know: ")
          << attr.getName();
@@ -313,6 +375,8 @@ LogicalResult DistDialect::verifyRegionResultAttribute(Operation *op, unsigned, 
       return verifyAnnotation(op, emit, attr.getValue(), func.getResultTypes()[result]);
     if (attr.getName() == kGlobalAttr)
       return verifyGlobal(op, emit, attr.getName(), attr.getValue(), func.getResultTypes()[result]);
+    if (attr.getName() == kBucketAttr)
+      return verifyBucket(op, emit, attr.getValue(), func.getResultTypes()[result], func.getResultAttrDict(result));
   }
   return op->emitOpError("has a result attribute that the dist dialect does not know: ")
          << attr.getName();

@@ -1,11 +1,9 @@
 // Registration of the `nn` dialect, and the rules of a model's arguments and results: each has one
 // role, names are unique, and an updated argument keeps its type.
 #include "shoal/Dialect/NN/IR/ArgErrors.h"
-#include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Support/Names.h"
 
 #include "llvm/ADT/StringMap.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace shoal::nn;
@@ -37,14 +35,6 @@ static bool isRoleAttr(StringRef name) {
   return name == NNDialect::kInputAttr || name == NNDialect::kParamAttr ||
          name == NNDialect::kBufferAttr || name == NNDialect::kStateAttr || name == NNDialect::kStepAttr ||
          name == NNDialect::kValidRowsAttr || name == NNDialect::kSeedAttr;
-}
-
-static bool holdsAsMany(DenseI64ArrayAttr shape, RankedTensorType type) {
-  int64_t elements = 1;
-  for (int64_t size : shape.asArrayRef())
-    if (llvm::MulOverflow(elements, size, elements))
-      return false;
-  return elements == type.getNumElements();
 }
 
 /// What the ops compute on and the runtime stores; params and losses are floats.

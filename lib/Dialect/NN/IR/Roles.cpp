@@ -1,6 +1,8 @@
 // Reads the `nn.*` attributes of a model's arguments and results.
 #include "shoal/Dialect/NN/IR/Roles.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 
 namespace shoal::nn {
@@ -60,6 +62,14 @@ std::optional<ArrayRef<int64_t>> getFileShape(FunctionOpInterface func, unsigned
   if (!param || !param.getFile())
     return std::nullopt;
   return param.getFile().asArrayRef();
+}
+
+bool holdsAsMany(DenseI64ArrayAttr shape, RankedTensorType type) {
+  int64_t elements = 1;
+  for (int64_t size : shape.asArrayRef())
+    if (llvm::MulOverflow(elements, size, elements))
+      return false;
+  return elements == type.getNumElements();
 }
 
 std::optional<IndexRange> getIndexRange(FunctionOpInterface func, unsigned index) {

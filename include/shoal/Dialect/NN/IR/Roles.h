@@ -39,6 +39,9 @@ llvm::StringRef getArgName(mlir::FunctionOpInterface func, unsigned index);
 /// The shape in files of a parameter, where it is not the argument's own.
 std::optional<llvm::ArrayRef<int64_t>> getFileShape(mlir::FunctionOpInterface func, unsigned index);
 
+/// Whether a shape in files has as many elements as the whole tensor.
+bool holdsAsMany(mlir::DenseI64ArrayAttr shape, mlir::RankedTensorType type);
+
 /// What the elements of an input index, where `nn-bound-indices` or the user says so.
 std::optional<IndexRange> getIndexRange(mlir::FunctionOpInterface func, unsigned index);
 
