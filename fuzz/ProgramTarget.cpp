@@ -1,10 +1,10 @@
 // Rank programs: whatever passes the check must be readable, by every part of the runtime that
 // reads it, without a look outside of the blob or the arena.
 #include "Target.h"
-#include "core/box.h"
 #include "core/footprint.h"
 #include "core/options.h"
 #include "core/parameters.h"
+#include "core/piece.h"
 #include "core/program.h"
 #include "shoal-rt/traffic.h"
 
@@ -73,18 +73,22 @@ void walkRows(const Program &program, uint32_t position, std::vector<char> &aren
   }
 }
 
-void walkBoxes(const Program &program, std::span<const Dim> dims, uint32_t view, uint32_t position,
-               std::vector<char> &arena) {
-  Box box = boxOf(program, dims, position);
+void walkPiece(const Program &program, const Piece &piece, uint32_t view, std::vector<char> &arena) {
   uint64_t size = elementBytes(program.views()[view].dtype);
   uint64_t globalElements = 1;
-  for (const BoxDim &dim : box.dims)
+  for (const BoxDim &dim : piece.box.dims)
     globalElements *= dim.global;
-  box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
-    fuzz::require(global + count <= globalElements, "a box must lie inside its tensor");
+  fuzz::require(piece.at + piece.elements() <= program.views()[view].elements, "a piece must lie inside its storage");
+  piece.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
+    fuzz::require(global + count <= globalElements, "a piece must lie inside its tensor");
     volatile char *at = arena.data() + program.views()[view].offset;
     at[(local + count) * size - 1] = at[local * size];
   });
+}
+
+void walkBoxes(const Program &program, std::span<const Dim> dims, uint32_t view, uint32_t position,
+               std::vector<char> &arena) {
+  walkPiece(program, pieceOf(boxOf(program, dims, position)), view, arena);
   holdsFirstCopy(program, dims, position);
 }
 
@@ -107,6 +111,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         walkBoxes(program, program.dims(arg), arg.view, position, arena);
       for (const Result &result : program.results())
         walkBoxes(program, program.dims(result), result.view, position, arena);
+      for (const Tensor &tensor : program.tensors()) {
+        walkPiece(program, pieceOf(program, tensor, position), tensor.view, arena);
+        holdsFirstCopy(program, tensor, position);
+        program.fileShape(tensor);
+      }
       initializeArguments(program, position, /*seed=*/1, /*file=*/nullptr, arena.data());
     }
   });

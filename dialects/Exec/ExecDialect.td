@@ -19,6 +19,8 @@ def Exec_Dialect : Dialect {
     | `exec.inplace` | kernel | per result the operand whose buffer it overwrites, or -1 |
     | `exec.unaligned` | kernel argument or result | lies in a bucket, at a multiple of its element size only |
     | `exec.workspace` | kernel | bytes of scratch memory it is given as its last buffer |
+    | `exec.class` | op of L1 and L2 | what the bytes of its results are counted as that overwrite nothing, where that is not plain: `"param"`, `"grad"`, `"optimizer"`, `"workspace"` |
+    | `exec.classes` | `exec.call` | the same per result of a kernel, empty where none was said |
     | `exec.at` | row | the mesh positions that run it, all without it |
 
     Where a row does not run it does nothing, but keeps its place: it ends in the order of its stream, and then its token is signalled.
@@ -34,6 +36,8 @@ def Exec_Dialect : Dialect {
     static constexpr llvm::StringLiteral kInplaceAttr = "exec.inplace";
     static constexpr llvm::StringLiteral kUnalignedAttr = "exec.unaligned";
     static constexpr llvm::StringLiteral kWorkspaceAttr = "exec.workspace";
+    static constexpr llvm::StringLiteral kClassAttr = "exec.class";
+    static constexpr llvm::StringLiteral kClassesAttr = "exec.classes";
     static constexpr llvm::StringLiteral kAtAttr = "exec.at";
 
   private:

@@ -116,15 +116,18 @@ def Exec_ArgOp : Exec_Op<"arg", [HasParent<"ProgramOp">, DeclareOpInterfaceMetho
     `%w1 = exec.arg param "w1" at 0 global tensor<64x128xf32> sharding = <@mesh, [{}, {"tensor"} ]> init = kaiming_uniform(0.0, 0.0) : !exec.buffer<64x64xf32>`.
     `offset` in bytes from the start of the arena, a multiple of 64. `global` (the buffer's own shape when absent) and `sharding` say which box of the logical tensor this
     rank holds. `batch` is the sample dimension of a batched input. `file` is the shape in files, the logical tensor's own when absent. `indices` says
-    that the elements of an input are in [0, `indices`), or are `ignored`: the runtime refuses others.
+    that the elements of an input are in [0, `indices`), or are `ignored`: the runtime refuses others. `bucket` says which tensors lie in it, one after
+    another, cut where its sharding cuts them: these, not the bucket, are what files know by name. `master`: a parameter that only its own update and
+    a cast of it read, counted as the optimizer's.
   }];
   let arguments = (ins Exec_ArgKindAttr:$kind, StrAttr:$name, I64Attr:$offset, OptionalAttr<TypeAttrOf<AnyStaticShapeTensor>>:$global,
                        OptionalAttr<Dist_ShardingAttr>:$sharding, DefaultValuedAttr<I64Attr, "-1">:$batch_dim,
                        DefaultValuedAttr<Exec_InitAttr, "::shoal::exec::Init::none">:$init,
                        DefaultValuedAttr<F64Attr, "0.0">:$a, DefaultValuedAttr<F64Attr, "0.0">:$b,
-                       OptionalAttr<DenseI64ArrayAttr>:$file, OptionalAttr<I64Attr>:$indices, OptionalAttr<I64Attr>:$ignored);
+                       OptionalAttr<DenseI64ArrayAttr>:$file, OptionalAttr<I64Attr>:$indices, OptionalAttr<I64Attr>:$ignored,
+                       OptionalAttr<Dist_BucketAttr>:$bucket, UnitAttr:$master);
   let results = (outs Exec_BufferType:$result);
-  let assemblyFormat = "custom<Keyword>($kind) $name `at` $offset (`global` $global^)? (`sharding` `=` $sharding^)? (`batch` `=` $batch_dim^)? (`init` `=` custom<Keyword>($init)^ `(` $a `,` $b `)`)? (`file` `=` $file^)? (`indices` `=` $indices^)? (`ignored` `=` $ignored^)? attr-dict `:` type($result)";
+  let assemblyFormat = "custom<Keyword>($kind) (`master` $master^)? $name `at` $offset (`global` $global^)? (`sharding` `=` $sharding^)? (`batch` `=` $batch_dim^)? (`init` `=` custom<Keyword>($init)^ `(` $a `,` $b `)`)? (`file` `=` $file^)? (`indices` `=` $indices^)? (`ignored` `=` $ignored^)? (`bucket` `=` $bucket^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
   let extraClassDeclaration = "StorageClass getStorageClass();\n::llvm::LogicalResult verifyContents();";
 }
@@ -288,11 +291,11 @@ def Exec_ProbeOp : Exec_Row<"probe", "Probe", [], [], 1> {
   let summary = "the host may read the buffer here";
   let description = [{
     `exec.probe loss "loss" %l : !exec.buffer<f32>`. The value is complete; it does not stay so any longer than its other readers need.
-    `global`, `sharding` and `batch` as in `exec.arg`.
+    `global`, `sharding`, `batch` and `bucket` as in `exec.arg`.
   }];
   let arguments = !con((ins Exec_ResultKindAttr:$kind, StrAttr:$result_name, Exec_BufferType:$input, OptionalAttr<TypeAttrOf<AnyStaticShapeTensor>>:$global,
-                            OptionalAttr<Dist_ShardingAttr>:$sharding, DefaultValuedAttr<I64Attr, "-1">:$batch_dim), rowArguments);
-  let assemblyFormat = !strconcat("custom<Keyword>($kind) $result_name $input (`global` $global^)? (`sharding` `=` $sharding^)? (`batch` `=` $batch_dim^)?", Exec_RowTail, "type($input)", Exec_TokenTail);
+                            OptionalAttr<Dist_ShardingAttr>:$sharding, DefaultValuedAttr<I64Attr, "-1">:$batch_dim, OptionalAttr<Dist_BucketAttr>:$bucket), rowArguments);
+  let assemblyFormat = !strconcat("custom<Keyword>($kind) $result_name $input (`global` $global^)? (`sharding` `=` $sharding^)? (`batch` `=` $batch_dim^)? (`bucket` `=` $bucket^)?", Exec_RowTail, "type($input)", Exec_TokenTail);
   let hasVerifier = 1;
 }
 

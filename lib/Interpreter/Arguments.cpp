@@ -39,12 +39,8 @@ FailureOr<func::FuncOp> findFunction(ModuleOp module, StringRef name) {
          << all.size() << ", of which models: " << models.size();
 }
 
-static dist::GlobalAttr globalOf(FunctionOpInterface func, unsigned index) {
-  return func.getArgAttrOfType<dist::GlobalAttr>(index, dist::DistDialect::kGlobalAttr);
-}
-
 RankedTensorType wholeType(FunctionOpInterface func, unsigned index) {
-  if (dist::GlobalAttr global = globalOf(func, index))
+  if (auto global = func.getArgAttrOfType<dist::GlobalAttr>(index, dist::DistDialect::kGlobalAttr))
     return global.getType();
   return dyn_cast<RankedTensorType>(func.getArgumentTypes()[index]);
 }
@@ -214,20 +210,40 @@ std::string describeResult(FunctionOpInterface func, unsigned result) {
   return "";
 }
 
-FailureOr<std::vector<TensorList>> distribute(func::FuncOp func, dist::MeshAttr mesh,
-                                              const TensorList &whole) {
-  std::vector<TensorList> ranks(mesh ? mesh.getNumDevices() : 1);
-  for (auto [index, tensor] : llvm::enumerate(whole)) {
-    dist::GlobalAttr global = globalOf(func, index);
-    Type expected = func.getArgumentTypes()[index];
-    for (auto [position, list] : llvm::enumerate(ranks)) {
-      list.push_back(global && mesh ? takeShard(tensor, global.getSharding(), mesh, position)
-                                    : tensor);
-      if (list.back().type != expected)
-        return emitError(func.getLoc())
-               << "argument " << index << " is a " << expected
-               << ", its shard of the whole tensor is a " << list.back().type;
+FailureOr<TensorList> makeWholes(FunctionOpInterface func, unsigned index, int64_t step,
+                                 const ArgumentOptions &options) {
+  TensorList wholes;
+  for (const Part &part : partsOfArgument(func, index)) {
+    FailureOr<Tensor> value = Tensor();
+    if (!part.isInBucket()) {
+      value = makeArgument(func, index, step, options);
+    } else if (succeeded(checkFits(func.getLoc(), part.whole))) {
+      std::optional<nn::InitialValue> initial = nn::getInitialValue(part.role);
+      auto param = dyn_cast<nn::ParamAttr>(part.role);
+      if (param)
+        value = makeParameter(param.getName(), *initial, part.whole,
+                              param.getFile() ? param.getFile().asArrayRef() : part.whole.getShape(), options);
+      else
+        value = filled(part.whole, initial->a);
+    } else {
+      return failure();
     }
+    if (failed(value))
+      return failure();
+    wholes.push_back(std::move(*value));
+  }
+  return wholes;
+}
+
+FailureOr<std::vector<TensorList>> distribute(func::FuncOp func, dist::MeshAttr mesh,
+                                              ArrayRef<TensorList> wholes) {
+  std::vector<TensorList> ranks(mesh ? mesh.getNumDevices() : 1);
+  for (auto [index, parts] : llvm::enumerate(wholes)) {
+    FailureOr<TensorList> pieces = distribute(func, index, mesh, parts);
+    if (failed(pieces))
+      return failure();
+    for (auto [list, piece] : llvm::zip_equal(ranks, *pieces))
+      list.push_back(std::move(piece));
   }
   return ranks;
 }

@@ -131,14 +131,14 @@ struct InterpretPass : interp::impl::InterpretPassBase<InterpretPass> {
   // All arguments in the first step, later only those that each step brings anew.
   LogicalResult refresh(func::FuncOp func, dist::MeshAttr mesh, int64_t step,
                         const ArgumentOptions &argumentOptions, std::vector<TensorList> &ranks) {
-    TensorList whole;
+    SmallVector<TensorList> wholes;
     for (unsigned i = 0; i < func.getNumArguments(); ++i) {
-      FailureOr<Tensor> value = makeArgument(func, i, step, argumentOptions);
-      if (failed(value))
+      FailureOr<TensorList> values = makeWholes(func, i, step, argumentOptions);
+      if (failed(values))
         return failure();
-      whole.push_back(std::move(*value));
+      wholes.push_back(std::move(*values));
     }
-    FailureOr<std::vector<TensorList>> shards = distribute(func, mesh, whole);
+    FailureOr<std::vector<TensorList>> shards = distribute(func, mesh, wholes);
     if (failed(shards))
       return failure();
     if (step == 0) {

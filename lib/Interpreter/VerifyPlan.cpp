@@ -17,6 +17,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -65,12 +66,15 @@ public:
   FailureOr<PlanReport> verify();
 
 private:
-  LogicalResult checkSignatures();
+  LogicalResult matchParts();
   void collectWanted();
   FailureOr<TensorList> runOneDevice(const TensorList &arguments);
   FailureOr<std::vector<TensorList>> runRanks(const std::vector<TensorList> &arguments);
   void observeLocal(Operation *op, int64_t position, ArrayRef<const Tensor *> results);
+  FailureOr<std::vector<TensorList>> distributeAll(const TensorList &whole);
   void compareResults(const TensorList &whole, const std::vector<TensorList> &ranks);
+  void compareResult(unsigned result, const Part &part, const Tensor &whole, unsigned number,
+                     ArrayRef<const Tensor *> ranks);
 
   void comparePiece(const Tensor &whole, const Tensor &piece, dist::ShardingAttr sharding,
                     int64_t position, double terms, Mismatch where, const Twine &what);
@@ -89,6 +93,8 @@ private:
   }
 
   func::FuncOp global, local;
+  // Per argument and result of the plan, and each of its parts, the number of the reference's.
+  SmallVector<SmallVector<unsigned>> argumentsOf, resultsOf;
   dist::MeshAttr mesh;
   const VerifyPlanOptions &options;
   double tolerance, floor;
@@ -110,18 +116,43 @@ private:
   std::map<std::pair<PieceKey::first_type, int64_t>, int64_t> executions;
 };
 
-LogicalResult PlanVerifier::checkSignatures() {
-  if (global.getNumArguments() != local.getNumArguments() ||
-      global.getNumResults() != local.getNumResults())
+LogicalResult PlanVerifier::matchParts() {
+  // Every argument and result of one device is a part of one of the plan's.
+  llvm::StringMap<unsigned> arguments, results;
+  for (unsigned i = 0; i < global.getNumArguments(); ++i)
+    arguments[partsOfArgument(global, i).front().key] = i;
+  for (unsigned i = 0; i < global.getNumResults(); ++i)
+    results[partsOfResult(global, i).front().key] = i;
+  unsigned numArguments = 0, numResults = 0;
+  auto match = [&](unsigned count, auto partsOf, const llvm::StringMap<unsigned> &known,
+                   SmallVectorImpl<SmallVector<unsigned>> &matched, unsigned &number) {
+    for (unsigned i = 0; i < count; ++i) {
+      auto &list = matched.emplace_back();
+      for (const Part &part : partsOf(i)) {
+        ++number;
+        auto at = known.find(part.key);
+        list.push_back(at == known.end() ? ~0u : at->second);
+      }
+    }
+  };
+  match(local.getNumArguments(), [&](unsigned i) { return partsOfArgument(local, i); }, arguments, argumentsOf,
+        numArguments);
+  match(local.getNumResults(), [&](unsigned i) { return partsOfResult(local, i); }, results, resultsOf, numResults);
+  if (numArguments != global.getNumArguments() || numResults != global.getNumResults())
     return emitError(local.getLoc())
-           << "the plan takes " << local.getNumArguments() << " arguments and gives "
-           << local.getNumResults() << " results, the reference " << global.getNumArguments()
-           << " and " << global.getNumResults();
+           << "the plan takes " << numArguments << " arguments and gives " << numResults << " results, the reference "
+           << global.getNumArguments() << " and " << global.getNumResults();
   for (unsigned i = 0; i < local.getNumArguments(); ++i)
-    if (RankedTensorType type = wholeType(local, i); type && type != global.getArgumentTypes()[i])
-      return emitError(local.getLoc())
-             << "argument " << i << " of the plan is a piece of a " << type
-             << ", the reference takes a " << global.getArgumentTypes()[i];
+    for (auto [part, of] : llvm::zip_equal(partsOfArgument(local, i), argumentsOf[i]))
+      if (of >= global.getNumArguments())
+        return emitError(local.getLoc()) << "the plan takes an argument that the reference does not: " << part.key;
+      else if (part.whole && part.whole != global.getArgumentTypes()[of])
+        return emitError(local.getLoc()) << "argument " << i << " of the plan is a piece of a " << part.whole
+                                         << ", the reference takes a " << global.getArgumentTypes()[of];
+  for (unsigned i = 0; i < local.getNumResults(); ++i)
+    for (auto [part, of] : llvm::zip_equal(partsOfResult(local, i), resultsOf[i]))
+      if (of >= global.getNumResults())
+        return emitError(local.getLoc()) << "the plan gives a result that the reference does not: " << part.key;
   return success();
 }
 
@@ -354,37 +385,67 @@ void PlanVerifier::note(Mismatch mismatch, const Twine &what, ArrayRef<int64_t> 
   first = std::move(mismatch);
 }
 
-void PlanVerifier::compareResults(const TensorList &whole, const std::vector<TensorList> &ranks) {
-  for (unsigned r = 0; r < whole.size(); ++r) {
-    Mismatch where{std::numeric_limits<int64_t>::max() / 2 + r, {local, global, ""}, 0};
-    std::string name = describeResult(global, r);
-    std::string what = "result " + std::to_string(r) + (name.empty() ? "" : " (" + name + ")") +
-                       " of the function";
-    auto tag = local.getResultAttrOfType<dist::GlobalAttr>(r, dist::DistDialect::kGlobalAttr);
-    auto sharding =
-        tag ? tag.getSharding()
-            : dist::ShardingAttr::getReplicated(FlatSymbolRefAttr::get(local.getContext(), "mesh"),
-                                                whole[r].type.getRank());
-    double added = terms.lookup(global.getBody().front().getTerminator()->getOperand(r));
-    SmallVector<const Tensor *> pieces;
-    for (const TensorList &rank : ranks) {
-      if (sharding.getLocalType(whole[r].type, mesh) != rank[r].type)
+/// A part of the plan's result `result` against the reference's result `number`.
+void PlanVerifier::compareResult(unsigned result, const Part &part, const Tensor &whole, unsigned number,
+                                 ArrayRef<const Tensor *> ranks) {
+  Mismatch where{std::numeric_limits<int64_t>::max() / 2 + number, {local, global, ""}, 0};
+  std::string name = describeResult(global, number);
+  std::string what = "result " + std::to_string(number) + (name.empty() ? "" : " (" + name + ")") + " of the function";
+  auto sharding = part.sharding
+                      ? part.sharding
+                      : dist::ShardingAttr::getReplicated(FlatSymbolRefAttr::get(local.getContext(), "mesh"),
+                                                          whole.type.getRank());
+  double added = terms.lookup(global.getBody().front().getTerminator()->getOperand(number));
+  auto tag = local.getResultAttrOfType<dist::GlobalAttr>(result, dist::DistDialect::kGlobalAttr);
+  RankedTensorType expected = sharding.getLocalType(whole.type, mesh);
+  if (!part.isInBucket() && !sharding.getUnreducedAxes().empty()) {
+    for (const Tensor *rank : ranks)
+      if (expected != rank->type)
         return refuse(local, "gives a " + what + " that is no shard of the reference's");
-      pieces.push_back(&rank[r]);
-    }
-    if (!sharding.getUnreducedAxes().empty()) {
-      comparePartial(whole[r], pieces, sharding, added, where, what);
-      continue;
-    }
-    for (auto [position, piece] : llvm::enumerate(pieces)) {
-      where.rank = rankOf(position);
-      comparePiece(whole[r], *piece, sharding, position, added, where, what);
-    }
+    return comparePartial(whole, ranks, sharding, added, where, what);
+  }
+  for (int64_t position = 0; position < int64_t(ranks.size()); ++position) {
+    where.rank = rankOf(position);
+    Tensor piece = part.isInBucket()
+                       ? takeFromBucket(ranks, part, tag ? tag.getSharding() : dist::ShardingAttr(), mesh, position)
+                       : *ranks[position];
+    if (piece.type != expected)
+      return refuse(local, "gives a " + what + " that is no shard of the reference's");
+    comparePiece(whole, piece, sharding, position, added, where, what);
   }
 }
 
+void PlanVerifier::compareResults(const TensorList &whole, const std::vector<TensorList> &ranks) {
+  for (auto [r, numbers] : llvm::enumerate(resultsOf)) {
+    SmallVector<const Tensor *> pieces;
+    for (const TensorList &rank : ranks)
+      pieces.push_back(&rank[r]);
+    SmallVector<Part> parts = partsOfResult(local, r);
+    for (auto [part, number] : llvm::zip_equal(parts, numbers))
+      compareResult(r, part, whole[number], number, pieces);
+    if (!parts.front().isInBucket())
+      continue;
+    auto tag = local.getResultAttrOfType<dist::GlobalAttr>(r, dist::DistDialect::kGlobalAttr);
+    for (auto [position, piece] : llvm::enumerate(pieces))
+      if (std::optional<int64_t> at = findFilledPadding(*piece, parts, tag ? tag.getSharding() : dist::ShardingAttr(),
+                                                        mesh, position))
+        return refuse(local, "leaves padding of a bucket, result " + Twine(r) + ", that is not zero, at element " +
+                                 Twine(*at) + " on rank " + Twine(rankOf(position)));
+  }
+}
+
+FailureOr<std::vector<TensorList>> PlanVerifier::distributeAll(const TensorList &whole) {
+  SmallVector<TensorList> wholes;
+  for (ArrayRef<unsigned> parts : argumentsOf) {
+    TensorList &list = wholes.emplace_back();
+    for (unsigned part : parts)
+      list.push_back(whole[part]);
+  }
+  return distribute(local, mesh, wholes);
+}
+
 FailureOr<PlanReport> PlanVerifier::verify() {
-  if (failed(checkSignatures()))
+  if (failed(matchParts()))
     return failure();
   collectWanted();
   ArgumentOptions argumentOptions{options.seed, /*perturb=*/true, /*shortBatches=*/true};
@@ -395,9 +456,9 @@ FailureOr<PlanReport> PlanVerifier::verify() {
       return failure();
     whole.push_back(std::move(*value));
   }
-  FailureOr<std::vector<TensorList>> ranks = distribute(local, mesh, whole);
-  auto updated = updatedArguments(global);
-  if (failed(ranks) || failed(updated))
+  FailureOr<std::vector<TensorList>> ranks = distributeAll(whole);
+  auto updated = updatedArguments(global), updatedByPlan = updatedArguments(local);
+  if (failed(ranks) || failed(updated) || failed(updatedByPlan))
     return failure();
 
   PlanReport report;
@@ -407,15 +468,14 @@ FailureOr<PlanReport> PlanVerifier::verify() {
       for (unsigned i = 0; i < whole.size(); ++i)
         if (isFreshEachStep(global, i))
           fresh[i] = *makeArgument(global, i, step, argumentOptions);
-      FailureOr<std::vector<TensorList>> shards = distribute(local, mesh, fresh);
+      FailureOr<std::vector<TensorList>> shards = distributeAll(fresh);
       if (failed(shards))
         return failure();
-      for (unsigned i = 0; i < whole.size(); ++i)
-        if (isFreshEachStep(global, i)) {
-          whole[i] = fresh[i];
+      whole = std::move(fresh);
+      for (unsigned i = 0; i < local.getNumArguments(); ++i)
+        if (isFreshEachStep(local, i))
           for (auto [rank, shard] : llvm::zip_equal(*ranks, *shards))
             rank[i] = shard[i];
-        }
     }
     compared = 0;
     FailureOr<TensorList> expected = runOneDevice(whole);
@@ -433,13 +493,13 @@ FailureOr<PlanReport> PlanVerifier::verify() {
       report.difference = std::move(first->difference);
       return report;
     }
-    for (auto [r, argument] : llvm::enumerate(*updated)) {
-      if (!argument)
-        continue;
-      whole[*argument] = (*expected)[r];
-      for (auto [rank, results] : llvm::zip_equal(*ranks, *got))
-        rank[*argument] = results[r];
-    }
+    for (auto [r, argument] : llvm::enumerate(*updated))
+      if (argument)
+        whole[*argument] = (*expected)[r];
+    for (auto [r, argument] : llvm::enumerate(*updatedByPlan))
+      if (argument)
+        for (auto [rank, results] : llvm::zip_equal(*ranks, *got))
+          rank[*argument] = results[r];
   }
   return report;
 }

@@ -76,6 +76,17 @@ static std::string layoutKey(const PageTensor &tensor) {
   return key;
 }
 
+/// Of many names those that are equal but for numbers as one, in the order of the first.
+static std::vector<std::string> foldAlike(ArrayRef<std::string> names) {
+  llvm::MapVector<std::string, std::vector<std::string>, std::map<std::string, unsigned>> groups;
+  for (const std::string &name : names)
+    groups[maskNumbers(name)].push_back(name);
+  std::vector<std::string> folded;
+  for (const auto &[mask, alike] : groups)
+    folded.push_back(foldNames(alike));
+  return folded;
+}
+
 static std::vector<PageTensor> fold(std::vector<PageTensor> all) {
   llvm::MapVector<std::string, std::vector<size_t>, std::map<std::string, unsigned>> groups;
   for (auto [index, tensor] : llvm::enumerate(all))
@@ -83,10 +94,14 @@ static std::vector<PageTensor> fold(std::vector<PageTensor> all) {
   std::vector<PageTensor> folded;
   for (const auto &[key, members] : groups) {
     std::vector<std::string> names;
-    for (size_t index : members)
+    std::vector<std::string> holds;
+    for (size_t index : members) {
       names.push_back(all[index].name);
+      llvm::append_range(holds, all[index].holds);
+    }
     folded.push_back(std::move(all[members.front()]));
     folded.back().name = foldNames(names);
+    folded.back().holds = foldAlike(holds);
     folded.back().count = int64_t(members.size());
   }
   return folded;
@@ -106,6 +121,9 @@ void readTensors(func::FuncOp step, std::vector<PageTensor> &tensors) {
     tensor.name = nn::getArgName(step, i).str();
     if (std::optional<ArrayRef<int64_t>> file = nn::getFileShape(step, i))
       tensor.file = file->vec();
+    if (auto bucket = step.getArgAttrOfType<dist::BucketAttr>(i, dist::DistDialect::kBucketAttr))
+      for (dist::MemberAttr member : bucket.getMembers())
+        tensor.holds.push_back(member.getName().str());
     // State that lies as its parameter is told with it.
     auto state = step.getArgAttrOfType<nn::StateAttr>(i, nn::NNDialect::kStateAttr);
     if (auto of = state ? parameters.find(state.getOf()) : parameters.end();

@@ -2,6 +2,7 @@
 #include "Write.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace shoal::report {
 
@@ -95,13 +96,15 @@ static std::string showPadding(const PageTensor &tensor) {
   return text;
 }
 
-/// "parameter, with the optimizer's m, v alike; in files 768×2304".
+/// "parameter, with the optimizer's m, v alike; in files 768×2304"; "parameter; a bucket of h.{0…11}.ln_1.weight, wte".
 static std::string describe(const PageTensor &tensor) {
   std::string text = tensor.role;
   for (const std::string &state : tensor.state)
     text += (&state == &tensor.state.front() ? ", with the optimizer's " : ", ") + state;
   if (!tensor.state.empty())
     text += " alike";
+  if (!tensor.holds.empty())
+    text += "; a bucket of " + llvm::join(tensor.holds, ", ");
   if (!tensor.file.empty())
     text += "; in files " + joinSizes(tensor.file);
   return text;

@@ -3,8 +3,8 @@
 // every plan reads it back, padding zero.
 //   mpirun -n N tensors SCRATCH-FILE      (N = 1, 2, 3, 4, 6)
 #include "core/arena.h"
-#include "core/box.h"
 #include "core/parameters.h"
+#include "core/piece.h"
 #include "mpi/world.h"
 #include "shoal-rt/blob_builder.h"
 #include "shoal-rt/random.h"
@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 using namespace shoal::rt;
 
@@ -45,6 +46,14 @@ std::vector<std::pair<std::vector<DimSpec>, DType>> params() {
           {{}, DType::F32}};
 }
 
+// Tensors one after another in a bucket: whole, sharded over the axes that do not cut the bucket, of one element.
+std::vector<std::vector<DimSpec>> members(std::optional<uint32_t> axis) {
+  std::vector<uint32_t> other;
+  if (axis)
+    other = {*axis};
+  return {{{7, {}}, {5, {}}}, {{3, other}, {5, {}}}, {}, {{5, {}}, {3, other}}, {{2, {}}}};
+}
+
 Program build(const Layout &layout) {
   BlobBuilder blob("tensors");
   blob.addAxis("data", layout.sizes[0]);
@@ -65,6 +74,28 @@ Program build(const Layout &layout) {
                  blob.addView(arena, elements, type), dims, -1, InitKind::Normal, 0.0, 1.0});
     arena += (elements * 8 + kAlignment - 1) / kAlignment * kAlignment;
   }
+  // Cut by the first axis, by the second, by both, by none.
+  int bucketNumber = 0;
+  for (const std::vector<uint32_t> &flat : {std::vector<uint32_t>{0}, {1}, {0, 1}, {}}) {
+    BlobBuilder::ArgSpec bucket{.name = "bucket." + std::to_string(bucketNumber++), .kind = ArgKind::Param};
+    uint64_t elements = 0, shards = 1;
+    for (uint32_t axis : flat)
+      shards *= layout.sizes[axis];
+    for (const auto &dims : members(flat.size() == 1 ? std::optional(1 - flat[0]) : std::nullopt)) {
+      bucket.members.push_back({bucket.name + "." + std::to_string(bucket.members.size()), dims, InitKind::Normal, 0.0, 1.0});
+      uint64_t size = 1;
+      for (const DimSpec &dim : dims) {
+        uint64_t parts = dim.axes.empty() ? 1 : layout.sizes[dim.axes[0]];
+        size *= (dim.global + parts - 1) / parts;
+      }
+      elements += size;
+    }
+    elements = (elements + shards - 1) / shards * shards;
+    bucket.dims = {{elements, flat}};
+    bucket.view = blob.addView(arena, elements / shards, DType::F32);
+    blob.addArg(bucket);
+    arena += (elements / shards * 4 + kAlignment - 1) / kAlignment * kAlignment;
+  }
   blob.header().arenaBytes = arena;
   std::vector<unsigned char> bytes = blob.finish();
   return Program(bytes.data(), bytes.size());
@@ -81,11 +112,8 @@ public:
     Arena drawn(program.header().arenaBytes), loaded(program.header().arenaBytes);
     initializeArguments(program, position, 42, nullptr, drawn.base());
     std::vector<DumpTensor> tensors;
-    for (const Arg &arg : program.args())
-      tensors.push_back({std::string(program.str(arg.name)), program.fileShape(arg),
-                         program.dims(arg),
-                         program.views()[arg.view].dtype,
-                         drawn.base() + program.views()[arg.view].offset});
+    for (const Tensor &tensor : program.tensors())
+      tensors.push_back({&tensor, drawn.base() + program.views()[tensor.view].offset});
     std::unique_ptr<OutputFile> file;
     if (world_.rank() == 0)
       file = std::make_unique<OutputFile>(path_);
@@ -93,25 +121,36 @@ public:
     world_.agree(std::nullopt); // the file is there for everyone
 
     ParameterFiles read(path_);
-    for (const Arg &arg : program.args())
-      checkWhole(program, arg, *read.find(std::string(program.str(arg.name)))->tensor);
+    for (const Tensor &tensor : program.tensors())
+      checkWhole(program, tensor, *read.find(std::string(program.str(tensor.name)))->tensor);
     std::memset(loaded.base(), 0x5a, loaded.size());
     initializeArguments(program, position, 1, &read, loaded.base());
-    for (const DumpTensor &tensor : tensors) {
-      Box box = boxOf(program, tensor.dims, position);
-      const char *back = loaded.base() + (tensor.local - drawn.base());
-      check(std::memcmp(tensor.local, back, box.localElements() * elementBytes(tensor.type)) == 0,
-            tensor.name + " read back");
-      double padding = 0, real = 0;
-      std::vector<bool> valid(box.localElements(), false);
-      box.forEachRun([&](uint64_t, uint64_t local, uint64_t count) {
-        for (uint64_t i = 0; i < count; ++i)
-          valid[local + i] = true;
+    std::vector<std::vector<bool>> valid;
+    for (const View &view : program.views())
+      valid.emplace_back(view.elements, false);
+    for (const Tensor &tensor : program.tensors()) {
+      Piece piece = pieceOf(program, tensor, position);
+      const View &view = program.views()[tensor.view];
+      double real = 0;
+      uint64_t elements = 0;
+      piece.forEachRun([&](uint64_t, uint64_t local, uint64_t count) {
+        elements += count;
+        for (uint64_t i = local; i < local + count; ++i) {
+          valid[tensor.view][i] = true;
+          real += std::abs(loadElement(loaded.base() + view.offset, view.dtype, i));
+        }
       });
-      for (uint64_t i = 0; i < valid.size(); ++i)
-        (valid[i] ? real : padding) += std::abs(loadElement(back, tensor.type, i));
-      check(padding == 0, tensor.name + " has padding that is not zero");
-      check(box.validElements() == 0 || real > 0, tensor.name + " is empty");
+      check(elements == 0 || real > 0, cat(program.str(tensor.name), " is empty"));
+    }
+    for (const Arg &arg : program.args()) {
+      const View &view = program.views()[arg.view];
+      const char *back = loaded.base() + view.offset;
+      check(std::memcmp(drawn.base() + view.offset, back, view.elements * elementBytes(view.dtype)) == 0,
+            cat(program.str(arg.name), " read back"));
+      double padding = 0;
+      for (uint64_t i = 0; i < view.elements; ++i)
+        padding += valid[arg.view][i] ? 0 : std::abs(loadElement(back, view.dtype, i));
+      check(padding == 0, cat(program.str(arg.name), " has padding that is not zero"));
     }
     world_.agree(std::nullopt); // everyone has read it
   }
@@ -124,22 +163,20 @@ private:
     std::printf("rank %d: %s\n", world_.rank(), what.c_str());
   }
 
-  void checkWhole(const Program &program, const Arg &arg, const TensorEntry &tensor) {
-    DType type = program.views()[arg.view].dtype;
-    std::vector<uint64_t> shape;
-    for (const Dim &dim : program.dims(arg))
-      shape.push_back(dim.global);
+  void checkWhole(const Program &program, const Tensor &wanted, const TensorEntry &tensor) {
+    DType type = program.views()[wanted.view].dtype;
+    std::vector<uint64_t> shape = globalShape(program.dims(wanted));
     uint64_t elements = 1;
     for (uint64_t dim : shape)
       elements *= dim;
     check(tensor.shape == shape && tensor.type == fileTypeOf(type), "shape and type of a file");
-    uint64_t key = streamKey(42, program.str(arg.name));
+    uint64_t key = streamKey(42, program.str(wanted.name));
     for (uint64_t i = 0; i < elements; ++i) {
       double want = 0, got = 0;
       storeElement(&want, type, 0, initialValue(InitKind::Normal, 0.0, 1.0, shape, key, i));
       std::memcpy(&got, tensor.data + i * elementBytes(type), elementBytes(type));
       check(std::memcmp(&want, &got, elementBytes(type)) == 0,
-            cat(program.str(arg.name), " element ", i));
+            cat(program.str(wanted.name), " element ", i));
     }
   }
 

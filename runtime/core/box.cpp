@@ -29,15 +29,18 @@ Box boxOf(const Program &program, std::span<const Dim> dims, uint32_t position) 
   return box;
 }
 
-bool holdsFirstCopy(const Program &program, std::span<const Dim> dims, uint32_t position) {
-  std::vector<bool> sharded(program.axes().size(), false);
-  for (const Dim &dim : dims)
-    for (uint32_t axis : program.axesOf(dim))
-      sharded[axis] = true;
-  for (uint32_t axis = 0; axis < sharded.size(); ++axis)
-    if (!sharded[axis] && program.coordinate(position, axis) != 0)
+bool isFirstBut(const Program &program, std::span<const uint32_t> axes, uint32_t position) {
+  for (uint32_t axis = 0; axis < program.axes().size(); ++axis)
+    if (program.coordinate(position, axis) != 0 && std::find(axes.begin(), axes.end(), axis) == axes.end())
       return false;
   return true;
+}
+
+bool holdsFirstCopy(const Program &program, std::span<const Dim> dims, uint32_t position) {
+  std::vector<uint32_t> axes;
+  for (const Dim &dim : dims)
+    axes.insert(axes.end(), program.axesOf(dim).begin(), program.axesOf(dim).end());
+  return isFirstBut(program, axes, position);
 }
 
 } // namespace shoal::rt

@@ -32,6 +32,9 @@ public:
 
 Box boxOf(const Program &program, std::span<const Dim> dims, uint32_t position);
 
+// Whether `position` is the first of those that differ from it along other axes than `axes`.
+bool isFirstBut(const Program &program, std::span<const uint32_t> axes, uint32_t position);
+
 // Whether `position` is the first of those that hold the same box.
 bool holdsFirstCopy(const Program &program, std::span<const Dim> dims, uint32_t position);
 

@@ -19,12 +19,29 @@ bool sameText(const Program &a, Str ofA, const Program &b, Str ofB) {
   return a.str(ofA) == b.str(ofB);
 }
 
-bool sameDims(const Program &a, const Arg &ofA, const Program &b, const Arg &ofB) {
+template <typename Shaped> bool sameDims(const Program &a, const Shaped &ofA, const Program &b, const Shaped &ofB) {
   auto same = [&](const Dim &x, const Dim &y) {
     return x.global == y.global && x.local == y.local &&
            std::ranges::equal(a.axesOf(x), b.axesOf(y));
   };
   return std::ranges::equal(a.dims(ofA), b.dims(ofB), same);
+}
+
+// The tensors that an argument holds.
+std::vector<const Tensor *> tensorsIn(const Program &program, const Arg &arg) {
+  std::vector<const Tensor *> tensors;
+  for (const Tensor &tensor : program.tensors())
+    if (tensor.kind != TensorKind::Grad && &program.args()[tensor.owner] == &arg)
+      tensors.push_back(&tensor);
+  return tensors;
+}
+
+bool holdTheSame(const Program &a, const Arg &ofA, const Program &b, const Arg &ofB) {
+  auto same = [&](const Tensor *x, const Tensor *y) {
+    return sameText(a, x->name, b, y->name) && x->inBucket == y->inBucket && x->first == y->first &&
+           sameDims(a, *x, b, *y);
+  };
+  return std::ranges::equal(tensorsIn(a, ofA), tensorsIn(b, ofB), same);
 }
 
 } // namespace
@@ -54,7 +71,8 @@ void checkEvaluation(const Program &training, const Program &evaluation) {
       refuse("'", name, "' must be an argument of training");
     const View &mine = evaluation.views()[arg.view], &theirs = training.views()[same->view];
     if (mine.offset != theirs.offset || mine.elements != theirs.elements ||
-        mine.dtype != theirs.dtype || !sameDims(training, *same, evaluation, arg))
+        mine.dtype != theirs.dtype || !sameDims(training, *same, evaluation, arg) ||
+        !holdTheSame(training, *same, evaluation, arg))
       refuse("'", name, "' must lie where training has it, at ", theirs.offset, ", got: ",
              mine.offset);
   }

@@ -2,7 +2,7 @@
 #ifndef SHOAL_RT_CORE_GATHER_H
 #define SHOAL_RT_CORE_GATHER_H
 
-#include "core/box.h"
+#include "core/piece.h"
 #include "mpi/world.h"
 
 #include <functional>
@@ -15,6 +15,12 @@ using TakeBox = std::function<void(const Box &, const char *)>;
 void gatherBoxes(const World &world, const Program &program, std::span<const Dim> dims,
                  uint64_t elementBytes, uint32_t position, const char *local,
                  const TakeBox &take);
+
+// The same of a tensor: each distinct piece, whose `at` is 0 in the buffer that comes with it. `local` is the tensor's
+// storage at this position.
+using TakePiece = std::function<void(const Piece &, const char *)>;
+void gatherPieces(const World &world, const Program &program, const Tensor &tensor, uint32_t position,
+                  const char *local, const TakePiece &take);
 
 } // namespace shoal::rt
 

@@ -26,8 +26,8 @@ bool isTraining(const Program &program) { return program.header().mode == Mode::
 
 // Whether there is something to load and dump.
 bool hasModelState(const Program &program) {
-  return std::any_of(program.args().begin(), program.args().end(),
-                     [](const Arg &arg) { return isModelState(arg.kind); });
+  return std::any_of(program.tensors().begin(), program.tensors().end(),
+                     [](const Tensor &tensor) { return isModelState(tensor.kind); });
 }
 
 std::string shapeWithType(const Program &program, const std::vector<uint64_t> &shape, int32_t batchDim,
@@ -57,11 +57,11 @@ std::string describe(const Program &program, const Program *evaluation) {
             shapeWithType(program, globalShape(program.dims(arg)), arg.batchDim, arg.view) + "\n";
     data += " --data " + input + "=" + input + ".npy";
   }
-  for (const Arg &arg : program.args())
-    if (isModelState(arg.kind))
-      text += (arg.kind == ArgKind::Param ? "  param    " : "  buffer   ") +
-              std::string(program.str(arg.name)) + "  " +
-              shapeWithType(program, program.fileShape(arg), -1, arg.view) + "\n";
+  for (const Tensor &tensor : program.tensors())
+    if (isModelState(tensor.kind))
+      text += (tensor.kind == TensorKind::Param ? "  param    " : "  buffer   ") +
+              std::string(program.str(tensor.name)) + "  " +
+              shapeWithType(program, program.fileShape(tensor), -1, tensor.view) + "\n";
   std::string output;
   for (const Result &result : program.results()) {
     const char *kind = result.kind == ResultKind::Loss     ? "loss"

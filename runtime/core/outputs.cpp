@@ -135,20 +135,9 @@ void Outputs::print(uint64_t batch, uint64_t valid) {
 
 void Outputs::writeGrads() {
   std::vector<DumpTensor> tensors;
-  for (uint32_t i = 0; i < program_.results().size(); ++i) {
-    const Result &result = program_.results()[i];
-    if (result.kind != ResultKind::Grad)
-      continue;
-    // A gradient is written as its parameter is.
-    std::string_view name = program_.str(result.name);
-    std::vector<uint64_t> shape = globalShape(program_.dims(result));
-    for (const Arg &arg : program_.args())
-      if (arg.kind == ArgKind::Param && program_.str(arg.name) == name &&
-          globalShape(program_.dims(arg)) == shape)
-        shape = program_.fileShape(arg);
-    tensors.push_back({std::string(name), shape, program_.dims(result),
-                       program_.views()[result.view].dtype, held_[i].data()});
-  }
+  for (const Tensor &tensor : program_.tensors())
+    if (tensor.kind == TensorKind::Grad)
+      tensors.push_back({&tensor, held_[tensor.owner].data()});
   dumpTensors(world_, program_, session_.position(), tensors, gradsFile_.get());
   held_.clear();
 }

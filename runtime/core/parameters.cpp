@@ -12,22 +12,22 @@
 namespace shoal::rt {
 namespace {
 
-void draw(const Program &program, const Arg &arg, const Box &box, uint64_t seed, char *to) {
-  DType type = program.views()[arg.view].dtype;
-  std::vector<uint64_t> shape = program.fileShape(arg);
+void draw(const Program &program, const Tensor &tensor, const Piece &piece, uint64_t seed, char *to) {
+  DType type = program.views()[tensor.view].dtype;
+  std::vector<uint64_t> shape = program.fileShape(tensor);
   // State and buffers have no init kind: they are filled with `a`.
-  InitKind init = arg.kind == ArgKind::Param ? arg.init : InitKind::Constant;
-  uint64_t key = streamKey(seed, program.str(arg.name));
-  box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
+  InitKind init = tensor.kind == TensorKind::Param ? tensor.init : InitKind::Constant;
+  uint64_t key = streamKey(seed, program.str(tensor.name));
+  piece.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
     for (uint64_t i = 0; i < count; ++i)
       storeElement(to, type, local + i,
-                   initialValue(init, arg.a, arg.b, shape, key, global + i));
+                   initialValue(init, tensor.a, tensor.b, shape, key, global + i));
   });
 }
 
-void read(const TensorEntry &tensor, const Box &box, DType type, const std::string &what,
+void read(const TensorEntry &tensor, const Piece &piece, DType type, const std::string &what,
           char *to) {
-  box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
+  piece.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
     convert(tensor.data + global * fileElementBytes(tensor.type), tensor.type,
             to + local * elementBytes(type), type, count, what);
   });
@@ -60,21 +60,25 @@ LoadSummary initializeArguments(const Program &program, uint32_t position, uint6
   LoadSummary summary;
   for (const Arg &arg : program.args()) {
     const View &view = program.views()[arg.view];
-    char *to = arena + view.offset;
     if (arg.kind == ArgKind::Input || arg.kind == ArgKind::ValidRows)
       continue; // the data set fills them before each step
-    std::memset(to, 0, view.elements * elementBytes(view.dtype));
-    std::string name(program.str(arg.name));
+    std::memset(arena + view.offset, 0, view.elements * elementBytes(view.dtype));
     if (arg.kind == ArgKind::Seed) { // of this run, not of the files' one
-      uint64_t key = streamKey(seed, name);
-      std::memcpy(to, &key, sizeof key);
-      continue;
+      uint64_t key = streamKey(seed, program.str(arg.name));
+      std::memcpy(arena + view.offset, &key, sizeof key);
     }
-    std::vector<uint64_t> shape = program.fileShape(arg);
+  }
+  for (const Tensor &wanted : program.tensors()) {
+    if (wanted.kind == TensorKind::Grad)
+      continue; // the step makes them
+    const View &view = program.views()[wanted.view];
+    char *to = arena + view.offset;
+    std::string name(program.str(wanted.name));
+    std::vector<uint64_t> shape = program.fileShape(wanted);
     const FoundTensor *found = files ? files->find(name) : nullptr;
     const TensorEntry *tensor = found ? found->tensor : nullptr;
-    Box box = boxOf(program, program.dims(arg), position);
-    if (files && (arg.kind == ArgKind::State || arg.kind == ArgKind::Step)) {
+    Piece piece = pieceOf(program, wanted, position);
+    if (files && (wanted.kind == TensorKind::State || wanted.kind == TensorKind::Step)) {
       if (!tensor)
         summary.newState.push_back(name);
       else if (stateThere.empty())
@@ -90,14 +94,14 @@ LoadSummary initializeArguments(const Program &program, uint32_t position, uint6
         faults.add(cat("'", name, "' holds ", fileTypeName(tensor->type), ", expected ",
                      dtypeName(view.dtype)));
       else
-        read(*tensor, box, view.dtype, found->path, to);
-    } else if (isModelState(arg.kind) && files) {
+        read(*tensor, piece, view.dtype, found->path, to);
+    } else if (isModelState(wanted.kind) && files) {
       faults.add(cat("'", name, "' is missing, expected shape ", shapeText(shape)));
       isMissing = true;
-    } else if (arg.kind == ArgKind::Param && arg.init == InitKind::None) {
+    } else if (wanted.kind == TensorKind::Param && wanted.init == InitKind::None) {
       badInput("parameter '", name, "' ", shapeText(shape), " has no init and needs --load");
-    } else if (arg.kind != ArgKind::Step) {
-      draw(program, arg, box, seed, to);
+    } else if (wanted.kind != TensorKind::Step) {
+      draw(program, wanted, piece, seed, to);
     }
   }
   if (!stateThere.empty() && !summary.newState.empty())
@@ -130,20 +134,21 @@ LoadSummary initializeArguments(const Program &program, uint32_t position, uint6
 void dumpTensors(const World &world, const Program &program, uint32_t position,
                  const std::vector<DumpTensor> &tensors, OutputFile *file) {
   std::vector<TensorSpec> specs;
+  auto typeOf = [&](const DumpTensor &tensor) { return program.views()[tensor.tensor->view].dtype; };
   for (const DumpTensor &tensor : tensors)
-    specs.push_back({tensor.name, fileTypeOf(tensor.type), tensor.shape});
+    specs.push_back({std::string(program.str(tensor.tensor->name)), fileTypeOf(typeOf(tensor)),
+                     program.fileShape(*tensor.tensor)});
   SafetensorsLayout layout(specs);
   if (file)
     file->write(layout.header().data(), layout.header().size(), 0);
   for (size_t i = 0; i < tensors.size(); ++i) {
-    uint64_t size = elementBytes(tensors[i].type);
-    gatherBoxes(world, program, tensors[i].dims, size, position, tensors[i].local,
-                [&](const Box &box, const char *data) {
-                  box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
-                    file->write(data + local * size, count * size,
-                                layout.offsets()[i] + global * size);
-                  });
-                });
+    uint64_t size = elementBytes(typeOf(tensors[i]));
+    gatherPieces(world, program, *tensors[i].tensor, position, tensors[i].local,
+                 [&](const Piece &piece, const char *data) {
+                   piece.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
+                     file->write(data + local * size, count * size, layout.offsets()[i] + global * size);
+                   });
+                 });
   }
   if (file)
     file->commit();

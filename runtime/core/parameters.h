@@ -1,5 +1,5 @@
 // Parameters and optimizer state: their first values, and files of them. Files hold whole
-// logical tensors; rank 0 puts them together from every rank's boxes and writes alone.
+// logical tensors; rank 0 puts them together from every rank's pieces and writes alone.
 #ifndef SHOAL_RT_CORE_PARAMETERS_H
 #define SHOAL_RT_CORE_PARAMETERS_H
 
@@ -12,7 +12,7 @@
 
 namespace shoal::rt {
 
-// Writes this position's boxes of all parameters, state and the step counter into the
+// Writes this position's pieces of all parameters, state and the step counter into the
 // arena. With files, each parameter comes from them and state that they hold too; without,
 // from (seed, name, global index). The seed of random ops is --seed's in both cases. Padding is zero. Throws exit 2 naming every tensor
 // that is missing or has another shape.
@@ -23,12 +23,9 @@ struct LoadSummary {
 LoadSummary initializeArguments(const Program &program, uint32_t position, uint64_t seed,
                                 const ParameterFiles *files, char *arena);
 
-// A tensor to be written: `local` is this position's buffer, `shape` the one in files.
+// A tensor to be written: `local` is its storage at this position.
 struct DumpTensor {
-  std::string name;
-  std::vector<uint64_t> shape;
-  std::span<const Dim> dims;
-  DType type;
+  const Tensor *tensor;
   const char *local;
 };
 

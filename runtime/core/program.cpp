@@ -56,10 +56,10 @@ std::vector<uint64_t> globalShape(std::span<const Dim> dims) {
   return shape;
 }
 
-std::vector<uint64_t> Program::fileShape(const Arg &a) const {
-  if (a.numFileSizes == 0)
-    return globalShape(dims(a));
-  std::span<const int64_t> sizes = params_.subspan(a.firstFileSize, a.numFileSizes);
+std::vector<uint64_t> Program::fileShape(const Tensor &t) const {
+  if (t.numFileSizes == 0)
+    return globalShape(dims(t));
+  std::span<const int64_t> sizes = params_.subspan(t.firstFileSize, t.numFileSizes);
   return {sizes.begin(), sizes.end()};
 }
 
@@ -112,6 +112,7 @@ Program::Program(const unsigned char *blob, uint64_t available) {
   views_ = section<View>("views", header.views, header.size);
   args_ = section<Arg>("args", header.args, header.size);
   results_ = section<Result>("results", header.results, header.size);
+  tensors_ = section<Tensor>("tensors", header.tensors, header.size);
   instrs_ = section<Instr>("instrs", header.instrs, header.size);
   operands_ = section<uint32_t>("operands", header.operands, header.size);
   peers_ = section<Peer>("peers", header.peers, header.size);

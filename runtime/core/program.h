@@ -32,11 +32,19 @@ public:
   std::span<const Arg> args() const { return args_; }
   std::span<const Result> results() const { return results_; }
   std::span<const Instr> instrs() const { return instrs_; }
+  std::span<const Tensor> tensors() const { return tensors_; }
 
   std::span<const Dim> dims(const Arg &a) const { return dims_.subspan(a.firstDim, a.numDims); }
   std::span<const Dim> dims(const Result &r) const { return dims_.subspan(r.firstDim, r.numDims); }
+  std::span<const Dim> dims(const Tensor &t) const { return dims_.subspan(t.firstDim, t.numDims); }
+  // The axes over which its bucket lies sharded, major to minor; none for a tensor of its own.
+  std::span<const uint32_t> flatAxes(const Tensor &t) const {
+    if (!t.inBucket)
+      return {};
+    return axesOf((t.kind == TensorKind::Grad ? dims(results_[t.owner]) : dims(args_[t.owner]))[0]);
+  }
   // The shape in files, of the same elements as the logical shape.
-  std::vector<uint64_t> fileShape(const Arg &a) const;
+  std::vector<uint64_t> fileShape(const Tensor &t) const;
   std::span<const uint32_t> axesOf(const Dim &d) const {
     return indices_.subspan(d.firstAxis, d.numAxes);
   }
@@ -82,6 +90,7 @@ private:
   std::span<const View> views_;
   std::span<const Arg> args_;
   std::span<const Result> results_;
+  std::span<const Tensor> tensors_;
   std::span<const Instr> instrs_;
   std::span<const Peer> peers_;
   std::span<const int64_t> params_;

@@ -14,8 +14,6 @@
 namespace shoal::rt {
 namespace {
 
-// More than any machine has; keeps later products inside 64 bits.
-constexpr uint64_t kMaxArenaBytes = uint64_t(1) << 46;
 constexpr uint64_t kMaxMeshPositions = 1 << 20;
 
 } // namespace
@@ -27,6 +25,7 @@ void ProgramChecker::check() const {
   checkArgs();
   checkPersistentArgsApart();
   checkResults();
+  checkTensors();
   checkInstrs();
   checkOrder();
 }
@@ -121,16 +120,10 @@ void ProgramChecker::checkViews() const {
   }
 }
 
-void ProgramChecker::checkDims(const std::string &who, uint32_t first, uint32_t count,
-                               uint32_t view, int32_t batchDim) const {
-  if (view >= p.views_.size())
-    badInput("program: ", who, " names view ", view, " of ", p.views_.size());
+uint64_t ProgramChecker::checkShape(const std::string &who, uint32_t first, uint32_t count) const {
   if (first > p.dims_.size() || count > p.dims_.size() - first)
     badInput("program: the dimensions of ", who, " must lie inside ", p.dims_.size(), ", got: ",
              count, " at ", first);
-  if (batchDim < -1 || batchDim >= int64_t(count))
-    badInput("program: the batch dimension of ", who, " must be -1 or one of its ", count,
-             " dimensions, got: ", batchDim);
   uint64_t local = 1, global = 1;
   std::vector<bool> used(p.axes_.size(), false);
   for (uint32_t i = 0; i < count; ++i) {
@@ -150,29 +143,24 @@ void ProgramChecker::checkDims(const std::string &who, uint32_t first, uint32_t 
     if (!multiplyFits(local, dim.local, kMaxArenaBytes, local))
       badInput("program: ", who, " must have at most ", kMaxArenaBytes, " local elements");
   }
+  return local;
+}
+
+void ProgramChecker::checkDims(const std::string &who, uint32_t first, uint32_t count,
+                               uint32_t view, int32_t batchDim) const {
+  if (view >= p.views_.size())
+    badInput("program: ", who, " names view ", view, " of ", p.views_.size());
+  uint64_t local = checkShape(who, first, count);
+  if (batchDim < -1 || batchDim >= int64_t(count))
+    badInput("program: the batch dimension of ", who, " must be -1 or one of its ", count,
+             " dimensions, got: ", batchDim);
   if (p.views_[view].elements != local)
     badInput("program: ", who, " has ", local, " local elements, its view ", view, " has ",
              p.views_[view].elements);
 }
 
-// What files say of an argument: their shape, and what the numbers in them may be.
-void ProgramChecker::checkContents(const std::string &who, const Arg &arg) const {
-  if (arg.firstFileSize > p.params_.size() ||
-      arg.numFileSizes > p.params_.size() - arg.firstFileSize)
-    badInput("program: the shape in files of ", who, " must lie inside ", p.params_.size(),
-             " parameters, got: ", arg.numFileSizes, " at ", arg.firstFileSize);
-  if (arg.numFileSizes != 0) {
-    uint64_t elements = 1, inFile = 1;
-    for (const Dim &dim : p.dims(arg))
-      elements *= dim.global; // at most kMaxArenaBytes, as checkDims found
-    for (int64_t size : p.params_.subspan(arg.firstFileSize, arg.numFileSizes))
-      if (size < 1 || !multiplyFits(inFile, uint64_t(size), kMaxArenaBytes, inFile))
-        badInput("program: the shape in files of ", who, " must have sizes from 1 on, and at most ",
-                 kMaxArenaBytes, " elements, got: ", size);
-    if (inFile != elements || !(isModelState(arg.kind) || arg.kind == ArgKind::State))
-      badInput("program: the shape in files of ", who, " must be that of a parameter with ",
-               elements, " elements, got: ", inFile);
-  }
+// What the numbers in the files of an input may be.
+void ProgramChecker::checkIndices(const std::string &who, const Arg &arg) const {
   DType type = p.views_[arg.view].dtype;
   bool mayIndex = arg.kind == ArgKind::Input && (type == DType::I32 || type == DType::I64);
   if (arg.indices < 0 || (arg.indices > 0 && !mayIndex))
@@ -190,13 +178,11 @@ void ProgramChecker::checkArgs() const {
     std::string who = cat("argument ", i, " '", p.str(arg.name), "'");
     if (arg.kind > ArgKind::Seed)
       badInput("program: ", who, " has unknown kind ", uint32_t(arg.kind));
-    if (arg.init > InitKind::XavierUniform)
-      badInput("program: ", who, " has unknown init ", uint32_t(arg.init));
     if (arg.kind != ArgKind::Input && arg.batchDim != -1)
       badInput("program: ", who, " is no input and must have batch dimension -1, got: ",
                arg.batchDim);
     checkDims(who, arg.firstDim, arg.numDims, arg.view, arg.batchDim);
-    checkContents(who, arg);
+    checkIndices(who, arg);
     if (!names.insert(p.str(arg.name)).second)
       badInput("program: the name of ", who, " is taken by another argument");
     const View &view = p.views_[arg.view];
@@ -211,15 +197,12 @@ void ProgramChecker::checkArgs() const {
       if (++*count > 1)
         badInput("program: only one argument may be the ", what, ", got: ", who);
     }
-    if (view.storage != arg.view || view.storageClass != storageClassOf(arg.kind))
+    // Masters of parameters in fewer bits are the optimizer's.
+    bool isMaster = arg.kind == ArgKind::Param && view.storageClass == StorageClass::Optimizer;
+    if (view.storage != arg.view || !(isMaster || view.storageClass == storageClassOf(arg.kind)))
       badInput("program: ", who, " must be a storage of its own and of class ",
                uint32_t(storageClassOf(arg.kind)), ", got: a part of view ", view.storage,
                " of class ", uint32_t(view.storageClass));
-    bool random = arg.init == InitKind::Uniform || arg.init == InitKind::Normal ||
-                  arg.init == InitKind::KaimingUniform || arg.init == InitKind::XavierUniform;
-    if (random && !isFloat(type))
-      badInput("program: the random init of ", who, " needs a float type, got: ",
-               dtypeName(type));
     if (arg.batchDim >= 0) {
       uint64_t rows = p.dims(arg)[arg.batchDim].global;
       batched = true;

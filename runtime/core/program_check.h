@@ -7,6 +7,9 @@
 
 namespace shoal::rt {
 
+// More than any machine has; keeps later products inside 64 bits.
+inline constexpr uint64_t kMaxArenaBytes = uint64_t(1) << 46;
+
 // Whether a * b is at most `limit`; else `product` says nothing.
 inline bool multiplyFits(uint64_t a, uint64_t b, uint64_t limit, uint64_t &product) {
   return !__builtin_mul_overflow(a, b, &product) && product <= limit;
@@ -26,13 +29,19 @@ private:
   void checkStr(const char *what, uint64_t number, Str s) const;
   void checkAxisList(const char *what, uint64_t number, uint32_t first, uint32_t count) const;
   void checkMesh() const;
+  // The local elements of a box.
+  uint64_t checkShape(const std::string &who, uint32_t first, uint32_t count) const;
   void checkDims(const std::string &who, uint32_t first, uint32_t count, uint32_t view,
                  int32_t batchDim) const;
   void checkViews() const;
   void checkArgs() const;
-  void checkContents(const std::string &who, const Arg &arg) const;
+  void checkIndices(const std::string &who, const Arg &arg) const;
   void checkPersistentArgsApart() const;
   void checkResults() const;
+  void checkTensors() const;
+  std::span<const Dim> checkOwner(const std::string &who, const Tensor &tensor) const;
+  void checkInBucket(const std::string &who, const Tensor &tensor, std::span<const Dim> bucket) const;
+  void checkFile(const std::string &who, const Tensor &tensor) const;
   void checkInstrs() const;
   void checkOrder() const;
   void checkCollective(const std::string &who, const Instr &instr) const;

@@ -258,11 +258,9 @@ void Run::evaluate(uint64_t step) {
 
 void Run::writeParams() {
   std::vector<DumpTensor> tensors;
-  for (const Arg &arg : program_.args())
-    if (isModelState(arg.kind))
-      tensors.push_back({std::string(program_.str(arg.name)), program_.fileShape(arg),
-                         program_.dims(arg),
-                         program_.views()[arg.view].dtype, session_->address(arg.view)});
+  for (const Tensor &tensor : program_.tensors())
+    if (isModelState(tensor.kind))
+      tensors.push_back({&tensor, session_->address(tensor.view)});
   dumpTensors(world_, program_, position_, tensors, paramsFile_.get());
 }
 

@@ -1,7 +1,7 @@
 // A blob is data from a file. A good one is read; each rule has a blob that breaks it; and
 // no cut or changed blob does anything but load or end in one line.
 #include "TestSupport.h"
-#include "core/program.h"
+#include "core/piece.h"
 #include "shoal-rt/blob_builder.h"
 
 #include <cstring>
@@ -113,7 +113,7 @@ void expectBrokenHeader(std::function<void(Header &)> change, const std::string 
 
 TEST(Program, HeaderRules) {
   expectBrokenHeader([](Header &h) { h.magic[0] = 'X'; }, "magic");
-  expectBrokenHeader([](Header &h) { h.version = 1; }, "version must be 6, got: 1");
+  expectBrokenHeader([](Header &h) { h.version = 1; }, "version must be 7, got: 1");
   expectBrokenHeader([](Header &h) { h.size += 1; }, "size must be between");
   expectBrokenHeader([](Header &h) { h.size = 8; }, "size must be between");
   expectBrokenHeader([](Header &h) { h.mode = Mode(7); }, "mode");
@@ -159,15 +159,6 @@ TEST(Program, RecordRules) {
   expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.kind = ArgKind(9); }, "unknown kind 9");
   expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.batchDim = 0; }, "is no input");
   expectBroken<Arg>(&Header::args, 1, [](Arg &a) { a.batchDim = 2; }, "batch dimension");
-  // The parameters of the product begin with 2 x 6 x 2 sizes, w has 24 elements.
-  expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.numFileSizes = 1000; }, "1000 at 0");
-  expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.firstFileSize = ~0u, a.numFileSizes = 1; },
-                    "the shape in files of argument 0 'w' must lie inside");
-  expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.numFileSizes = 2; },
-                    "must be that of a parameter with 24 elements, got: 12");
-  expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.numFileSizes = 5; }, "sizes from 1 on");
-  expectBroken<Arg>(&Header::args, 2, [](Arg &a) { a.firstFileSize = 3, a.numFileSizes = 1; },
-                    "must be that of a parameter");
   expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.indices = 4; }, "in an input of i32 or i64");
   expectBroken<Arg>(&Header::args, 1, [](Arg &a) { a.indices = 4; }, "in an input of i32 or i64");
   expectBroken<Arg>(&Header::args, 1, [](Arg &a) { a.indices = -4; }, "got: -4");
@@ -181,6 +172,96 @@ TEST(Program, RecordRules) {
   expectBroken<Result>(&Header::results, 1, [](Result &r) { r.kind = ResultKind::Loss; },
                        "must be a scalar");
   expectBroken<uint32_t>(&Header::operands, 0, [](uint32_t &v) { v = 99; }, "names view 99");
+}
+
+TEST(Program, TensorRules) {
+  auto broken = [](uint64_t tensor, std::function<void(Tensor &)> change, const std::string &part) {
+    expectBroken<Tensor>(&Header::tensors, tensor, change, part);
+  };
+  broken(0, [](Tensor &t) { t.name = {1 << 20, 1}; }, "the name of tensor 0");
+  broken(0, [](Tensor &t) { t.kind = TensorKind(5); }, "unknown kind 5");
+  broken(0, [](Tensor &t) { t.kind = TensorKind::State; }, "must belong to one of its kind, 2, got: argument 0");
+  broken(0, [](Tensor &t) { t.kind = TensorKind::Grad; }, "must belong to one of its kind, 4, got: result 0");
+  broken(0, [](Tensor &t) { t.owner = 99; }, "belongs to argument 99 of");
+  broken(0, [](Tensor &t) { t.view = 1; }, "must have the view of what it belongs to, 0, got: 1");
+  broken(0, [](Tensor &t) { t.firstDim = ~0u; }, "the dimensions of tensor 0");
+  broken(0, [](Tensor &t) { t.numDims = 1; }, "must have the shape of what it belongs to, [4, 6], got: [4]");
+  broken(0, [](Tensor &t) { t.inBucket = 2; }, "in a bucket or not, 1 or 0, got: 2");
+  broken(0, [](Tensor &t) { t.inBucket = 1; }, "must lie in a bucket of one dimension, got: [4, 6]");
+  broken(0, [](Tensor &t) { t.first = 1; }, "must begin where the one before it in its bucket ends, at 0, got: 1");
+  broken(0, [](Tensor &t) { t.init = InitKind(6); }, "unknown init 6");
+  // The parameters of the product begin with 2 x 6 x 2 sizes, w has 24 elements.
+  broken(0, [](Tensor &t) { t.numFileSizes = 1000; }, "1000 at 0");
+  broken(0, [](Tensor &t) { t.firstFileSize = ~0u, t.numFileSizes = 1; },
+         "the shape in files of tensor 0 'w' must lie inside");
+  broken(0, [](Tensor &t) { t.numFileSizes = 2; }, "must be that of a parameter with 24 elements, got: 12");
+  broken(0, [](Tensor &t) { t.numFileSizes = 5; }, "sizes from 1 on");
+  expectBrokenHeader([](Header &h) { h.tensors.count = 0; }, "is kept from step to step and must be or hold tensors");
+}
+
+// A bucket of two tensors over the second axis, 3 positions, and one of gradients over the first, 2 positions.
+struct Buckets {
+  BlobBuilder blob{"buckets"};
+
+  Buckets() {
+    blob.addAxis("a", 2);
+    blob.addAxis("b", 3);
+    uint32_t bucket = blob.addView(0, 5, DType::F32), grads = blob.addView(64, 6, DType::F32, StorageClass::Grad);
+    blob.addArg({.name = "bucket.0", .kind = ArgKind::Param, .view = bucket, .dims = {{15, {1}}},
+                 .members = {{.name = "u", .dims = {{3, {0}}, {4}}, .init = InitKind::Normal, .b = 1, .file = {12}},
+                             {.name = "v", .dims = {{5}}, .init = InitKind::Constant, .a = 1}}});
+    uint32_t result = blob.addResult({.name = "bucket.0", .kind = ResultKind::Grad, .view = grads, .dims = {{12, {0}}},
+                                      .members = {{.name = "u", .dims = {{3}, {4}}}}});
+    blob.addInstr({.op = Opcode::Probe, .a = result});
+    blob.header().arenaBytes = 128;
+  }
+};
+
+TEST(Program, BucketsHoldTensors) {
+  std::vector<unsigned char> bytes = Buckets().blob.finish();
+  Program program(bytes.data(), bytes.size());
+  ASSERT_EQ(program.tensors().size(), 3u);
+  const Tensor &u = program.tensors()[0], &v = program.tensors()[1], &grad = program.tensors()[2];
+  EXPECT_EQ(program.fileShape(u), std::vector<uint64_t>{12});
+  EXPECT_EQ(v.first, 8u); // behind the box of u, 2 x 4
+  EXPECT_EQ(grad.first, 0u);
+  // Position a = 1, b = 1 holds elements 5 to 9: the last 3 of u's box, which are padding of its second row, and 2 of v.
+  Piece piece = pieceOf(program, u, 4);
+  EXPECT_EQ(std::tuple(piece.begin, piece.end, piece.at), std::tuple(5u, 8u, 0u));
+  piece.forEachRun([](uint64_t, uint64_t, uint64_t) { ADD_FAILURE() << "padding"; });
+  // With a = 0 they are elements of u's rows 0 and 1.
+  piece = pieceOf(program, u, 1);
+  int runs = 0;
+  piece.forEachRun([&](uint64_t global, uint64_t storage, uint64_t count) {
+    EXPECT_EQ(std::tuple(global, storage, count), std::tuple(5u, 0u, 3u));
+    ++runs;
+  });
+  EXPECT_EQ(runs, 1);
+  piece = pieceOf(program, v, 4);
+  EXPECT_EQ(std::tuple(piece.begin, piece.end, piece.at), std::tuple(0u, 2u, 3u));
+  EXPECT_EQ(pieceOf(program, v, 0).elements(), 0u);
+  // v is the same for both positions along a, u is not.
+  EXPECT_TRUE(holdsFirstCopy(program, u, 3));
+  EXPECT_FALSE(holdsFirstCopy(program, v, 3));
+}
+
+TEST(Program, BucketRules) {
+  auto broken = [](auto record, auto section, uint64_t index, auto change, const std::string &part) {
+    using Record = decltype(record);
+    std::vector<unsigned char> bytes = Buckets().blob.finish();
+    Header header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    Record *at = reinterpret_cast<Record *>(bytes.data() + (header.*section).offset) + index;
+    change(*at);
+    expectBadInput([&] { load(bytes); }, part);
+  };
+  broken(Tensor(), &Header::tensors, 1, [](Tensor &t) { t.inBucket = 0; }, "with another tensor, and that is no bucket");
+  broken(Tensor(), &Header::tensors, 1, [](Tensor &t) { t.first = 9; }, "at 8, got: 9");
+  broken(Dim(), &Header::dims, 3, [](Dim &d) { d.global = d.local = 8; }, "must end inside its bucket of 15 elements, got: 16");
+  broken(Tensor(), &Header::tensors, 2, [](Tensor &t) { t.owner = 1; }, "belongs to result 1 of 1");
+  broken(Dim(), &Header::dims, 0, [](Dim &d) { d.global = 14; }, "must divide over its 3 shards, got: 14");
+  // The axis that cuts the bucket: the first of the indices after the axes of u's rows.
+  broken(Dim(), &Header::dims, 1, [](Dim &d) { d.firstAxis = 0, d.local = 1; }, "mesh axis 1 shards tensor 0 'u' and its bucket");
 }
 
 TEST(Program, RowRules) {

@@ -4,7 +4,7 @@
 #ifndef SHOAL_INTERPRETER_ARGUMENTS_H
 #define SHOAL_INTERPRETER_ARGUMENTS_H
 
-#include "shoal/Interpreter/Interpreter.h"
+#include "shoal/Interpreter/Parts.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -42,10 +42,14 @@ updatedArguments(mlir::FunctionOpInterface func);
 /// function does not say.
 std::string describeResult(mlir::FunctionOpInterface func, unsigned result);
 
-/// The arguments of every rank, cut from whole ones by `dist.global`; arguments without it are the
-/// same on every rank.
+/// The whole values of the parts of an argument: its own, or those of the tensors in its bucket.
+mlir::FailureOr<TensorList> makeWholes(mlir::FunctionOpInterface func, unsigned index, int64_t step,
+                                       const ArgumentOptions &options);
+
+/// The arguments of every rank, cut from the whole tensors of each argument by `dist.global`; arguments without it are
+/// the same on every rank.
 mlir::FailureOr<std::vector<TensorList>> distribute(mlir::func::FuncOp func, dist::MeshAttr mesh,
-                                                    const TensorList &whole);
+                                                    llvm::ArrayRef<TensorList> wholes);
 
 } // namespace shoal::interp
 

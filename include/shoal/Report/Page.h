@@ -52,6 +52,7 @@ struct PageTensor {
   std::vector<PageDim> dims;
   std::vector<int64_t> file;      // empty: as in the program
   std::vector<std::string> state; // of a parameter: what the optimizer keeps in the same layout, "m"
+  std::vector<std::string> holds; // of a bucket: the tensors that lie in it, one after another
   int64_t copies = 1;             // ranks that hold the same piece
   int64_t bytes = 0;              // of one such tensor on one rank, padding included
   int64_t elements = 0;           // of one such tensor in all

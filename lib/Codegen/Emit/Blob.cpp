@@ -114,12 +114,15 @@ public:
 private:
   void addMesh();
   void addArgument(exec::ArgOp op);
+  void findFileShapes();
+  std::vector<int64_t> fileShapeOf(StringRef param, ArrayRef<int64_t> shape);
+  std::vector<rt::BlobBuilder::MemberSpec> membersOf(std::optional<dist::BucketAttr> bucket);
   void addWait(exec::WaitOp op);
   void addRow(exec::RowOpInterface row);
   uint32_t addResult(exec::ProbeOp op);
   uint32_t viewOf(Value buffer);
   uint32_t groupOf(dist::AxesAttr axes);
-  std::vector<rt::BlobBuilder::DimSpec> dimsOf(exec::BufferType local, std::optional<Type> global,
+  std::vector<rt::BlobBuilder::DimSpec> dimsOf(ArrayRef<int64_t> local, std::optional<Type> global,
                                                std::optional<dist::ShardingAttr> sharding);
   uint32_t eventOf(Value token) { return events.try_emplace(token, events.size()).first->second; }
 
@@ -128,6 +131,7 @@ private:
   dist::MeshAttr mesh;
   llvm::StringMap<uint32_t> axes, kernels;
   DenseMap<Value, uint32_t> views, events;
+  llvm::StringMap<std::vector<int64_t>> fileShapes; // of parameters that have one; their state and gradients have it, too
 };
 
 } // namespace
@@ -169,11 +173,10 @@ uint32_t Emitter::viewOf(Value buffer) {
   return view;
 }
 
-std::vector<rt::BlobBuilder::DimSpec> Emitter::dimsOf(exec::BufferType local,
-                                                      std::optional<Type> global,
+std::vector<rt::BlobBuilder::DimSpec> Emitter::dimsOf(ArrayRef<int64_t> local, std::optional<Type> global,
                                                       std::optional<dist::ShardingAttr> sharding) {
   std::vector<rt::BlobBuilder::DimSpec> dims;
-  for (auto [i, size] : llvm::enumerate(local.getShape())) {
+  for (auto [i, size] : llvm::enumerate(local)) {
     rt::BlobBuilder::DimSpec dim;
     dim.global = global ? cast<RankedTensorType>(*global).getDimSize(i) : size;
     if (sharding)
@@ -184,12 +187,49 @@ std::vector<rt::BlobBuilder::DimSpec> Emitter::dimsOf(exec::BufferType local,
   return dims;
 }
 
+void Emitter::findFileShapes() {
+  for (auto op : program.getBody().getOps<exec::ArgOp>()) {
+    if (op.getKind() == exec::ArgKind::param && op.getFile())
+      fileShapes[op.getName()] = op.getFile()->vec();
+    if (std::optional<dist::BucketAttr> bucket = op.getBucket())
+      for (dist::MemberAttr member : bucket->getMembers())
+        if (auto param = dyn_cast<nn::ParamAttr>(member.getRole()); param && param.getFile())
+          fileShapes[param.getName()] = param.getFile().asArrayRef().vec();
+  }
+}
+
+/// Of what is kept as a parameter is; none where that has no shape of its own in files, or is of another size.
+std::vector<int64_t> Emitter::fileShapeOf(StringRef param, ArrayRef<int64_t> shape) {
+  std::vector<int64_t> file = fileShapes.lookup(param);
+  return ShapedType::getNumElements(file) == ShapedType::getNumElements(shape) ? file : std::vector<int64_t>();
+}
+
+std::vector<rt::BlobBuilder::MemberSpec> Emitter::membersOf(std::optional<dist::BucketAttr> bucket) {
+  std::vector<rt::BlobBuilder::MemberSpec> specs;
+  for (dist::MemberAttr member : bucket ? bucket->getMembers() : ArrayRef<dist::MemberAttr>()) {
+    dist::GlobalAttr global = member.getGlobal();
+    rt::BlobBuilder::MemberSpec spec;
+    spec.name = member.getName().str();
+    spec.dims = dimsOf(member.getType().getShape(), member.getWholeType(),
+                       global ? std::optional(global.getSharding()) : std::nullopt);
+    if (std::optional<nn::InitialValue> initial = nn::getInitialValue(member.getRole())) {
+      spec.init = initOf(exec::initOf(initial));
+      spec.a = initial->a;
+      spec.b = initial->b;
+    }
+    auto state = dyn_cast<nn::StateAttr>(member.getRole());
+    spec.file = fileShapeOf(state ? state.getOf() : member.getName(), member.getWholeType().getShape());
+    specs.push_back(std::move(spec));
+  }
+  return specs;
+}
+
 void Emitter::addArgument(exec::ArgOp op) {
   rt::BlobBuilder::ArgSpec spec;
   spec.name = op.getName().str();
   spec.kind = kindOf(op.getKind());
   spec.view = viewOf(op.getResult());
-  spec.dims = dimsOf(op.getResult().getType(), op.getGlobal(), op.getSharding());
+  spec.dims = dimsOf(op.getResult().getType().getShape(), op.getGlobal(), op.getSharding());
   spec.batchDim = int64_t(op.getBatchDim());
   spec.init = initOf(op.getInit());
   spec.a = op.getA().convertToDouble();
@@ -198,6 +238,8 @@ void Emitter::addArgument(exec::ArgOp op) {
     spec.file.assign(file->begin(), file->end());
   spec.indices = op.getIndices().value_or(0);
   spec.ignored = op.getIgnored() ? int64_t(*op.getIgnored()) : 0;
+  spec.members = membersOf(op.getBucket());
+  spec.isMaster = op.getMaster();
   blob.addArg(spec);
 }
 
@@ -206,8 +248,12 @@ uint32_t Emitter::addResult(exec::ProbeOp op) {
   spec.name = op.getResultName().str();
   spec.kind = kindOf(op.getKind());
   spec.view = viewOf(op.getInput());
-  spec.dims = dimsOf(op.getInput().getType(), op.getGlobal(), op.getSharding());
+  spec.dims = dimsOf(op.getInput().getType().getShape(), op.getGlobal(), op.getSharding());
   spec.batchDim = int64_t(op.getBatchDim());
+  spec.members = membersOf(op.getBucket());
+  if (op.getKind() == exec::ResultKind::grad && spec.members.empty())
+    spec.file = fileShapeOf(op.getResultName(), op.getGlobal() ? cast<RankedTensorType>(*op.getGlobal()).getShape()
+                                                               : op.getInput().getType().getShape());
   return blob.addResult(spec);
 }
 
@@ -276,6 +322,7 @@ Program Emitter::run() {
     result.kernels.push_back(kernel.getSymName().str());
   }
   addMesh();
+  findFileShapes();
   for (Operation &op : program.getBody().front()) {
     if (auto argument = dyn_cast<exec::ArgOp>(op))
       addArgument(argument);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,14 @@ public:
     uint64_t global = 1;
     std::vector<uint32_t> axes = {};
   };
+  // A tensor in a bucket; they follow each other in the order of the list.
+  struct MemberSpec {
+    std::string name;
+    std::vector<DimSpec> dims = {};
+    InitKind init = InitKind::None;
+    double a = 0, b = 0;
+    std::vector<int64_t> file = {}; // the shape in files; empty: the logical shape
+  };
   struct ArgSpec {
     std::string name;
     ArgKind kind = ArgKind::Input;
@@ -32,6 +41,8 @@ public:
     double a = 0, b = 0;
     std::vector<int64_t> file = {}; // the shape in files; empty: the logical shape
     int64_t indices = 0, ignored = 0;
+    std::vector<MemberSpec> members = {}; // of a bucket; none: it is a tensor itself
+    bool isMaster = false; // a parameter that counts as the optimizer's
   };
   struct ResultSpec {
     std::string name;
@@ -39,6 +50,8 @@ public:
     uint32_t view = 0;
     std::vector<DimSpec> dims = {};
     int32_t batchDim = -1;
+    std::vector<int64_t> file = {};
+    std::vector<MemberSpec> members = {};
   };
   // `positions`: per mesh position the mesh position of the other end, or kNone.
   struct PeerSpec {
@@ -99,19 +112,25 @@ public:
   // Its view, which must be a storage of its own, gets the class of the kind.
   uint32_t addArg(const ArgSpec &spec) {
     if (spec.view < views_.size())
-      views_[spec.view].storageClass = storageClassOf(spec.kind);
-    args_.push_back({string(spec.name), spec.kind, spec.view, addDims(spec.dims),
-                     uint32_t(spec.dims.size()), spec.init, spec.batchDim, spec.a, spec.b,
-                     append(params_, spec.file), uint32_t(spec.file.size()), spec.indices,
-                     spec.ignored});
-    return uint32_t(args_.size() - 1);
+      views_[spec.view].storageClass = spec.isMaster ? StorageClass::Optimizer : storageClassOf(spec.kind);
+    args_.push_back({string(spec.name), spec.kind, spec.view, addDims(spec.dims), uint32_t(spec.dims.size()),
+                     spec.batchDim, 0, spec.indices, spec.ignored});
+    auto number = uint32_t(args_.size() - 1);
+    if (std::optional<TensorKind> kind = tensorKindOf(spec.kind))
+      addTensors(*kind, number, spec.view, spec.members,
+                 {spec.name, spec.dims, spec.init, spec.a, spec.b, spec.file});
+    return number;
   }
 
   // The row of its probe is filled in when that row is added.
   uint32_t addResult(const ResultSpec &spec) {
     results_.push_back({string(spec.name), spec.kind, spec.view, addDims(spec.dims),
                         uint32_t(spec.dims.size()), spec.batchDim, kNone, 0});
-    return uint32_t(results_.size() - 1);
+    auto number = uint32_t(results_.size() - 1);
+    if (spec.kind == ResultKind::Grad)
+      addTensors(TensorKind::Grad, number, spec.view, spec.members,
+                 {spec.name, spec.dims, InitKind::None, 0, 0, spec.file});
+    return number;
   }
 
   uint32_t addInstr(const InstrSpec &spec) {
@@ -169,6 +188,7 @@ public:
     lay(views_, header_.views);
     lay(args_, header_.args);
     lay(results_, header_.results);
+    lay(tensors_, header_.tensors);
     lay(instrs_, header_.instrs);
     lay(operands_, header_.operands);
     lay(peers_, header_.peers);
@@ -215,6 +235,41 @@ private:
     return first;
   }
 
+  static std::optional<TensorKind> tensorKindOf(ArgKind kind) {
+    switch (kind) {
+    case ArgKind::Param:
+      return TensorKind::Param;
+    case ArgKind::Buffer:
+      return TensorKind::Buffer;
+    case ArgKind::State:
+      return TensorKind::State;
+    case ArgKind::Step:
+      return TensorKind::Step;
+    default:
+      return std::nullopt;
+    }
+  }
+
+  // The owner itself where it has no members.
+  void addTensors(TensorKind kind, uint32_t owner, uint32_t view, const std::vector<MemberSpec> &members,
+                  const MemberSpec &itself) {
+    uint64_t first = 0;
+    auto add = [&](const MemberSpec &spec, bool inBucket) {
+      Tensor tensor{string(spec.name), kind, owner, view, addDims(spec.dims), uint32_t(spec.dims.size()),
+                    inBucket, inBucket ? first : 0, spec.init, 0, spec.a, spec.b, append(params_, spec.file),
+                    uint32_t(spec.file.size())};
+      uint64_t elements = 1;
+      for (uint32_t d = 0; d < tensor.numDims; ++d)
+        elements *= dims_[tensor.firstDim + d].local;
+      first += elements;
+      tensors_.push_back(tensor);
+    };
+    for (const MemberSpec &member : members)
+      add(member, true);
+    if (members.empty())
+      add(itself, false);
+  }
+
   Header header_{};
   std::map<std::string, uint32_t> stringPlaces_;
   std::map<std::vector<uint32_t>, uint32_t> groupNumbers_, onlyAtPlaces_;
@@ -226,6 +281,7 @@ private:
   std::vector<View> views_;
   std::vector<Arg> args_;
   std::vector<Result> results_;
+  std::vector<Tensor> tensors_;
   std::vector<Instr> instrs_;
   std::vector<Peer> peers_;
   std::vector<int64_t> params_;

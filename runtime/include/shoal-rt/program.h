@@ -22,7 +22,7 @@ extern "C" typedef void (*shoal_rt_kernel)(void *const *buffers);
 namespace shoal::rt {
 
 inline constexpr char kProgramMagic[8] = {'S', 'H', 'O', 'A', 'L', 'P', 'R', 'G'};
-inline constexpr uint32_t kProgramVersion = 6;
+inline constexpr uint32_t kProgramVersion = 7;
 inline constexpr uint32_t kNone = 0xffffffffu;
 inline constexpr uint64_t kAlignment = 64;
 inline constexpr const char *kProgramSymbol = "shoal_program";
@@ -90,10 +90,10 @@ struct View {
 enum class ArgKind : uint32_t {
   Input,     // read from --data NAME=FILE, sharded rows of the step's batch
   Param,     // initialised from (seed, name, global index), or --load
-  State,     // optimizer state, filled with `init.a`
+  State,     // optimizer state, filled with `a`
   Step,      // i64 scalar: 0 before the first step; the program updates it itself
   ValidRows, // i64 scalar: rows of this step's batch that are real
-  Buffer,    // kept beside the parameters, filled with `init.a`, or --load: running statistics
+  Buffer,    // kept beside the parameters, filled with `a`, or --load: running statistics
   Seed,      // i64 scalar: the key of the program's random numbers, streamKey(--seed, name)
 };
 
@@ -124,10 +124,8 @@ struct Arg {
   uint32_t view;     // into `views`: its storage in the arena
   uint32_t firstDim; // into `dims`
   uint32_t numDims;
-  InitKind init;
   int32_t batchDim; // inputs: the sample dimension, -1 when un-batched
-  double a, b;      // of `init`
-  uint32_t firstFileSize, numFileSizes; // into `params`: the shape in files; none: the logical shape
+  uint32_t pad;
   int64_t indices; // inputs: elements are in [0, indices), or `ignored`; 0: they may be anything
   int64_t ignored; // 0 where none is
 };
@@ -149,6 +147,32 @@ struct Result {
   int32_t batchDim;
   uint32_t probe; // the row (Opcode::Probe) at which the host may read it
   uint32_t pad;
+};
+
+enum class TensorKind : uint32_t { Param, Buffer, State, Step, Grad };
+
+// What files of parameters hold: PyTorch's state_dict.
+constexpr bool isModelState(TensorKind kind) {
+  return kind == TensorKind::Param || kind == TensorKind::Buffer;
+}
+
+// What files know by a name: of every argument that outlives a step (the seed does not), and of every gradient, either
+// itself, or each of the tensors that lie one after another in a 1-D bucket. A bucket is as an argument or result of one
+// dimension, which its flat axes shard: a position holds a range of its elements. Those that follow the last tensor are
+// padding, zeros.
+struct Tensor {
+  Str name;
+  TensorKind kind;
+  uint32_t owner;    // into `args`, of a gradient into `results`
+  uint32_t view;     // the owner's
+  uint32_t firstDim; // into `dims`: of the tensor; in a bucket the box that it is a part of
+  uint32_t numDims;
+  uint32_t inBucket; // 0 or 1
+  uint64_t first;    // in a bucket: the element of the whole bucket at which the box's first lies
+  InitKind init;
+  uint32_t pad;
+  double a, b;                          // of `init`
+  uint32_t firstFileSize, numFileSizes; // into `params`: the shape in files; none: the logical shape
 };
 
 // The metric of an evaluation program that says how many terms its loss is the mean of.
@@ -247,6 +271,7 @@ struct Header {
   Section views;     // View
   Section args;      // Arg
   Section results;   // Result
+  Section tensors;   // Tensor
   Section instrs;    // Instr
   Section operands;  // uint32_t
   Section peers;     // Peer

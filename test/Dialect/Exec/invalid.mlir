@@ -406,3 +406,32 @@ exec.program @p infer arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimi
   // expected-error @+1 {{unknown attribute 'nmae', it knows: offset, storage}}
   %b = exec.buffer activation at 0 {nmae = "b"} : !exec.buffer<2xf32>
 }
+
+// -----
+
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{a bucket is a parameter, a state or a gradient of one dimension, got: 'tensor<4xf32>'}}
+  %x = exec.arg input "x" at 0 bucket = <[<"w", tensor<4xf32>>]> : !exec.buffer<4xf32>
+}
+
+// -----
+
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{a bucket of 5 elements must fit 'tensor<4xf32>'}}
+  %x = exec.arg param "b" at 0 bucket = <[<#nn.param<"w", init = zeros>, tensor<5xf32>>]> : !exec.buffer<4xf32>
+}
+
+// -----
+
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{only a parameter is a master, got: state}}
+  %x = exec.arg state master "m" at 0 : !exec.buffer<4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'exec.class' is "param", "grad", "optimizer" or "workspace" on an op with results, got: "activation"}}
+  %0 = nn.relu %x {exec.class = "activation"} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

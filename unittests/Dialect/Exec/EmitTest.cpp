@@ -61,6 +61,45 @@ struct EmitTest : testing::Test {
 
 } // namespace
 
+// Tensors in buckets have names, shapes and first values of their own; state and gradients lie in files as their parameter.
+TEST_F(EmitTest, TensorsInBuckets) {
+  context.loadDialect<nn::NNDialect>();
+  module = parseSourceString<ModuleOp>(R"(
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+exec.program @buckets train arena = 192 rows = 0 bytes = <params = 40, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "bucket.0" at 0 global tensor<20xf32> sharding = <@mesh, [{"data"}]>
+      bucket = <[<#nn.param<"u", init = uniform(-1.0, 2.0), file = [21]>, tensor<3x4xf32> of <0, tensor<3x7xf32>, <@mesh, [{}, {"tensor"}]>>>,
+                 <#nn.param<"v", init = ones>, tensor<7xf32>>]> : !exec.buffer<10xf32>
+  %m = exec.arg state "bucket.0.m" at 64 bucket = <[<#nn.state<"u.m", of = "u", init = 0.5>, tensor<3x4xf32> of <0, tensor<3x7xf32>, <@mesh, [{}, {"tensor"}]>>>]> : !exec.buffer<12xf32>
+  %w = exec.arg param master "w" at 128 init = none(0.0, 0.0) : !exec.buffer<4xf32>
+  exec.probe grad "bucket.0" %m bucket = <[<"u", tensor<3x4xf32> of <0, tensor<3x7xf32>, <@mesh, [{}, {"tensor"}]>>>]> : !exec.buffer<12xf32>
+})", &context);
+  ASSERT_TRUE(module);
+  PassManager passes(&context);
+  passes.addPass(exec::createVerifyPass());
+  ASSERT_TRUE(succeeded(passes.run(*module)));
+  FailureOr<codegen::Program> emitted = codegen::emitProgram(*module);
+  ASSERT_TRUE(succeeded(emitted));
+  rt::Program program(emitted->blob.data(), emitted->blob.size());
+  ASSERT_EQ(program.tensors().size(), 5u);
+  const rt::Tensor &u = program.tensors()[0], &v = program.tensors()[1], &m = program.tensors()[2],
+                   &w = program.tensors()[3], &grad = program.tensors()[4];
+  EXPECT_EQ(program.str(u.name), "u");
+  EXPECT_EQ(std::tuple(u.init, u.a, u.b), std::tuple(rt::InitKind::Uniform, -1.0, 2.0));
+  EXPECT_EQ(rt::shapeText(program.dims(u)), "[3, 7]");
+  EXPECT_EQ(program.dims(u)[1].local, 4u);
+  EXPECT_EQ(program.axesOf(program.dims(u)[1])[0], 1u);
+  EXPECT_EQ(program.flatAxes(u).size(), 1u);
+  EXPECT_EQ(std::tuple(program.str(v.name), v.first, v.init, v.a), std::tuple("v", 12u, rt::InitKind::Constant, 1.0));
+  EXPECT_EQ(std::tuple(program.str(m.name), m.kind, m.a), std::tuple("u.m", rt::TensorKind::State, 0.5));
+  EXPECT_EQ(std::tuple(grad.kind, grad.owner), std::tuple(rt::TensorKind::Grad, 0u));
+  for (const rt::Tensor *tensor : {&u, &m, &grad})
+    EXPECT_EQ(program.fileShape(*tensor), std::vector<uint64_t>{21});
+  EXPECT_EQ(program.fileShape(v), std::vector<uint64_t>{7});
+  EXPECT_EQ(w.kind, rt::TensorKind::Param);
+  EXPECT_EQ(program.views()[w.view].storageClass, rt::StorageClass::Optimizer);
+}
+
 TEST_F(EmitTest, TheRuntimeAcceptsEveryKindOfRow) {
   ASSERT_TRUE(module);
   PassManager passes(&context);
@@ -81,8 +120,8 @@ TEST_F(EmitTest, TheRuntimeAcceptsEveryKindOfRow) {
             (std::vector<uint32_t>{0, 2, 1, 3}));
 
   ASSERT_EQ(program.args().size(), 3u);
-  EXPECT_EQ(program.args()[0].init, rt::InitKind::Uniform);
-  EXPECT_EQ(program.args()[0].b, 2.0);
+  EXPECT_EQ(program.tensors()[0].init, rt::InitKind::Uniform);
+  EXPECT_EQ(program.tensors()[0].b, 2.0);
   EXPECT_EQ(program.args()[1].batchDim, 0);
   EXPECT_EQ(program.dims(program.args()[1])[0].global, 4u);
   EXPECT_EQ(program.dims(program.args()[1])[0].local, 2u);

@@ -160,6 +160,38 @@ static LogicalResult verifyAt(Operation *op, NamedAttribute attribute) {
   return dist::verifyPositions(op, attribute, mesh.getMesh());
 }
 
+/// A class that ops may ask for. Inputs and activations are what is none of them.
+static bool isAskedClass(Attribute value) {
+  auto name = dyn_cast<StringAttr>(value);
+  std::optional<StorageClass> storageClass = name ? symbolizeStorageClass(name.getValue()) : std::nullopt;
+  return storageClass && *storageClass != StorageClass::input && *storageClass != StorageClass::activation;
+}
+
+static LogicalResult verifyClasses(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == ExecDialect::kClassAttr) {
+    if (op->getNumResults() != 0 && isAskedClass(attribute.getValue()))
+      return success();
+    return op->emitOpError() << "'exec.class' is \"param\", \"grad\", \"optimizer\" or \"workspace\" on an op with results, "
+                             << "got: " << attribute.getValue();
+  }
+  auto isEntry = [](Attribute value) { return isAskedClass(value) || value == StringAttr::get(value.getContext(), ""); };
+  auto classes = dyn_cast<ArrayAttr>(attribute.getValue());
+  if (isa<CallOp>(op) && classes && classes.size() == op->getNumResults() && llvm::all_of(classes, isEntry))
+    return success();
+  return op->emitOpError() << "'exec.classes' is an array of classes, one per result of exec.call, got: "
+                           << attribute.getValue();
+}
+
+std::optional<StorageClass> getAskedClass(Value value) {
+  auto result = dyn_cast<OpResult>(value);
+  if (!result)
+    return std::nullopt;
+  auto name = result.getOwner()->getAttrOfType<StringAttr>(ExecDialect::kClassAttr);
+  if (auto classes = result.getOwner()->getAttrOfType<ArrayAttr>(ExecDialect::kClassesAttr))
+    name = cast<StringAttr>(classes[result.getResultNumber()]);
+  return name && !name.empty() ? symbolizeStorageClass(name.getValue()) : std::nullopt;
+}
+
 LogicalResult ExecDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == kKernelAttr) {
@@ -194,6 +226,8 @@ LogicalResult ExecDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   }
   if (name == kAtAttr)
     return verifyAt(op, attribute);
+  if (name == kClassAttr || name == kClassesAttr)
+    return verifyClasses(op, attribute);
   return op->emitOpError() << "unknown attribute '" << name << "'";
 }
 

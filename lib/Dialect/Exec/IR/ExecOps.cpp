@@ -35,6 +35,8 @@ ByteRange getByteRange(Value buffer) {
 }
 
 StorageClass ArgOp::getStorageClass() {
+  if (getMaster())
+    return StorageClass::optimizer;
   switch (getKind()) {
   case ArgKind::param:
   case ArgKind::buffer:
@@ -44,6 +46,26 @@ StorageClass ArgOp::getStorageClass() {
   default:
     return StorageClass::input;
   }
+}
+
+Init initOf(const std::optional<nn::InitialValue> &value) {
+  if (!value)
+    return Init::none;
+  switch (value->kind) {
+  case nn::Init::zeros:
+  case nn::Init::ones:
+  case nn::Init::constant:
+    return Init::constant;
+  case nn::Init::uniform:
+    return Init::uniform;
+  case nn::Init::normal:
+    return Init::normal;
+  case nn::Init::kaiming_uniform:
+    return Init::kaiming_uniform;
+  case nn::Init::xavier_uniform:
+    return Init::xavier_uniform;
+  }
+  llvm_unreachable("every init is listed");
 }
 
 static LogicalResult verifyOffset(Operation *op, int64_t offset) {
@@ -68,14 +90,34 @@ static LogicalResult verifyLogicalTensor(Operation *op, BufferType type, std::op
   return success();
 }
 
+// The tensors of a bucket lie in it one after another.
+static LogicalResult verifyBucket(Operation *op, BufferType type, std::optional<Type> global,
+                                  std::optional<dist::BucketAttr> bucket, bool mayBeBucket) {
+  if (!bucket)
+    return success();
+  auto whole = global ? cast<RankedTensorType>(*global) : RankedTensorType::get(type.getShape(), type.getElementType());
+  if (!mayBeBucket || whole.getRank() != 1)
+    return op->emitOpError() << "a bucket is a parameter, a state or a gradient of one dimension, got: " << whole;
+  if (bucket->getNumElements() > whole.getNumElements())
+    return op->emitOpError() << "a bucket of " << bucket->getNumElements() << " elements must fit " << whole;
+  for (dist::MemberAttr member : bucket->getMembers())
+    if (member.getType().getElementType() != whole.getElementType())
+      return op->emitOpError() << "members must have the element type of " << whole << ", got: " << member.getType();
+  return success();
+}
+
 void ArgOp::getAsmResultNames(function_ref<void(Value, StringRef)> setName) {
   setName(getResult(), getName());
 }
 
 LogicalResult ArgOp::verify() {
   if (failed(verifyOffset(*this, getOffset())) ||
-      failed(verifyLogicalTensor(*this, getResult().getType(), getGlobal(), getBatchDim())))
+      failed(verifyLogicalTensor(*this, getResult().getType(), getGlobal(), getBatchDim())) ||
+      failed(verifyBucket(*this, getResult().getType(), getGlobal(), getBucket(),
+                          getKind() == ArgKind::param || getKind() == ArgKind::state)))
     return failure();
+  if (getMaster() && getKind() != ArgKind::param)
+    return emitOpError() << "only a parameter is a master, got: " << stringifyArgKind(getKind());
   if (getKind() == ArgKind::step || getKind() == ArgKind::valid_rows || getKind() == ArgKind::seed) {
     BufferType type = getResult().getType();
     if (!type.getShape().empty() || !type.getElementType().isInteger(64))
@@ -522,6 +564,8 @@ LogicalResult ProbeOp::verify() {
       !type.getShape().empty())
     return emitOpError() << "a " << stringifyResultKind(getKind())
                          << " must be a scalar, got: " << type;
+  if (failed(verifyBucket(*this, type, getGlobal(), getBucket(), getKind() == ResultKind::grad)))
+    return failure();
   return verifyLogicalTensor(*this, type, getGlobal(), getBatchDim());
 }
 void ProbeOp::getReads(SmallVectorImpl<Value> &buffers) { buffers.push_back(getInput()); }

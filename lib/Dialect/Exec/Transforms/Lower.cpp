@@ -166,27 +166,6 @@ LogicalResult Lowering::checkSizes() {
   return success();
 }
 
-/// The distribution of an argument in the terms of the runtime.
-static Init initOf(const std::optional<nn::InitialValue> &value) {
-  if (!value)
-    return Init::none;
-  switch (value->kind) {
-  case nn::Init::zeros:
-  case nn::Init::ones:
-  case nn::Init::constant:
-    return Init::constant;
-  case nn::Init::uniform:
-    return Init::uniform;
-  case nn::Init::normal:
-    return Init::normal;
-  case nn::Init::kaiming_uniform:
-    return Init::kaiming_uniform;
-  case nn::Init::xavier_uniform:
-    return Init::xavier_uniform;
-  }
-  llvm_unreachable("every init is listed");
-}
-
 static ArgKind kindOf(nn::ArgRole role) {
   switch (role) {
   case nn::ArgRole::Param:
@@ -237,7 +216,9 @@ void Lowering::createArguments() {
         nn::isBatchedInput(step, i) ? 0 : -1, initOf(initial), APFloat(a), APFloat(b),
         file ? builder.getDenseI64ArrayAttr(*file) : nullptr,
         range ? builder.getI64IntegerAttr(range->size) : nullptr,
-        mayIgnore ? builder.getI64IntegerAttr(*range->ignored) : nullptr);
+        mayIgnore ? builder.getI64IntegerAttr(*range->ignored) : nullptr,
+        step.getArgAttrOfType<dist::BucketAttr>(i, dist::DistDialect::kBucketAttr),
+        /*master=*/false);
     build->setStorage(placement.placeOf(step.getArgument(i)).storage, argument);
   }
 }
@@ -308,7 +289,9 @@ void Lowering::probe(unsigned index) {
     auto batchDim = step.getResultAttrOfType<IntegerAttr>(index, nn::kBatchDimAttr);
     builder.create<ProbeOp>(value.getLoc(), Type(), kind, name ? name.getValue() : "loss",
                             build->bufferOf(value), logical.type, logical.sharding,
-                            batchDim ? batchDim.getInt() : -1, 0, StringAttr());
+                            batchDim ? batchDim.getInt() : -1,
+                            step.getResultAttrOfType<dist::BucketAttr>(index, dist::DistDialect::kBucketAttr), 0,
+                            StringAttr());
   }
 }
 

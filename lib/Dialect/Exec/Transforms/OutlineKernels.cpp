@@ -33,6 +33,16 @@ static SmallVector<Value> viewsOf(Value value) {
   return aliases;
 }
 
+/// The value through views and through the tensors that lie in it where it is a bucket: all that reads its bytes.
+static SmallVector<Value> partsOf(Value value) {
+  SmallVector<Value> aliases = {value};
+  for (unsigned i = 0; i < aliases.size(); ++i)
+    for (Operation *user : aliases[i].getUsers())
+      if (lowersAs(user, LoweringKind::View) || isa<dist::UnpackOp>(user))
+        aliases.push_back(user->getResult(0));
+  return aliases;
+}
+
 /// Whether the value ends in a bucket, where it lies at any multiple of its element size.
 static bool entersBucket(Value value) {
   return llvm::any_of(viewsOf(value), [](Value alias) {
@@ -70,6 +80,7 @@ public:
 
 private:
   void placeUpdates();
+  void gatherLast(Value argument, unsigned gather);
   bool mayOverwrite(const Cluster &cluster, Value argument, Value result) const;
   void rebuild();
   Kernel signatureOf(unsigned node) const;
@@ -125,6 +136,14 @@ bool Outliner::mayOverwrite(const Cluster &cluster, Value argument, Value result
   return reads;
 }
 
+/// What is gathered in place of an argument comes behind all that reads the old value, so that it may be received there.
+void Outliner::gatherLast(Value argument, unsigned gather) {
+  for (Value alias : partsOf(argument))
+    for (unsigned reader : graph.usersOf(alias))
+      if (reader != gather)
+        graph.addOrder(reader, gather);
+}
+
 void Outliner::placeUpdates() {
   auto yield = cast<func::ReturnOp>(step.getBody().front().getTerminator());
   llvm::SmallDenseSet<Value> taken;
@@ -132,19 +151,21 @@ void Outliner::placeUpdates() {
   for (auto [index, value] : llvm::enumerate(yield.getOperands())) {
     auto name = step.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
     std::optional<unsigned> node = graph.producerOf(value);
-    if (!name || !node || !graph[*node].kernel || overwritten.count(value))
+    if (!name || !node || overwritten.count(value))
       continue;
     std::optional<unsigned> arg = arguments.find(name.getValue());
     if (!arg)
       continue;
     Value argument = step.getArgument(*arg);
-    if (argument.getType() != value.getType() || !taken.insert(argument).second ||
+    if (value.getDefiningOp<dist::AllGatherOp>())
+      gatherLast(argument, *node);
+    if (!graph[*node].kernel || argument.getType() != value.getType() || !taken.insert(argument).second ||
         !mayOverwrite(graph[*node], argument, value))
       continue;
     // Every other reader of the old value comes first, or the update gets a buffer of its own.
     SmallVector<unsigned> readers;
     bool apart = true;
-    for (Value alias : viewsOf(argument)) {
+    for (Value alias : partsOf(argument)) {
       for (unsigned reader : graph.usersOf(alias)) {
         if (reader != *node)
           readers.push_back(reader);
@@ -256,6 +277,20 @@ func::FuncOp Outliner::getOrCreate(const Kernel &kernel, ArrayRef<Operation *> o
   return func;
 }
 
+/// Equal kernels may have results of different classes: the call says which.
+static void setClasses(CallOp call, ArrayRef<Value> results) {
+  Builder builder(call.getContext());
+  SmallVector<Attribute> classes;
+  bool any = false;
+  for (Value result : results) {
+    std::optional<StorageClass> asked = getAskedClass(result);
+    any |= asked.has_value();
+    classes.push_back(builder.getStringAttr(asked ? stringifyStorageClass(*asked) : ""));
+  }
+  if (any)
+    call->setAttr(ExecDialect::kClassesAttr, builder.getArrayAttr(classes));
+}
+
 void Outliner::rebuild() {
   OpBuilder builder(block.getTerminator());
   SmallVector<Operation *> dead;
@@ -275,6 +310,7 @@ void Outliner::rebuild() {
       locs.push_back(op->getLoc());
     auto call = builder.create<CallOp>(FusedLoc::get(module.getContext(), locs),
                                        func.getResultTypes(), func.getSymName(), kernel.inputs);
+    setClasses(call, kernel.results);
     for (auto [value, result] : llvm::zip_equal(kernel.results, call.getResults()))
       value.replaceAllUsesWith(result);
   }

@@ -2,7 +2,7 @@
 // may lie where it will be overwritten only if all its readers come before that.
 #include "Placement.h"
 
-#include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interfaces/Lowering.h"
 #include "shoal/Support/Elements.h"
 
@@ -72,7 +72,12 @@ LogicalResult Placement::collectGroups() {
     }
     Type element =
         cast<RankedTensorType>(group.packs.front().getBucket().getType()).getElementType();
-    group.storage = addStorage(RankedTensorType::get({end}, element), StorageClass::grad);
+    StorageClass storageClass = getAskedClass(group.packs.front().getBucket()).value_or(StorageClass::grad);
+    for (dist::PackOp pack : group.packs)
+      if (getAskedClass(pack.getBucket()).value_or(StorageClass::grad) != storageClass)
+        return pack.emitOpError() << "buckets of group " << id << " must have one class, got: "
+                                  << stringifyStorageClass(storageClass) << " and another";
+    group.storage = addStorage(RankedTensorType::get({end}, element), storageClass);
     storages[group.storage].shape = {};
   }
   return success();
@@ -152,7 +157,7 @@ void Placement::placeNew(Value value) {
   }
   StorageClass storageClass =
       gradients.contains(value) ? StorageClass::grad : StorageClass::activation;
-  places[value] = {addStorage(typeOf(value), storageClass), 0};
+  places[value] = {addStorage(typeOf(value), getAskedClass(value).value_or(storageClass)), 0};
 }
 
 void Placement::placePack(dist::PackOp op) {
@@ -203,6 +208,34 @@ bool Placement::mayReduceInPlace(dist::AllReduceOp op) {
   return lastUse(root, op) <= indexOf(op);
 }
 
+/// What is gathered in place of an argument is received there, unless somebody still reads the old value, or another
+/// argument takes it over when the step ends.
+void Placement::claimGathers() {
+  nn::ArgTable arguments(step);
+  for (OpOperand &use : step.getBody().front().getTerminator()->getOpOperands()) {
+    auto name = step.getResultAttrOfType<StringAttr>(use.getOperandNumber(), nn::NNDialect::kUpdatesAttr);
+    auto gather = use.get().getDefiningOp<dist::AllGatherOp>();
+    std::optional<unsigned> number = name ? arguments.find(name.getValue()) : std::nullopt;
+    if (!gather || !number)
+      continue;
+    Value argument = step.getArgument(*number);
+    if (gather.getType() != argument.getType() || reads(gather.getInput(), argument) ||
+        lastUse(argument, gather) > indexOf(gather))
+      continue;
+    claimed.try_emplace(gather.getResult(), placeOf(argument));
+  }
+}
+
+/// Whether a value shares the bytes of an argument.
+bool Placement::reads(Value value, Value argument) const {
+  while (Operation *def = value.getDefiningOp()) {
+    if (!lowersAs(def, LoweringKind::View) && !isa<dist::UnpackOp>(def))
+      return false;
+    value = def->getOperand(0);
+  }
+  return value == argument;
+}
+
 void Placement::place(Operation *op) {
   if (lowersAs(op, LoweringKind::View)) {
     places[op->getResult(0)] = placeOf(op->getOperand(0));
@@ -250,6 +283,7 @@ LogicalResult Placement::run() {
   }
   if (failed(collectGroups()))
     return failure();
+  claimGathers();
   for (auto &[id, group] : groups)
     claimInputs(group);
   for (Operation &op : block.without_terminator())

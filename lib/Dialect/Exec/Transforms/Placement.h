@@ -1,6 +1,6 @@
 // Where values live: which share storage, before storage has offsets. Views share that of their
-// operand, updates that of the argument they overwrite, buckets and their tensors that of the
-// group, an all-reduce that of its operand; every other value has its own.
+// operand, updates and gathers that of the argument they overwrite, buckets and their tensors that of the
+// group, tensors in a bucket that of the bucket, an all-reduce that of its operand; every other value has its own.
 #ifndef SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_PLACEMENT_H
 #define SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_PLACEMENT_H
 
@@ -57,6 +57,8 @@ private:
   };
   llvm::LogicalResult collectGroups();
   void claimInputs(Group &group);
+  void claimGathers();
+  bool reads(mlir::Value value, mlir::Value argument) const;
   bool mayLieInGroup(mlir::Value root, int64_t overwrittenAt);
   bool mayReduceInPlace(dist::AllReduceOp op);
   void placeUnpack(dist::UnpackOp op);

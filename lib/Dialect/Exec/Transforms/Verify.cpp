@@ -60,6 +60,7 @@ private:
   LogicalResult checkStorage(Operation *op, Value buffer, int64_t offset);
   LogicalResult checkPiece(Operation *op, BufferType local, std::optional<Type> global,
                            std::optional<dist::ShardingAttr> sharding);
+  LogicalResult checkMembers(Operation *op, std::optional<dist::BucketAttr> bucket, bool isGrad);
   LogicalResult checkOperands(const Row &row);
   LogicalResult checkOrder();
   LogicalResult checkRow(unsigned number);
@@ -75,6 +76,7 @@ private:
   SmallVector<Clock> ended; // per row
   SmallVector<SmallVector<unsigned>> onStream;
   llvm::StringSet<> arguments, results; // names
+  llvm::StringSet<> tensors, gradients; // names in files
 };
 
 } // namespace
@@ -113,6 +115,22 @@ LogicalResult ProgramVerifier::checkPiece(Operation *op, BufferType local,
   return success();
 }
 
+/// What lies in a bucket, or is the argument or result itself, has a name of its own in files.
+LogicalResult ProgramVerifier::checkMembers(Operation *op, std::optional<dist::BucketAttr> bucket, bool isGrad) {
+  if (!bucket)
+    return success();
+  for (dist::MemberAttr member : bucket->getMembers()) {
+    if (!(isGrad ? gradients : tensors).insert(member.getName()).second)
+      return op->emitOpError() << "name is taken by another tensor: " << member.getName();
+    auto local = BufferType::get(member.getType());
+    dist::GlobalAttr global = member.getGlobal();
+    if (failed(checkPiece(op, local, global ? std::optional<Type>(global.getType()) : std::nullopt,
+                          global ? std::optional(global.getSharding()) : std::nullopt)))
+      return failure();
+  }
+  return success();
+}
+
 LogicalResult ProgramVerifier::collect() {
   for (Operation &op : program.getBody().front()) {
     if (auto argument = dyn_cast<ArgOp>(op)) {
@@ -121,7 +139,8 @@ LogicalResult ProgramVerifier::collect() {
                << "name is taken by another argument: " << argument.getName();
       if (failed(checkStorage(&op, argument.getResult(), argument.getOffset())) ||
           failed(checkPiece(&op, argument.getResult().getType(), argument.getGlobal(),
-                            argument.getSharding())))
+                            argument.getSharding())) ||
+          failed(checkMembers(&op, argument.getBucket(), /*isGrad=*/false)))
         return failure();
     } else if (auto buffer = dyn_cast<BufferOp>(op)) {
       if (failed(checkStorage(&op, buffer.getResult(), buffer.getOffset())))
@@ -206,6 +225,8 @@ LogicalResult ProgramVerifier::checkOperands(const Row &row) {
     std::string key = (stringifyResultKind(probe.getKind()) + " " + probe.getResultName()).str();
     if (!results.insert(key).second)
       return op->emitOpError() << "result is probed twice: " << key;
+    if (failed(checkMembers(op, probe.getBucket(), /*isGrad=*/true)))
+      return failure();
     return checkPiece(op, probe.getInput().getType(), probe.getGlobal(), probe.getSharding());
   }
   return success();

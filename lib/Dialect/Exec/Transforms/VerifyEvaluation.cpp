@@ -31,6 +31,8 @@ static LogicalResult verifyShared(ArgOp argument, ArgOp other) {
   if (argument.getShardingAttr() != other.getShardingAttr())
     return differs(argument, other, "sharding", Attribute(argument.getShardingAttr()),
                    Attribute(other.getShardingAttr()));
+  if (argument.getBucketAttr() != other.getBucketAttr())
+    return differs(argument, other, "tensors", Attribute(argument.getBucketAttr()), Attribute(other.getBucketAttr()));
   if (argument.getOffset() != other.getOffset())
     return differs(argument, other, "offset", int64_t(argument.getOffset()),
                    int64_t(other.getOffset()));

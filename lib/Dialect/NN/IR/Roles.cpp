@@ -109,17 +109,24 @@ FailureOr<int64_t> getBatchRows(FunctionOpInterface func, function_ref<RankedTen
   return rows;
 }
 
-std::optional<InitialValue> getInitialValue(FunctionOpInterface func, unsigned index) {
-  if (auto state = func.getArgAttrOfType<StateAttr>(index, NNDialect::kStateAttr))
+std::optional<InitialValue> getInitialValue(Attribute role) {
+  if (auto state = dyn_cast_or_null<StateAttr>(role))
     return InitialValue{Init::constant, state.getInit().convertToDouble()};
-  if (auto buffer = func.getArgAttrOfType<BufferAttr>(index, NNDialect::kBufferAttr))
+  if (auto buffer = dyn_cast_or_null<BufferAttr>(role))
     return InitialValue{Init::constant, buffer.getInit().convertToDouble()};
-  auto param = func.getArgAttrOfType<ParamAttr>(index, NNDialect::kParamAttr);
+  auto param = dyn_cast_or_null<ParamAttr>(role);
   if (!param)
     return std::nullopt;
   if (param.getInit() == Init::zeros || param.getInit() == Init::ones)
     return InitialValue{Init::constant, param.getInit() == Init::ones ? 1.0 : 0.0};
   return InitialValue{param.getInit(), param.getA().convertToDouble(), param.getB().convertToDouble()};
+}
+
+std::optional<InitialValue> getInitialValue(FunctionOpInterface func, unsigned index) {
+  for (StringRef name : {NNDialect::kParamAttr, NNDialect::kBufferAttr, NNDialect::kStateAttr})
+    if (std::optional<InitialValue> value = getInitialValue(func.getArgAttr(index, name)))
+      return value;
+  return std::nullopt;
 }
 
 ArgTable::ArgTable(FunctionOpInterface func) {

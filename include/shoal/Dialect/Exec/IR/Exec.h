@@ -4,6 +4,7 @@
 
 #include "shoal-rt/program.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interfaces/KnownAttributes.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -85,6 +86,12 @@ struct ByteRange {
 /// The range a buffer value names; storage is null for malformed IR (a buffer that no
 /// exec op defines).
 ByteRange getByteRange(mlir::Value buffer);
+
+/// What an op, or a call of a kernel, asks the bytes of its result to be counted as (`exec.class`, `exec.classes`).
+std::optional<StorageClass> getAskedClass(mlir::Value value);
+
+/// The distribution of first values in the terms of the runtime.
+Init initOf(const std::optional<nn::InitialValue> &value);
 
 } // namespace shoal::exec
 

@@ -64,6 +64,8 @@ struct InitialValue {
   double a = 0, b = 0;
 };
 std::optional<InitialValue> getInitialValue(mlir::FunctionOpInterface func, unsigned index);
+/// The same of a role by itself, `#nn.param<...>`; none of other attributes.
+std::optional<InitialValue> getInitialValue(mlir::Attribute role);
 
 /// The arguments of a function by name, read once for passes that ask for many.
 class ArgTable {

@@ -1,0 +1,31 @@
+// Pieces from mesh coordinates.
+#include "core/piece.h"
+
+namespace shoal::rt {
+
+Piece pieceOf(Box box) {
+  uint64_t elements = box.localElements();
+  return {std::move(box), 0, elements, 0};
+}
+
+Piece pieceOf(const Program &program, const Tensor &tensor, uint32_t position) {
+  Piece whole = pieceOf(boxOf(program, program.dims(tensor), position));
+  if (!tensor.inBucket)
+    return whole;
+  // Elements of the whole bucket: those of the tensor, and those of this position's shard.
+  uint64_t local = program.views()[tensor.view].elements;
+  uint64_t shard = program.linear(position, program.flatAxes(tensor)) * local;
+  uint64_t from = std::max(tensor.first, shard), to = std::min(tensor.first + whole.end, shard + local);
+  if (from >= to)
+    return {std::move(whole.box), 0, 0, 0};
+  return {std::move(whole.box), from - tensor.first, to - tensor.first, from - shard};
+}
+
+bool holdsFirstCopy(const Program &program, const Tensor &tensor, uint32_t position) {
+  std::vector<uint32_t> axes(program.flatAxes(tensor).begin(), program.flatAxes(tensor).end());
+  for (const Dim &dim : program.dims(tensor))
+    axes.insert(axes.end(), program.axesOf(dim).begin(), program.axesOf(dim).end());
+  return isFirstBut(program, axes, position);
+}
+
+} // namespace shoal::rt
