@@ -20,6 +20,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.join(HERE, "..", "test")
 MODELS = os.path.join(TESTS, "EndToEnd")
 
+sys.path.append(os.path.join(TESTS, "support"))
+from buckets import local_program  # noqa: E402
+
 
 def npy(descr, shape, data, major=1, order="False"):
     text = f"{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n".encode()
@@ -199,9 +202,15 @@ def symbol(path, name):
 
 
 def program(shoalc, model, *options):
+    """The blob of a model of test/EndToEnd, or of one given as text."""
     with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(MODELS, model)
+        if "\n" in model:
+            path = os.path.join(folder, "model.mlir")
+            with open(path, "w") as file:
+                file.write(model)
         out = os.path.join(folder, "payload.so")
-        subprocess.run([shoalc, os.path.join(MODELS, model), "--emit", "obj", "-o", out, *options], check=True)
+        subprocess.run([shoalc, path, "--emit", "obj", "-o", out, *options], check=True)
         return symbol(out, b"shoal_program")
 
 
@@ -264,6 +273,7 @@ def main():
             "one-device": program(shoalc, "reused_weight.mlir"),
             "data-parallel": program(shoalc, "reused_weight.mlir", "--mesh", "data=2"),
             "infer": program(shoalc, "special_values.mlir", "--mode", "infer"),
+            "buckets": program(shoalc, local_program(2, 2, sharded=True)[0]),
             "padded": program(shoalc, "mlp_mse_odd_sizes.mlir", "--mesh", "data=3", "--optimizer", "adam"),
         })
 

@@ -15,6 +15,7 @@ struct Spec {
   uint32_t axis = 2;
   std::string name = "w";
   ArgKind kind = ArgKind::Param;
+  std::vector<std::string> members = {}; // of 4 elements each
 };
 
 Program make(const Spec &spec) {
@@ -24,7 +25,10 @@ Program make(const Spec &spec) {
   uint32_t data = blob.addAxis("data", spec.axis);
   uint32_t w = blob.addView(spec.offset, spec.elements, DType::F32);
   uint32_t x = blob.addView(1024, 8, DType::F32);
-  blob.addArg({spec.name, spec.kind, w, {{spec.elements}}, -1, InitKind::Constant});
+  BlobBuilder::ArgSpec kept{spec.name, spec.kind, w, {{spec.elements}}, -1, InitKind::Constant};
+  for (const std::string &member : spec.members)
+    kept.members.push_back({.name = member, .dims = {{4}}, .init = InitKind::Constant});
+  blob.addArg(kept);
   blob.addArg({"x", ArgKind::Input, x, {{8 * spec.axis, {data}}}, 0});
   std::vector<unsigned char> table = blob.finish();
   return Program(table.data(), table.size());
@@ -44,6 +48,15 @@ TEST(Evaluation, SharesWhatTrainingKeeps) {
   refused({.kind = ArgKind::State}, "'w' must be an argument of training");
   refused({.offset = 128}, "'w' must lie where training has it, at 64, got: 128");
   refused({.elements = 8}, "'w' must lie where training has it");
+  refused({.members = {"u"}}, "'w' must hold the tensors that training has in it");
+}
+
+TEST(Evaluation, HasTheBucketsOfTraining) {
+  Program training = make({.mode = Mode::Train, .members = {"u", "v"}});
+  EXPECT_NO_THROW(checkEvaluation(training, make({.members = {"u", "v"}})));
+  for (const std::vector<std::string> &members : {std::vector<std::string>{"v", "u"}, {"u"}, {}})
+    expectBadInput([&] { checkEvaluation(training, make({.members = members})); },
+                   "'w' must hold the tensors that training has in it");
 }
 
 } // namespace

@@ -36,6 +36,18 @@ exec.program @f_eval eval arena = 256 rows = 0 bytes = <params = 0, grads = 0, o
 
 // -----
 
+// With the same tensors in a bucket.
+exec.program @f train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-note @+1 {{the training program's is here}}
+  %w = exec.arg param "b" at 0 bucket = <[<#nn.param<"u", init = zeros>, tensor<4xf32>>, <#nn.param<"v", init = zeros>, tensor<4xf32>>]> : !exec.buffer<8xf32>
+}
+exec.program @f_eval eval arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{must have the tensors of the training program's "b"}}
+  %w = exec.arg param "b" at 0 bucket = <[<#nn.param<"v", init = zeros>, tensor<4xf32>>, <#nn.param<"u", init = zeros>, tensor<4xf32>>]> : !exec.buffer<8xf32>
+}
+
+// -----
+
 // Its inputs do not lie on what training keeps.
 exec.program @f train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
   %w = exec.arg param "w" at 0 : !exec.buffer<16xf32>
