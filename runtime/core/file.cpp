@@ -145,6 +145,17 @@ std::string identityOf(const std::string &path) {
   return std::filesystem::weakly_canonical(path, error).string();
 }
 
+void syncFolder(const std::string &path) {
+  int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // Some network file systems cannot sync a folder, and write its names at once.
+  bool done = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL);
+  int error = errno;
+  if (fd >= 0)
+    close(fd);
+  if (!done)
+    workFailed(path, ": cannot be written to disk: ", std::strerror(error));
+}
+
 OutputFile::OutputFile(const std::string &path) : path_(path), target_(path) {
   // A link stays a link: what it points to is replaced.
   if (char *real = realpath(path.c_str(), nullptr)) {

@@ -46,6 +46,9 @@ private:
 // for devices and pipes, which may be shared.
 std::string identityOf(const std::string &path);
 
+// Names in a folder are on disk when this returns. Exit 1 when that fails.
+void syncFolder(const std::string &path);
+
 // Writes a file without a name and gives it the name PATH on commit(). Opening it early finds a
 // wrong path before the work is done; without commit(), also when the process is killed, an older
 // file of that name stays and nothing is left behind. (File systems without nameless files get

@@ -128,8 +128,8 @@ void checkApplicable(const CLI::App &app, const Program &program, const Program 
       badInput(flag, " does not apply: ", why);
   };
   if (!isTraining(program))
-    for (const char *flag : {"--steps", "--epochs", "--seed", "--shuffle", "--dump-params",
-                             "--dump-grads"}) {
+    for (const char *flag : {"--steps", "--epochs", "--seed", "--shuffle", "--dump-params", "--dump-grads", "--save",
+                             "--save-every", "--keep", "--resume"}) {
       // Parameters may be drawn instead of loaded, tokens may be drawn, so the seed still means something.
       if (std::string_view(flag) == "--seed" && (!given("--load") || given("--generate")))
         continue;
@@ -146,8 +146,12 @@ void checkApplicable(const CLI::App &app, const Program &program, const Program 
                        : "this program was compiled with --mode infer");
   if (given("--eval-every") && !given("--eval-data"))
     badInput("--eval-every needs --eval-data");
-  if (given("--steps") && given("--epochs"))
-    badInput("--steps and --epochs exclude each other");
+  for (const char *flag : {"--save-every", "--keep"})
+    if (given(flag) && !given("--save"))
+      badInput(flag, " needs --save");
+  for (auto [flag, other] : {std::pair{"--steps", "--epochs"}, {"--resume", "--load"}})
+    if (given(flag) && given(other))
+      badInput(flag, " and ", other, " exclude each other");
   if (program.header().batchRows == 0)
     for (const char *flag : {"--epochs", "--shuffle"})
       refuse(flag, "the program has no batched input");
@@ -157,9 +161,9 @@ void checkApplicable(const CLI::App &app, const Program &program, const Program 
   for (const Result &result : program.results())
     hasGrads |= result.kind == ResultKind::Grad, hasOutputs |= result.kind == ResultKind::Output;
   if (!hasModelState(program))
-    for (const char *flag : {"--load", "--dump-params"})
+    for (const char *flag : {"--load", "--dump-params", "--save", "--resume"})
       refuse(flag, "the program has no parameters");
-  if ((!hasParams || given("--load")) && !given("--shuffle") && !given("--generate") && !isRandom)
+  if ((!hasParams || given("--load")) && !given("--shuffle") && !given("--generate") && !isRandom && !given("--resume"))
     refuse("--seed", "without --shuffle it draws first values of parameters, and here are none to draw");
   if (given("--trace-steps") && !given("--trace"))
     refuse("--trace-steps", "there is no --trace");
@@ -230,7 +234,7 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
                      const Program *evaluation) {
   Options options;
   std::vector<std::string> data, evalData, outputs;
-  std::string steps, epochs, seed, evalEvery, logEvery, threads, localComm, timeout, traceSteps;
+  std::string steps, epochs, seed, saveEvery, keep, evalEvery, logEvery, threads, localComm, timeout, traceSteps;
   std::vector<std::string> delays;
   CLI::App app("A program compiled by shoalc.");
   app.set_help_flag();
@@ -262,6 +266,16 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
       ->type_name("FILE.safetensors");
   app.add_option("--dump-grads", options.dumpGrads, "Write the gradients of the first step")
       ->type_name("FILE.safetensors");
+  app.add_option("--save", options.save,
+                 "Write checkpoints, from which --resume goes on: a folder DIR/step-N each, one at the end")
+      ->type_name("DIR");
+  app.add_option("--save-every", saveEvery, "Steps between checkpoints")->type_name("K");
+  app.add_option("--keep", keep, "Checkpoints of DIR that stay, the last ones (default: all)")->type_name("K");
+  app.add_option("--resume", options.resume,
+                 "Go on from the last checkpoint of DIR, or from DIR/step-N, whatever plan and number of ranks wrote "
+                 "it: parameters, optimizer, step, seed and the order of the data. --steps and --epochs count from the "
+                 "beginning of the training")
+      ->type_name("DIR");
   app.add_option("--output", outputs, "Write an output, its rows in the order of the data")
       ->type_name("NAME=FILE.npy")
       ->allow_extra_args(false);
@@ -318,6 +332,10 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
     options.epochs = wholeNumber("--epochs", epochs, 0);
   if (app.count("--seed"))
     options.seed = wholeNumber("--seed", seed, 0);
+  if (app.count("--save-every"))
+    options.saveEvery = wholeNumber("--save-every", saveEvery, 1);
+  if (app.count("--keep"))
+    options.keep = wholeNumber("--keep", keep, 1);
   if (app.count("--eval-every"))
     options.evalEvery = wholeNumber("--eval-every", evalEvery, 1);
   if (app.count("--log-every"))

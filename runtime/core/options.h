@@ -28,9 +28,11 @@ struct Options {
   std::optional<uint64_t> evalEvery;           // steps; none: at the end of each epoch
   std::map<std::string, std::string> outputs; // output name, file
   std::optional<uint64_t> steps, epochs;
-  uint64_t seed = 0;
+  std::optional<uint64_t> seed; // none: 0, or that of the checkpoint
   bool shuffle = false;
   std::string load, dumpParams, dumpGrads; // files; empty: not asked for
+  std::string save, resume; // folders of checkpoints
+  std::optional<uint64_t> saveEvery, keep;
   std::string metrics, report;
   std::optional<uint64_t> logEvery;
   int threads = 1;

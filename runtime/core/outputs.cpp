@@ -74,7 +74,7 @@ void Outputs::onProbe(uint32_t index, StepRecord &record) {
       hold();
     break;
   case ResultKind::Grad:
-    if (record.step == 1 && !options_.dumpGrads.empty())
+    if (record.isFirst && !options_.dumpGrads.empty())
       hold();
     break;
   }
@@ -85,7 +85,7 @@ void Outputs::write(const StepRecord &record) {
     writeFiles(record.step - 1, record.rows);
   if (options_.print)
     print(record.step - 1, record.rows);
-  if (record.step == 1 && !options_.dumpGrads.empty())
+  if (record.isFirst && !options_.dumpGrads.empty())
     writeGrads();
 }
 

@@ -20,6 +20,10 @@ struct LoadSummary {
   std::vector<std::string> unused;   // the files' tensors that found no use
   std::vector<std::string> newState; // state and step that files without any leave as they begin
 };
+// Zeros, and the key of random ops in its place.
+void clearArguments(const Program &program, uint64_t seed, char *arena);
+// The first values of a tensor, into its storage.
+void drawTensor(const Program &program, const Tensor &tensor, uint32_t position, uint64_t seed, char *to);
 LoadSummary initializeArguments(const Program &program, uint32_t position, uint64_t seed,
                                 const ParameterFiles *files, char *arena);
 

@@ -1,5 +1,6 @@
 // Progress line, log lines and metrics.
 #include "core/progress.h"
+#include "core/checkpoint_writer.h"
 #include "core/error.h"
 #include "core/evaluation.h"
 #include "core/print.h"
@@ -34,9 +35,9 @@ std::string number(double value) { return numberText(value, 6); }
 
 } // namespace
 
-Progress::Progress(uint64_t totalSteps, uint64_t totalEpochs, uint64_t logEvery, bool terminal,
+Progress::Progress(uint64_t doneSteps, uint64_t totalSteps, uint64_t totalEpochs, uint64_t logEvery, bool terminal,
                    const std::string &metricsPath)
-    : totalSteps_(totalSteps), totalEpochs_(totalEpochs), logEvery_(logEvery),
+    : doneSteps_(doneSteps), totalSteps_(totalSteps), totalEpochs_(totalEpochs), logEvery_(logEvery),
       terminal_(terminal), metricsPath_(metricsPath) {
   if (metricsPath.empty())
     return;
@@ -92,7 +93,7 @@ void Progress::step(const StepRecord &record) {
   if (metrics_)
     writeMetrics(record);
   bool last = record.step == totalSteps_;
-  bool due = record.step % logEvery_ == 0 || record.step == 1 || last;
+  bool due = record.step % logEvery_ == 0 || record.isFirst || last;
   double now = 0;
   if (terminal_) {
     now = seconds();
@@ -100,7 +101,7 @@ void Progress::step(const StepRecord &record) {
   }
   if (!due)
     return;
-  now = seconds() - evaluating_;
+  now = seconds() - apart_;
   std::string line = cat("step ", record.step, "/", totalSteps_);
   if (record.epoch != 0)
     line += cat("  epoch ", record.epoch, "/", totalEpochs_);
@@ -115,14 +116,14 @@ void Progress::step(const StepRecord &record) {
     std::fflush(stdout);
     return;
   }
-  line += "  ETA " + duration(now / double(record.step) * double(totalSteps_ - record.step));
+  line += "  ETA " + duration(now / double(record.step - doneSteps_) * double(totalSteps_ - record.step));
   std::fprintf(stderr, "\r\x1b[K%s%s", line.c_str(), last ? "\n" : "");
   std::fflush(stderr);
   lastDrawn_ = seconds();
 }
 
 void Progress::evaluation(uint64_t step, uint64_t epoch, const EvaluationRecord &record) {
-  evaluating_ += record.seconds;
+  apart_ += record.seconds;
   if (metrics_) {
     nlohmann::ordered_json line{{"step", step}, {"epoch", epoch}, {"eval_loss", record.loss}};
     for (const auto &[name, value] : record.metrics)
@@ -138,6 +139,28 @@ void Progress::evaluation(uint64_t step, uint64_t epoch, const EvaluationRecord 
     line += "  eval_" + name + " " + number(value);
   if (record.rows != 0)
     line += cat("  on ", record.rows, " rows");
+  tell(line);
+}
+
+void Progress::saving(uint64_t step, double part) {
+  if (!terminal_)
+    return;
+  double now = seconds();
+  if (now - lastDrawn_ < kRedrawSeconds)
+    return;
+  std::fprintf(stderr, "\r\x1b[Kstep %llu/%llu  saving %d%%", (unsigned long long)step,
+               (unsigned long long)totalSteps_, int(part * 100));
+  std::fflush(stderr);
+  lastDrawn_ = now;
+}
+
+void Progress::saved(uint64_t step, const SavedCheckpoint &saved, double seconds) {
+  apart_ += seconds;
+  tell(cat("step ", step, "/", totalSteps_, "  saved ", oneLine(saved.path), "  ", number(double(saved.bytes) / 1e6), " MB in ",
+           numberText(seconds, 3), " s"));
+}
+
+void Progress::tell(const std::string &line) {
   if (!terminal_) {
     std::printf("%s\n", line.c_str());
     std::fflush(stdout);

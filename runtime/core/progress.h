@@ -15,6 +15,7 @@ namespace shoal::rt {
 
 struct StepRecord {
   uint64_t step = 0;  // from 1
+  bool isFirst = false; // of this run
   uint64_t epoch = 0; // from 1
   uint64_t rows = 0;  // real rows of its batch
   std::optional<double> loss;
@@ -22,11 +23,12 @@ struct StepRecord {
 };
 
 struct EvaluationRecord; // core/evaluation.h
+struct SavedCheckpoint;  // core/checkpoint_writer.h
 
 class Progress {
 public:
-  // `metricsPath` may be empty. Exit 2 when it cannot be written.
-  Progress(uint64_t totalSteps, uint64_t totalEpochs, uint64_t logEvery, bool terminal,
+  // `doneSteps` of `totalSteps` are those of an earlier run. `metricsPath` may be empty. Exit 2 when it cannot be written.
+  Progress(uint64_t doneSteps, uint64_t totalSteps, uint64_t totalEpochs, uint64_t logEvery, bool terminal,
            const std::string &metricsPath);
   ~Progress();
   Progress(const Progress &) = delete;
@@ -36,21 +38,25 @@ public:
   void step(const StepRecord &record);
   // After so many steps, in the epoch of the last one (0: none). Its time is not that of training.
   void evaluation(uint64_t step, uint64_t epoch, const EvaluationRecord &record);
+  // While a checkpoint is being written, of which rank 0 has done `part`; and when it is there. Nor is this time that of training.
+  void saving(uint64_t step, double part);
+  void saved(uint64_t step, const SavedCheckpoint &saved, double seconds);
   void finish(); // exit 1 when the metrics file is incomplete
 
 private:
   double seconds() const;
   void writeMetrics(const StepRecord &record);
   void writeLine(const std::string &line);
+  void tell(const std::string &line); // a line that stays
 
-  uint64_t totalSteps_, totalEpochs_, logEvery_;
+  uint64_t doneSteps_, totalSteps_, totalEpochs_, logEvery_;
   bool terminal_;
   std::string metricsPath_;
   std::FILE *metrics_ = nullptr;
   bool madeMetrics_ = false, started_ = false;
   std::chrono::steady_clock::time_point begin_;
   double lastDrawn_ = -1;
-  double evaluating_ = 0; // seconds
+  double apart_ = 0; // seconds of evaluations and checkpoints
   uint64_t rows_ = 0;
 };
 

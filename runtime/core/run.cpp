@@ -1,6 +1,8 @@
 // A run: load, check the command line, prepare memory and data, step, write results.
 #include "core/run.h"
 #include "core/arena.h"
+#include "core/checkpoint_load.h"
+#include "core/checkpoint_writer.h"
 #include "core/evaluation.h"
 #include "core/footprint.h"
 #include "core/generation.h"
@@ -10,6 +12,7 @@
 #include "core/payload.h"
 #include "core/progress.h"
 #include "core/session.h"
+#include "core/step_plan.h"
 #include "shoal-rt/report.h"
 #include "shoal-rt/traffic.h"
 
@@ -36,8 +39,10 @@ public:
   Run(World &world, LoadedPayload &payload, const Options &options)
       : world_(world), program_(*payload.program), payload_(payload), options_(options),
         position_(program_.positionOfRank(uint32_t(world.rank()))),
-        training_(program_.header().mode == Mode::Train) {}
+        training_(program_.header().mode == Mode::Train), seed_(options.seed.value_or(0)),
+        shuffled_(options.shuffle) {}
 
+  void openCheckpoint(); // collective: where --resume goes on
   // Local parts: every rank may fail on its own, and the caller makes them agree.
   void prepare(); // data, arena, first values, output files
   void resolve(); // rows to calls
@@ -47,13 +52,16 @@ public:
   void disconnect(); // the end of communicators
 
 private:
-  void planSteps();
+  void goOn();
   void prepareEvaluation();
+  LoadSummary firstValues();
   void openFiles();
   void step(uint64_t index);
   void fillInputs(uint64_t index, StepRecord &record);
   bool isEvaluatedAfter(uint64_t step) const;
   void evaluate(uint64_t step);
+  bool isSavedAfter(uint64_t step) const;
+  void save(uint64_t step);
   void writeParams();
   void writeReport();
   void writeTrace();
@@ -66,12 +74,16 @@ private:
   const Options &options_;
   uint32_t position_;
   bool training_;
-  uint64_t totalSteps_ = 0, totalEpochs_ = 0;
+  uint64_t seed_;
+  bool shuffled_;
+  StepPlan plan_;
 
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<Session> session_;
   std::unique_ptr<Evaluation> evaluation_; // null: none asked for
   std::unique_ptr<Generation> generation_; // null: none asked for
+  std::unique_ptr<Checkpoint> checkpoint_;   // of --resume; until its tensors are read
+  std::unique_ptr<CheckpointWriter> writer_; // null: nothing is saved
   std::unique_ptr<Outputs> outputs_;
   std::unique_ptr<Progress> progress_; // of rank 0
   std::unique_ptr<OutputFile> paramsFile_, reportFile_, traceFile_;
@@ -80,32 +92,58 @@ private:
   bool hasWarned_ = false; // of a loss that is no number
 };
 
-void Run::planSteps() {
-  if (generation_) {
-    totalSteps_ = generation_->steps();
+// Rank 0 says which checkpoint it is, for others may see a folder that is not up to date. Each file is read once to the end,
+// by one of the ranks.
+void Run::openCheckpoint() {
+  if (options_.resume.empty())
     return;
+  struct {
+    char path[4096];
+    uint32_t crc;
+  } chosen{};
+  world_.agreeAfter([&] {
+    if (world_.rank() != 0)
+      return;
+    checkpoint_ = std::make_unique<Checkpoint>(findCheckpoint(options_.resume));
+    if (checkpoint_->path().size() >= sizeof chosen.path)
+      badInput("--resume: a path must have less than ", sizeof chosen.path, " bytes, got: ", checkpoint_->path().size());
+    std::memcpy(chosen.path, checkpoint_->path().data(), checkpoint_->path().size());
+    chosen.crc = checkpoint_->indexCrc();
+  });
+  world_.broadcast(reinterpret_cast<char *>(&chosen), sizeof chosen);
+  world_.agreeAfter([&] {
+    world_.beacon().alone("the check of the checkpoint");
+    if (!checkpoint_)
+      checkpoint_ = std::make_unique<Checkpoint>(chosen.path);
+    if (checkpoint_->indexCrc() != chosen.crc)
+      badInput(chosen.path, ": its index is another one here than where rank 0 runs");
+    int turn = 0;
+    for (const auto &[name, file] : checkpoint_->index().files)
+      if (turn++ % world_.size() == world_.rank())
+        checkpoint_->checkFile(name);
+  });
+}
+
+// Where the checkpoint's run would have gone on; flags may say it again, but nothing else.
+void Run::goOn() {
+  const CheckpointIndex &index = checkpoint_->index();
+  const std::string &path = checkpoint_->path();
+  if (options_.seed && *options_.seed != index.seed)
+    badInput("--seed ", *options_.seed, " does not go on from ", path, ", whose seed is ", index.seed);
+  if (options_.shuffle && !index.shuffled)
+    badInput("--shuffle does not go on from ", path, ", whose rows are not shuffled");
+  const Dataset &data = session_->data();
+  if (index.position.batch != 0) {
+    if (index.rows != data.rows() || index.batchRows != data.batchRows())
+      badInput(path, ": is of the middle of an epoch of ", index.rows, " rows in batches of ", index.batchRows,
+               ", got data of ", data.rows(), " rows in batches of ", data.batchRows());
+    if (index.position.batch >= data.batchesPerEpoch())
+      badInput(path, ": its next batch must be one of the ", data.batchesPerEpoch(), " of an epoch, got: ",
+               index.position.batch);
   }
-  if (!session_->data().batched()) {
-    totalSteps_ = options_.steps.value_or(1);
-    return;
-  }
-  uint64_t perEpoch = session_->data().batchesPerEpoch();
-  auto needRows = [&](const char *flag, uint64_t count) {
-    if (perEpoch == 0 && count != 0)
-      badInput(flag, " ", count, " needs data, but the input files have 0 rows");
-  };
-  if (options_.steps) {
-    totalSteps_ = *options_.steps;
-    needRows("--steps", totalSteps_);
-    totalEpochs_ = perEpoch == 0 ? 0 : (totalSteps_ + perEpoch - 1) / perEpoch;
-    return;
-  }
-  totalEpochs_ = options_.epochs.value_or(1);
-  // Outputs of no rows are files of no rows, but nothing is learnt from them.
-  if (program_.header().mode == Mode::Train)
-    needRows("--epochs", totalEpochs_);
-  if (__builtin_mul_overflow(totalEpochs_, perEpoch, &totalSteps_))
-    badInput("--epochs ", totalEpochs_, " of ", perEpoch, " batches do not fit 64 bits");
+  seed_ = index.seed;
+  shuffled_ = index.shuffled;
+  plan_.begin = index.position;
 }
 
 void Run::prepareEvaluation() {
@@ -122,7 +160,7 @@ void Run::prepareEvaluation() {
 }
 
 void Run::openFiles() {
-  outputs_ = std::make_unique<Outputs>(world_, *session_, options_, totalSteps_);
+  outputs_ = std::make_unique<Outputs>(world_, *session_, options_, plan_.total);
   if (world_.rank() != 0)
     return;
   auto open = [](const std::string &path) {
@@ -136,7 +174,7 @@ void Run::openFiles() {
   bool printsOutputs = (options_.print && !training_) || (generation_ && !line);
   if (printsOutputs && !options_.logEvery && options_.metrics.empty())
     return;
-  progress_ = std::make_unique<Progress>(totalSteps_, totalEpochs_,
+  progress_ = std::make_unique<Progress>(plan_.begin.step, plan_.total, plan_.epochs,
                                          options_.logEvery.value_or(line ? 1 : 10), line,
                                          options_.metrics);
 }
@@ -156,18 +194,38 @@ void Run::prepare() {
   world_.beacon().alone("the preparation of data and parameters");
   if (options_.generation) {
     session_ = std::make_unique<Session>(program_, payload_.kernels, position_);
-    generation_ = std::make_unique<Generation>(world_, *session_, *options_.generation, options_.seed);
+    generation_ = std::make_unique<Generation>(world_, *session_, *options_.generation, seed_);
   } else {
     session_ = std::make_unique<Session>(program_, payload_.kernels, position_, options_.data, "--data");
   }
-  if (options_.shuffle)
-    session_->data().shuffle(options_.seed);
-  planSteps();
+  if (checkpoint_)
+    goOn();
+  if (shuffled_)
+    session_->data().shuffle(seed_);
+  if (generation_)
+    plan_.total = generation_->steps();
+  else
+    plan_ = planSteps(program_, session_->data(), options_, plan_.begin);
   prepareEvaluation();
-  if (!options_.dumpGrads.empty() && totalSteps_ == 0)
+  if (!options_.dumpGrads.empty() && plan_.steps() == 0)
     badInput("--dump-grads needs at least 1 step, got: 0");
-  if (!options_.report.empty() && totalSteps_ == 0)
+  if (!options_.report.empty() && plan_.steps() == 0)
     badInput("--report counts per step and needs at least 1, got: 0");
+  arena_ = std::make_unique<Arena>(program_.header().arenaBytes);
+  session_->setArena(*arena_);
+  LoadSummary loaded = firstValues();
+  if (!options_.save.empty())
+    writer_ = std::make_unique<CheckpointWriter>(world_, program_, position_, options_.save, plan_.begin.step, options_.keep);
+  openFiles();
+  if (world_.rank() == 0)
+    tellLoaded(checkpoint_ ? checkpoint_->path() : options_.load, loaded);
+  checkpoint_.reset();
+  setHostThreads(options_.threads);
+}
+
+LoadSummary Run::firstValues() {
+  if (checkpoint_)
+    return loadCheckpoint(program_, position_, *checkpoint_, arena_->base());
   std::unique_ptr<ParameterFiles> files;
   if (!options_.load.empty())
     files = std::make_unique<ParameterFiles>(options_.load);
@@ -175,31 +233,26 @@ void Run::prepare() {
            std::any_of(program_.args().begin(), program_.args().end(),
                        [](const Arg &arg) { return arg.kind == ArgKind::Param; }))
     std::fprintf(stderr, "note: no --load: the parameters are the initial ones of --seed %llu\n",
-                 static_cast<unsigned long long>(options_.seed));
-  arena_ = std::make_unique<Arena>(program_.header().arenaBytes);
-  session_->setArena(*arena_);
-  LoadSummary loaded = initializeArguments(program_, position_, options_.seed, files.get(), arena_->base());
-  openFiles();
-  if (world_.rank() == 0)
-    tellLoaded(options_.load, loaded);
-  setHostThreads(options_.threads);
+                 static_cast<unsigned long long>(seed_));
+  return initializeArguments(program_, position_, seed_, files.get(), arena_->base());
 }
 
 void Run::fillInputs(uint64_t index, StepRecord &record) {
   if (generation_)
     return generation_->fill(arena_->base());
-  uint64_t perEpoch = session_->data().batched() ? session_->data().batchesPerEpoch() : totalSteps_;
-  record.epoch = session_->data().batched() ? index / perEpoch + 1 : 0;
-  record.rows = session_->fill(index / perEpoch, index % perEpoch);
+  TrainingPosition at = plan_.after(index);
+  record.epoch = plan_.perEpoch != 0 ? at.epoch + 1 : 0;
+  record.rows = session_->fill(at.epoch, at.batch);
 }
 
 void Run::step(uint64_t index) {
   StepRecord record;
   record.step = index + 1;
+  record.isFirst = index == plan_.begin.step;
   world_.beacon().beginStep(record.step, false);
   fillInputs(index, record);
   if (trace_) {
-    session_->executor().observer().setTrace(index < trace_->steps() ? trace_.get() : nullptr);
+    session_->executor().observer().setTrace(index - plan_.begin.step < trace_->steps() ? trace_.get() : nullptr);
     trace_->beginStep(record.step);
   }
   delayStep();
@@ -243,17 +296,40 @@ void Run::checkLoss(const StepRecord &record) {
 bool Run::isEvaluatedAfter(uint64_t step) const {
   if (!evaluation_)
     return false;
-  uint64_t every = options_.evalEvery ? *options_.evalEvery
-                   : session_->data().batched() && step != 0 ? session_->data().batchesPerEpoch()
-                                                      : UINT64_MAX;
-  return step == totalSteps_ || (step != 0 && step % every == 0);
+  if (step == plan_.total)
+    return true;
+  return options_.evalEvery ? step % *options_.evalEvery == 0 : plan_.perEpoch != 0 && plan_.after(step).batch == 0;
 }
 
 void Run::evaluate(uint64_t step) {
   EvaluationRecord record = evaluation_->run(step);
-  uint64_t perEpoch = session_->data().batched() ? session_->data().batchesPerEpoch() : 0;
+  TrainingPosition at = plan_.after(step);
   if (progress_)
-    progress_->evaluation(step, perEpoch == 0 ? 0 : (step + perEpoch - 1) / perEpoch, record);
+    progress_->evaluation(step, at.epoch + (at.batch != 0 ? 1 : 0), record);
+}
+
+bool Run::isSavedAfter(uint64_t step) const {
+  return writer_ && (step == plan_.total || (options_.saveEvery && step % *options_.saveEvery == 0));
+}
+
+void Run::save(uint64_t step) {
+  auto begin = std::chrono::steady_clock::now();
+  CheckpointIndex head;
+  head.program = program_.name();
+  head.plan = meshText(program_);
+  head.ranks = program_.numPositions();
+  head.position = plan_.after(step);
+  head.seed = seed_;
+  head.shuffled = shuffled_;
+  head.rows = session_->data().rows();
+  head.batchRows = session_->data().batchRows();
+  std::optional<SavedCheckpoint> saved = writer_->save(std::move(head), arena_->base(), [&](double part) {
+    if (progress_)
+      progress_->saving(step, part);
+  });
+  if (saved && progress_)
+    progress_->saved(step, *saved,
+                     std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
 }
 
 void Run::writeParams() {
@@ -276,8 +352,8 @@ void Run::writeReport() {
   }
   mine.bytes = countBytes(program_);
   mine.bytes.peak = arena_->size();
-  session_->fabric().report(totalSteps_, mine);
-  mine.measured["waiting_ms"] = session_->executor().observer().waitingSeconds() * 1000 / double(totalSteps_);
+  session_->fabric().report(plan_.steps(), mine);
+  mine.measured["waiting_ms"] = session_->executor().observer().waitingSeconds() * 1000 / double(plan_.steps());
   std::vector<std::string> texts = world_.gather(toText(toJson(mine), -1));
   if (!reportFile_)
     return;
@@ -307,10 +383,10 @@ void Run::writeTrace() {
   }
   traceFile_->append("\n]}\n");
   traceFile_->commit();
-  if (totalSteps_ > trace_->steps())
+  if (plan_.steps() > trace_->steps())
     std::fprintf(stderr, "note: %s holds the first %llu of %llu steps; --trace-steps says how many\n",
                  options_.trace.c_str(), static_cast<unsigned long long>(trace_->steps()),
-                 static_cast<unsigned long long>(totalSteps_));
+                 static_cast<unsigned long long>(plan_.steps()));
 }
 
 void Run::connect() {
@@ -337,17 +413,22 @@ void Run::resolve() {
 
 void Run::execute() {
   if (!options_.trace.empty()) {
-    trace_ = std::make_unique<Trace>(program_, std::min(options_.traceSteps, totalSteps_));
+    trace_ = std::make_unique<Trace>(program_, std::min(options_.traceSteps, plan_.steps()));
     traceZero_ = world_.commonMoment();
   }
   if (progress_)
     progress_->start();
-  if (totalSteps_ == 0 && isEvaluatedAfter(0))
-    evaluate(0);
-  for (uint64_t index = 0; index < totalSteps_; ++index) {
+  auto between = [&](uint64_t done) {
+    if (isSavedAfter(done))
+      save(done);
+    if (isEvaluatedAfter(done))
+      evaluate(done);
+  };
+  if (plan_.steps() == 0)
+    between(plan_.total);
+  for (uint64_t index = plan_.begin.step; index < plan_.total; ++index) {
     step(index);
-    if (isEvaluatedAfter(index + 1))
-      evaluate(index + 1);
+    between(index + 1);
   }
   if (progress_)
     progress_->finish();
@@ -413,17 +494,6 @@ int runExecutable(World &world, Invocation invocation) {
   }
 
   Run run(world, payload, options);
-  auto locally = [&](void (Run::*part)()) {
-    std::optional<Error> failed;
-    try {
-      (run.*part)();
-    } catch (const Error &caught) {
-      failed = caught;
-    } catch (const std::exception &caught) {
-      failed = Error(kExitWorkFailed, caught.what());
-    }
-    return world.agree(failed);
-  };
   auto together = [&](void (Run::*part)()) {
     try {
       (run.*part)();
@@ -433,14 +503,19 @@ int runExecutable(World &world, Invocation invocation) {
       world.abort(Error(kExitWorkFailed, caught.what()));
     }
   };
-  if (int code = locally(&Run::prepare))
-    return code;
-  together(&Run::connect);
-  if (int code = locally(&Run::resolve))
-    return code;
-  together(&Run::execute);
-  together(&Run::disconnect);
-  return 0;
+  int code = 0;
+  try {
+    run.openCheckpoint();
+    world.agreeAfter([&] { run.prepare(); });
+    together(&Run::connect);
+    world.agreeAfter([&] { run.resolve(); });
+    together(&Run::execute);
+  } catch (const ToldError &told) {
+    code = told.code;
+  }
+  if (code == 0)
+    together(&Run::disconnect);
+  return code;
 }
 
 } // namespace shoal::rt

@@ -18,6 +18,11 @@ namespace shoal::rt {
 // MPI's own words for a status that is not MPI_SUCCESS.
 std::string mpiErrorText(int status);
 
+// A fault that all ranks know of and rank 0 has told: what is left is to end with its code.
+struct ToldError {
+  int code;
+};
+
 class World {
 public:
   // MPI_Init_thread, serialized. A rank that waits longer than `timeout` seconds for others ends
@@ -42,6 +47,20 @@ public:
   // Collective. With an error on any rank, prints it once (per distinct line) on rank 0
   // and returns the exit code for all; else 0.
   int agree(const std::optional<Error> &error) const;
+
+  // Collective. Runs `part` on each rank; when it throws on one, agrees on the error and throws ToldError on all.
+  template <typename Part> void agreeAfter(Part part) const {
+    std::optional<Error> failed;
+    try {
+      part();
+    } catch (const Error &caught) {
+      failed = caught;
+    } catch (const std::exception &caught) {
+      failed = Error(kExitWorkFailed, caught.what());
+    }
+    if (int code = agree(failed))
+      throw ToldError{code};
+  }
 
   // Prints the line, unless another rank has failed before, and stops every rank with its exit
   // code.

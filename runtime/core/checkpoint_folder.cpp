@@ -1,0 +1,152 @@
+// Names, renames and removals of checkpoints.
+#include "core/checkpoint_folder.h"
+#include "core/checkpoint_index.h"
+#include "core/error.h"
+#include "core/file.h"
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace shoal::rt {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kStepPrefix = "step-";
+constexpr std::string_view kPartial = ".tmp"; // behind a step's name, with a dot in front of it
+
+bool isFile(const std::string &path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+// The step of a name that stepName() makes.
+bool parseStep(std::string_view name, uint64_t &step) {
+  if (!name.starts_with(kStepPrefix))
+    return false;
+  std::string_view digits = name.substr(kStepPrefix.size());
+  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  return error == std::errc() && end == digits.data() + digits.size() && stepName(step) == name;
+}
+
+// What a run that was killed leaves in a folder of checkpoints.
+bool isLeftover(std::string_view name) {
+  size_t at = name.find(kPartial);
+  uint64_t step;
+  return name.starts_with('.') && at != std::string_view::npos && parseStep(name.substr(1, at - 1), step);
+}
+
+std::vector<std::string> namesIn(const std::string &folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    names.push_back(at->path().filename().string());
+  return names;
+}
+
+void removeAll(const std::string &path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error)
+    workFailed(path, ": cannot be removed: ", error.message());
+}
+
+} // namespace
+
+std::string stepName(uint64_t step) {
+  char text[32];
+  std::snprintf(text, sizeof text, "step-%06llu", static_cast<unsigned long long>(step));
+  return text;
+}
+
+std::map<uint64_t, std::string> completeCheckpoints(const std::string &folder) {
+  std::map<uint64_t, std::string> found;
+  uint64_t step = 0;
+  for (const std::string &name : namesIn(folder))
+    if (std::string path = cat(folder, "/", name); parseStep(name, step) && isFile(cat(path, "/", kIndexName)))
+      found[step] = path;
+  return found;
+}
+
+std::string findCheckpoint(const std::string &path) {
+  if (isFile(cat(path, "/", kIndexName)))
+    return path;
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0)
+    badInput(path, ": cannot be opened: ", std::strerror(errno));
+  if (!S_ISDIR(info.st_mode))
+    badInput(path, ": is no folder; a checkpoint is one, with an ", kIndexName);
+  std::map<uint64_t, std::string> found = completeCheckpoints(path);
+  if (found.empty())
+    badInput(path, ": holds no complete checkpoint, expected ", stepName(0), "/", kIndexName, " or of another step");
+  return found.rbegin()->second;
+}
+
+CheckpointFolder::CheckpointFolder(const std::string &path, uint64_t step) : path_(path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error)
+    badInput(path, ": cannot be made: ", error.message());
+  lock_ = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_ < 0 || access(path.c_str(), W_OK | X_OK) != 0)
+    badInput(path, ": cannot be written: ", std::strerror(errno));
+  // File systems that cannot lock folders keep nobody out.
+  if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    badInput(path, ": another run saves its checkpoints there");
+  std::map<uint64_t, std::string> found = completeCheckpoints(path);
+  if (!found.empty() && found.rbegin()->first > step)
+    badInput(path, ": holds a checkpoint of step ", found.rbegin()->first, ", and this run begins at step ", step,
+             "; resume from it, or save in another folder");
+}
+
+CheckpointFolder::~CheckpointFolder() {
+  std::error_code ignored; // told by whoever failed; the next save tries again
+  if (!pending_.empty())
+    fs::remove_all(pending_, ignored);
+  if (lock_ >= 0)
+    close(lock_);
+}
+
+bool CheckpointFolder::has(uint64_t step) const { return completeCheckpoints(path_).count(step) != 0; }
+
+std::string CheckpointFolder::begin(uint64_t step) {
+  for (const std::string &name : namesIn(path_))
+    if (isLeftover(name))
+      removeAll(cat(path_, "/", name));
+  std::string partial = cat(path_, "/.", stepName(step), kPartial);
+  if (mkdir(partial.c_str(), 0777) != 0)
+    workFailed(partial, ": cannot be made: ", std::strerror(errno));
+  return pending_ = partial;
+}
+
+std::string CheckpointFolder::complete(uint64_t step) {
+  std::string path = cat(path_, "/", stepName(step));
+  syncFolder(pending_);
+  if (rename(pending_.c_str(), path.c_str()) != 0)
+    workFailed(path, ": cannot get its name: ", std::strerror(errno));
+  pending_.clear();
+  syncFolder(path_);
+  return path;
+}
+
+void CheckpointFolder::dropOlder(uint64_t keep) {
+  std::map<uint64_t, std::string> found = completeCheckpoints(path_);
+  for (auto at = found.begin(); at != found.end() && found.size() > keep; at = found.erase(at)) {
+    // Not complete any more before the first of its files is gone.
+    std::string gone = cat(path_, "/.", stepName(at->first), kPartial, "-old");
+    if (rename(at->second.c_str(), gone.c_str()) != 0)
+      workFailed(at->second, ": cannot be removed: ", std::strerror(errno));
+    removeAll(gone);
+  }
+}
+
+} // namespace shoal::rt

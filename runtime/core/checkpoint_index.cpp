@@ -1,0 +1,309 @@
+// Writes an index line by line, and reads it as text that comes from outside.
+#include "core/checkpoint_index.h"
+#include "core/crc32c.h"
+#include "core/error.h"
+#include "core/program.h"
+#include "shoal-rt/json_input.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace shoal::rt {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr const char *kFormat = "shoal checkpoint";
+constexpr TensorKind kKinds[] = {TensorKind::Param, TensorKind::Buffer, TensorKind::State, TensorKind::Step};
+// The last member, on a line of its own: it covers all bytes in front of that line.
+constexpr std::string_view kSeal = "\"index_crc32c\": \"";
+
+std::string sealed(std::string text) {
+  std::string crc = crcText(crc32c(text));
+  return text + std::string(kSeal) + crc + "\"\n}\n";
+}
+
+// One member a line, so that a person and a diff can read it.
+template <typename Map, typename ToJson>
+std::string objectText(const char *name, const Map &map, ToJson toJson) {
+  std::string text = cat("\"", name, "\": {");
+  const char *separator = "\n";
+  for (const auto &[key, value] : map) {
+    text += cat(separator, "  ", OrderedJson(key).dump(), ": ", toJson(value).dump());
+    separator = ",\n";
+  }
+  return text + "\n},\n";
+}
+
+OrderedJson tensorJson(const IndexTensor &tensor) {
+  OrderedJson json{{"kind", tensorKindName(tensor.kind)}, {"dtype", fileTypeName(tensor.type)}, {"shape", tensor.shape}};
+  if (tensor.fileShape != tensor.shape)
+    json["file_shape"] = tensor.fileShape;
+  json["boxes"] = OrderedJson::array();
+  for (const IndexBox &box : tensor.boxes)
+    json["boxes"].push_back(
+        {{"file", box.file}, {"tensor", box.tensor}, {"start", box.start}, {"shape", box.shape}});
+  return json;
+}
+
+OrderedJson fileJson(const IndexFile &file) { return {{"bytes", file.bytes}, {"crc32c", crcText(file.crc)}}; }
+
+class IndexReader {
+public:
+  explicit IndexReader(const std::string &path) : path_(path) {}
+  CheckpointIndex read(std::string_view text);
+
+private:
+  template <typename... Why> [[noreturn]] void wrong(const Why &...why) const { badInput(path_, ": ", why...); }
+
+  const InputJson &member(const InputJson &object, const char *name, const std::string &where) const {
+    auto at = object.find(name);
+    if (at == object.end())
+      wrong(where, "lacks \"", name, "\"");
+    return *at;
+  }
+  uint64_t number(const InputJson &object, const char *name, const std::string &where = "") const {
+    const InputJson &value = member(object, name, where);
+    if (!value.is_number_unsigned())
+      wrong(where, "\"", name, "\" must be a whole number, got: ", value.dump(-1, ' ', true).substr(0, 80));
+    return value.get<uint64_t>();
+  }
+  std::string text(const InputJson &object, const char *name, const std::string &where = "") const {
+    const InputJson &value = member(object, name, where);
+    if (!value.is_string())
+      wrong(where, "\"", name, "\" must be a string");
+    return value.get<std::string>();
+  }
+  const InputJson &object(const InputJson &from, const char *name) const {
+    const InputJson &value = member(from, name, "");
+    if (!value.is_object())
+      wrong("\"", name, "\" must be an object");
+    return value;
+  }
+  std::vector<uint64_t> sizes(const InputJson &object, const char *name, const std::string &where) const;
+  uint64_t elements(const std::vector<uint64_t> &shape, const std::string &where) const;
+  uint32_t crc(const InputJson &object, const char *name, const std::string &where) const;
+  void checkFileName(const std::string &name) const;
+  void checkSeal(std::string_view text) const;
+  IndexTensor readTensor(const InputJson &json, const CheckpointIndex &index, const std::string &where) const;
+  void checkCover(const IndexTensor &tensor, const std::string &where) const;
+
+  const std::string &path_;
+};
+
+std::vector<uint64_t> IndexReader::sizes(const InputJson &object, const char *name, const std::string &where) const {
+  const InputJson &value = member(object, name, where);
+  bool fits = value.is_array();
+  for (size_t i = 0; fits && i < value.size(); ++i)
+    fits = value[i].is_number_unsigned();
+  if (!fits)
+    wrong(where, "\"", name, "\" must be an array of whole numbers");
+  return value.get<std::vector<uint64_t>>();
+}
+
+uint64_t IndexReader::elements(const std::vector<uint64_t> &shape, const std::string &where) const {
+  uint64_t count = 8; // bytes of the widest type
+  for (uint64_t size : shape)
+    if (__builtin_mul_overflow(count, size, &count))
+      wrong(where, "shape ", shapeText(shape), " does not fit 64 bits");
+  return count / 8;
+}
+
+uint32_t IndexReader::crc(const InputJson &object, const char *name, const std::string &where) const {
+  std::string value = text(object, name, where);
+  if (value.size() != 8 || value.find_first_not_of("0123456789abcdef") != std::string::npos)
+    wrong(where, "\"", name, "\" must be 8 hexadecimal digits, got: '", value, "'");
+  return uint32_t(std::stoul(value, nullptr, 16));
+}
+
+// Beside the index and nowhere else.
+void IndexReader::checkFileName(const std::string &name) const {
+  if (name.empty() || name == "." || name == ".." || name == kIndexName || name.find('/') != std::string::npos ||
+      name.find('\0') != std::string::npos)
+    wrong("expected the name of a file beside the index, got: '", name, "'");
+}
+
+void IndexReader::checkSeal(std::string_view text) const {
+  size_t at = text.rfind(kSeal);
+  if (at == std::string_view::npos)
+    wrong("lacks \"index_crc32c\" at its end: it is cut off, or no index of a checkpoint");
+  std::string expected = crcText(crc32c(text.substr(0, at)));
+  if (std::string_view got = text.substr(at + kSeal.size()); got != expected + "\"\n}\n")
+    wrong("is damaged: its bytes have CRC-32C ", expected, ", and it says ", got.substr(0, 8));
+}
+
+IndexTensor IndexReader::readTensor(const InputJson &json, const CheckpointIndex &index,
+                                    const std::string &where) const {
+  if (!json.is_object())
+    wrong(where, "must be an object");
+  IndexTensor tensor;
+  std::string kind = text(json, "kind", where);
+  auto known = std::ranges::find_if(kKinds, [&](TensorKind one) { return kind == tensorKindName(one); });
+  if (known == std::end(kKinds))
+    wrong(where, "unknown kind '", kind, "'");
+  tensor.kind = *known;
+  std::string type = text(json, "dtype", where);
+  std::optional<FileType> found;
+  for (uint32_t one = 0; one <= uint32_t(FileType::F64); ++one)
+    if (type == fileTypeName(FileType(one)))
+      found = FileType(one);
+  if (!found)
+    wrong(where, "unknown dtype '", type, "'");
+  tensor.type = *found;
+  tensor.shape = sizes(json, "shape", where);
+  tensor.fileShape = json.contains("file_shape") ? sizes(json, "file_shape", where) : tensor.shape;
+  if (elements(tensor.shape, where) != elements(tensor.fileShape, where))
+    wrong(where, "shape ", shapeText(tensor.shape), " and file_shape ", shapeText(tensor.fileShape),
+          " must have as many elements");
+  const InputJson &boxes = member(json, "boxes", where);
+  if (!boxes.is_array())
+    wrong(where, "\"boxes\" must be an array");
+  for (const InputJson &one : boxes) {
+    if (!one.is_object())
+      wrong(where, "a box must be an object");
+    IndexBox box{text(one, "file", where), text(one, "tensor", where), sizes(one, "start", where),
+                 sizes(one, "shape", where)};
+    if (!index.files.count(box.file))
+      wrong(where, "a box is in '", box.file, "', which is not among the files");
+    tensor.boxes.push_back(std::move(box));
+  }
+  checkCover(tensor, where);
+  return tensor;
+}
+
+// As many elements as the tensor has, in boxes inside it that do not meet: so each is in exactly one.
+void IndexReader::checkCover(const IndexTensor &tensor, const std::string &where) const {
+  size_t rank = tensor.shape.size();
+  uint64_t covered = 0;
+  for (const IndexBox &box : tensor.boxes) {
+    bool inside = box.start.size() == rank && box.shape.size() == rank;
+    for (size_t d = 0; inside && d < rank; ++d)
+      inside = box.shape[d] != 0 && box.start[d] < tensor.shape[d] && box.shape[d] <= tensor.shape[d] - box.start[d];
+    if (!inside)
+      wrong(where, "the box at ", shapeText(box.start), " of shape ", shapeText(box.shape), " must lie in ",
+            shapeText(tensor.shape));
+    if (__builtin_add_overflow(covered, elements(box.shape, where), &covered))
+      wrong(where, "its boxes overlap");
+  }
+  // Swept along the dimension in which most of them begin apart.
+  std::vector<const IndexBox *> order;
+  for (const IndexBox &box : tensor.boxes)
+    order.push_back(&box);
+  size_t along = 0, most = 0;
+  for (size_t d = 0; d < rank; ++d) {
+    std::vector<uint64_t> starts;
+    for (const IndexBox *box : order)
+      starts.push_back(box->start[d]);
+    std::ranges::sort(starts);
+    size_t distinct = size_t(std::unique(starts.begin(), starts.end()) - starts.begin());
+    if (distinct > most)
+      along = d, most = distinct;
+  }
+  auto meet = [&](const IndexBox &a, const IndexBox &b) {
+    for (size_t d = 0; d < rank; ++d)
+      if (a.start[d] + a.shape[d] <= b.start[d] || b.start[d] + b.shape[d] <= a.start[d])
+        return false;
+    return true;
+  };
+  if (rank != 0)
+    std::ranges::stable_sort(order, {}, [&](const IndexBox *box) { return box->start[along]; });
+  std::vector<const IndexBox *> open;
+  for (const IndexBox *box : order) {
+    if (rank != 0)
+      std::erase_if(open, [&](const IndexBox *other) {
+        return other->start[along] + other->shape[along] <= box->start[along];
+      });
+    for (const IndexBox *other : open)
+      if (meet(*box, *other))
+        wrong(where, "the boxes at ", shapeText(other->start), " of shape ", shapeText(other->shape), " and at ",
+              shapeText(box->start), " of shape ", shapeText(box->shape), " overlap");
+    open.push_back(box);
+  }
+  if (uint64_t all = elements(tensor.shape, where); covered != all)
+    wrong(where, "its boxes must hold all of its ", all, " elements, got: ", covered);
+}
+
+CheckpointIndex IndexReader::read(std::string_view text) {
+  ParsedObject parsed = parseJsonObject(text);
+  if (!parsed.problem.empty())
+    wrong("the index of a checkpoint ", parsed.problem);
+  const InputJson &json = parsed.value;
+  if (std::string format = this->text(json, "format"); format != kFormat)
+    wrong("\"format\" must be \"", kFormat, "\", got: '", format, "'");
+  if (uint64_t version = number(json, "version"); version != kCheckpointVersion)
+    wrong("\"version\" must be ", kCheckpointVersion, ", got: ", version,
+          version > kCheckpointVersion ? "; a newer release wrote it" : "");
+  checkSeal(text);
+  CheckpointIndex index;
+  index.program = this->text(json, "program");
+  index.plan = this->text(json, "plan");
+  index.ranks = number(json, "ranks");
+  index.position.step = number(json, "step");
+  index.seed = number(json, "seed");
+  const InputJson &data = object(json, "data");
+  index.position.epoch = number(data, "epoch");
+  index.position.batch = number(data, "batch");
+  index.rows = number(data, "rows");
+  index.batchRows = number(data, "batch_rows");
+  const InputJson &shuffled = member(data, "shuffle", "");
+  if (!shuffled.is_boolean())
+    wrong("\"shuffle\" must be true or false");
+  index.shuffled = shuffled.get<bool>();
+  for (const auto &[name, file] : object(json, "files").items()) {
+    checkFileName(name);
+    std::string where = cat("file '", name, "': ");
+    if (!file.is_object())
+      wrong(where, "must be an object");
+    index.files[name] = {number(file, "bytes", where), crc(file, "crc32c", where)};
+  }
+  for (const auto &[name, tensor] : object(json, "tensors").items())
+    index.tensors[name] = readTensor(tensor, index, cat("tensor '", name, "': "));
+  if (uint32_t said = crc(json, "fingerprint", ""); said != index.fingerprint())
+    wrong("\"fingerprint\" must be ", crcText(index.fingerprint()), ", that of its tensors, got: ", crcText(said));
+  return index;
+}
+
+} // namespace
+
+const char *tensorKindName(TensorKind kind) {
+  switch (kind) {
+  case TensorKind::Param:
+    return "param";
+  case TensorKind::Buffer:
+    return "buffer";
+  case TensorKind::State:
+    return "state";
+  case TensorKind::Step:
+    return "step";
+  case TensorKind::Grad:
+    return "grad";
+  }
+  return "unknown";
+}
+
+uint32_t CheckpointIndex::fingerprint() const {
+  std::string lines;
+  for (const auto &[name, tensor] : tensors)
+    if (isModelState(tensor.kind))
+      lines += cat(name, " ", fileTypeName(tensor.type), " ", shapeText(tensor.shape), "\n");
+  return crc32c(lines);
+}
+
+std::string toText(const CheckpointIndex &index) {
+  auto line = [](const char *name, const OrderedJson &value) { return cat("\"", name, "\": ", value.dump(), ",\n"); };
+  OrderedJson data{{"epoch", index.position.epoch},
+                   {"batch", index.position.batch},
+                   {"rows", index.rows},
+                   {"batch_rows", index.batchRows},
+                   {"shuffle", index.shuffled}};
+  return sealed("{\n" + line("format", kFormat) + line("version", kCheckpointVersion) + line("program", index.program) +
+                line("plan", index.plan) + line("ranks", index.ranks) + line("step", index.position.step) +
+                line("seed", index.seed) + line("data", data) + line("fingerprint", crcText(index.fingerprint())) +
+                objectText("tensors", index.tensors, tensorJson) + objectText("files", index.files, fileJson));
+}
+
+CheckpointIndex parseCheckpointIndex(std::string_view text, const std::string &path) {
+  return IndexReader(path).read(text);
+}
+
+} // namespace shoal::rt

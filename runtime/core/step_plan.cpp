@@ -1,0 +1,50 @@
+// Counts steps, batches and epochs.
+#include "core/step_plan.h"
+#include "core/error.h"
+
+namespace shoal::rt {
+
+TrainingPosition StepPlan::after(uint64_t step) const {
+  if (perEpoch == 0)
+    return {step, 0, 0};
+  uint64_t batch = begin.batch + (step - begin.step);
+  return {step, begin.epoch + batch / perEpoch, batch % perEpoch};
+}
+
+StepPlan planSteps(const Program &program, const Dataset &data, const Options &options, const TrainingPosition &begin) {
+  StepPlan plan{begin};
+  if (data.batched())
+    plan.perEpoch = data.batchesPerEpoch();
+  auto needRows = [&](const char *flag, uint64_t count) {
+    if (plan.perEpoch == 0 && count != 0)
+      badInput(flag, " ", count, " needs data, but the input files have 0 rows");
+  };
+  auto reached = [&](const char *flag, uint64_t count) {
+    badInput(flag, " ", count, " counts from the beginning of the training, and the checkpoint is of step ", begin.step,
+             data.batched() ? cat(" in epoch ", begin.epoch + 1) : "");
+  };
+  if (!data.batched() || options.steps) {
+    plan.total = options.steps.value_or(1);
+    if (plan.total < begin.step)
+      reached("--steps", plan.total);
+    if (!data.batched())
+      return plan;
+    needRows("--steps", plan.steps());
+    if (TrainingPosition end = plan.after(plan.total); plan.perEpoch != 0)
+      plan.epochs = end.epoch + (end.batch != 0 ? 1 : 0);
+    return plan;
+  }
+  plan.epochs = options.epochs.value_or(1);
+  // Outputs of no rows are files of no rows, but nothing is learnt from them.
+  if (program.header().mode == Mode::Train)
+    needRows("--epochs", plan.epochs);
+  if (plan.epochs < begin.epoch || (plan.epochs == begin.epoch && begin.batch != 0))
+    reached("--epochs", plan.epochs);
+  uint64_t batches = 0;
+  if (__builtin_mul_overflow(plan.epochs - begin.epoch, plan.perEpoch, &batches) ||
+      __builtin_add_overflow(begin.step, batches - begin.batch, &plan.total))
+    badInput("--epochs ", plan.epochs, " of ", plan.perEpoch, " batches do not fit 64 bits");
+  return plan;
+}
+
+} // namespace shoal::rt
