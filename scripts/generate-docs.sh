@@ -33,7 +33,7 @@ for interface in ShardingRule Differentiable Reference Lowering; do
 done > "$out/interfaces.md"
 {
   echo "# Command line"
-  for tool in shoal-model "shoal-data bytes" "shoal-data text" shoalc shoal-run; do
+  for tool in shoal-model "shoal-data bytes" "shoal-data text" "shoal-ckpt inspect" "shoal-ckpt verify" "shoal-ckpt merge" shoalc shoal-run; do
     printf '\n## %s\n\n```\n' "$tool"
     "$bin"/$tool --help # a tool and its command are two words
     printf '```\n'

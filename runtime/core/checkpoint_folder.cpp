@@ -91,16 +91,21 @@ std::string findCheckpoint(const std::string &path) {
   return found.rbegin()->second;
 }
 
+CheckpointFolder::Lock::~Lock() {
+  if (fd >= 0)
+    close(fd);
+}
+
 CheckpointFolder::CheckpointFolder(const std::string &path, uint64_t step) : path_(path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error)
     badInput(path, ": cannot be made: ", error.message());
-  lock_ = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (lock_ < 0 || access(path.c_str(), W_OK | X_OK) != 0)
+  lock_.fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_.fd < 0 || access(path.c_str(), W_OK | X_OK) != 0)
     badInput(path, ": cannot be written: ", std::strerror(errno));
   // File systems that cannot lock folders keep nobody out.
-  if (flock(lock_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+  if (flock(lock_.fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     badInput(path, ": another run saves its checkpoints there");
   std::map<uint64_t, std::string> found = completeCheckpoints(path);
   if (!found.empty() && found.rbegin()->first > step)
@@ -112,8 +117,6 @@ CheckpointFolder::~CheckpointFolder() {
   std::error_code ignored; // told by whoever failed; the next save tries again
   if (!pending_.empty())
     fs::remove_all(pending_, ignored);
-  if (lock_ >= 0)
-    close(lock_);
 }
 
 bool CheckpointFolder::has(uint64_t step) const { return completeCheckpoints(path_).count(step) != 0; }

@@ -39,9 +39,14 @@ public:
   void dropOlder(uint64_t keep);
 
 private:
+  struct Lock { // of the folder, while it is open
+    int fd = -1;
+    ~Lock();
+  };
+
   std::string path_;
   std::string pending_; // path of what is being written
-  int lock_ = -1;
+  Lock lock_;
 };
 
 } // namespace shoal::rt

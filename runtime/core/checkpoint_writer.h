@@ -4,8 +4,7 @@
 
 #include "core/checkpoint_folder.h"
 #include "core/checkpoint_index.h"
-#include "core/checkpoint_shares.h"
-#include "core/safetensors.h"
+#include "core/checkpoint_shard.h"
 #include "mpi/world.h"
 
 #include <functional>
@@ -34,16 +33,13 @@ public:
                                       const std::function<void(double)> &tell);
 
 private:
-  IndexFile writeShard(const std::string &folder, const char *arena, const std::function<void(double)> &tell) const;
-  SavedCheckpoint writeIndex(CheckpointIndex head, const std::vector<std::string> &files, const std::string &folder);
+  SavedCheckpoint writeIndex(CheckpointIndex head, const std::vector<std::string> &files, const std::string &folder) const;
 
   const World &world_;
   const Program &program_;
-  uint32_t position_;
   std::optional<uint64_t> keep_;
   std::vector<Share> shares_;
-  std::optional<SafetensorsLayout> layout_; // of this rank's file; none: it writes none
-  uint64_t shardBytes_ = 0;
+  CheckpointShard shard_; // this rank's
   std::unique_ptr<CheckpointFolder> folder_; // rank 0
 };
 

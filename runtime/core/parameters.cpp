@@ -12,19 +12,6 @@
 namespace shoal::rt {
 namespace {
 
-void draw(const Program &program, const Tensor &tensor, const Piece &piece, uint64_t seed, char *to) {
-  DType type = program.views()[tensor.view].dtype;
-  std::vector<uint64_t> shape = program.fileShape(tensor);
-  // State and buffers have no init kind: they are filled with `a`.
-  InitKind init = tensor.kind == TensorKind::Param ? tensor.init : InitKind::Constant;
-  uint64_t key = streamKey(seed, program.str(tensor.name));
-  piece.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
-    for (uint64_t i = 0; i < count; ++i)
-      storeElement(to, type, local + i,
-                   initialValue(init, tensor.a, tensor.b, shape, key, global + i));
-  });
-}
-
 void read(const TensorEntry &tensor, const Piece &piece, DType type, const std::string &what,
           char *to) {
   piece.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
@@ -51,13 +38,7 @@ private:
 
 } // namespace
 
-LoadSummary initializeArguments(const Program &program, uint32_t position, uint64_t seed,
-                                const ParameterFiles *files, char *arena) {
-  Faults faults;
-  std::set<const FoundTensor *> used;
-  bool isMissing = false;
-  std::string stateThere; // the first: state is loaded whole or not at all
-  LoadSummary summary;
+void clearArguments(const Program &program, uint64_t seed, char *arena) {
   for (const Arg &arg : program.args()) {
     const View &view = program.views()[arg.view];
     if (arg.kind == ArgKind::Input || arg.kind == ArgKind::ValidRows)
@@ -68,6 +49,31 @@ LoadSummary initializeArguments(const Program &program, uint32_t position, uint6
       std::memcpy(arena + view.offset, &key, sizeof key);
     }
   }
+}
+
+void drawTensor(const Program &program, const Tensor &tensor, uint32_t position, uint64_t seed, char *to) {
+  if (tensor.kind == TensorKind::Step)
+    return; // counts from 0
+  DType type = program.views()[tensor.view].dtype;
+  std::vector<uint64_t> shape = program.fileShape(tensor);
+  // State and buffers have no init kind: they are filled with `a`.
+  InitKind init = tensor.kind == TensorKind::Param ? tensor.init : InitKind::Constant;
+  uint64_t key = streamKey(seed, program.str(tensor.name));
+  pieceOf(program, tensor, position).forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i)
+      storeElement(to, type, local + i,
+                   initialValue(init, tensor.a, tensor.b, shape, key, global + i));
+  });
+}
+
+LoadSummary initializeArguments(const Program &program, uint32_t position, uint64_t seed,
+                                const ParameterFiles *files, char *arena) {
+  Faults faults;
+  std::set<const FoundTensor *> used;
+  bool isMissing = false;
+  std::string stateThere; // the first: state is loaded whole or not at all
+  LoadSummary summary;
+  clearArguments(program, seed, arena);
   for (const Tensor &wanted : program.tensors()) {
     if (wanted.kind == TensorKind::Grad)
       continue; // the step makes them
@@ -100,8 +106,8 @@ LoadSummary initializeArguments(const Program &program, uint32_t position, uint6
       isMissing = true;
     } else if (wanted.kind == TensorKind::Param && wanted.init == InitKind::None) {
       badInput("parameter '", name, "' ", shapeText(shape), " has no init and needs --load");
-    } else if (wanted.kind != TensorKind::Step) {
-      draw(program, wanted, piece, seed, to);
+    } else {
+      drawTensor(program, wanted, position, seed, to);
     }
   }
   if (!stateThere.empty() && !summary.newState.empty())

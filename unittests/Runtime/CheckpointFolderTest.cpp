@@ -1,0 +1,93 @@
+// The folder of checkpoints: one is there complete or not at all, the last ones stay, and what killed runs left goes.
+#include "TestSupport.h"
+#include "core/checkpoint_folder.h"
+#include "core/checkpoint_index.h"
+
+#include <filesystem>
+
+namespace shoal::rt {
+namespace {
+
+using test::expectBadInput;
+namespace fs = std::filesystem;
+
+class CheckpointFolderTest : public testing::Test {
+protected:
+  CheckpointFolderTest() {
+    path_ = testing::TempDir() + "shoal-XXXXXX";
+    EXPECT_NE(mkdtemp(path_.data()), nullptr);
+  }
+  ~CheckpointFolderTest() override { fs::remove_all(path_); }
+
+  void save(CheckpointFolder &folder, uint64_t step) {
+    std::string partial = folder.begin(step);
+    EXPECT_TRUE(completeCheckpoints(path_).count(step) == 0);
+    std::ofstream(partial + "/" + kIndexName) << "{}";
+    EXPECT_EQ(folder.complete(step), path_ + "/" + stepName(step));
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto &entry : fs::directory_iterator(path_))
+      names.push_back(entry.path().filename());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  std::string path_;
+};
+
+TEST_F(CheckpointFolderTest, Names) {
+  EXPECT_EQ(stepName(0), "step-000000");
+  EXPECT_EQ(stepName(120), "step-000120");
+  EXPECT_EQ(stepName(12345678), "step-12345678");
+}
+
+TEST_F(CheckpointFolderTest, KeepsTheLast) {
+  CheckpointFolder folder(path_, 0);
+  for (uint64_t step : {5, 10, 1000000, 20})
+    save(folder, step);
+  EXPECT_EQ(findCheckpoint(path_), path_ + "/step-1000000");
+  EXPECT_EQ(findCheckpoint(path_ + "/step-000010"), path_ + "/step-000010");
+  EXPECT_TRUE(folder.has(5));
+  folder.dropOlder(2);
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-000020", "step-1000000"}));
+  EXPECT_FALSE(folder.has(5));
+}
+
+TEST_F(CheckpointFolderTest, LeftoversGoAndNothingElse) {
+  for (const char *name : {".step-000003.tmp", ".step-000001.tmp-old", ".step-3.tmp", "notes", "step-abc", "step-000002"})
+    fs::create_directories(path_ + "/" + name + "/inner");
+  std::ofstream(path_ + "/.step-000003.tmp/rank-0-of-1.safetensors") << "part";
+  CheckpointFolder folder(path_, 0);
+  EXPECT_TRUE(completeCheckpoints(path_).empty()) << "step-000002 has no index";
+  expectBadInput([&] { findCheckpoint(path_); }, "holds no complete checkpoint");
+  save(folder, 4);
+  EXPECT_EQ(names(), (std::vector<std::string>{".step-3.tmp", "notes", "step-000002", "step-000004", "step-abc"}));
+}
+
+TEST_F(CheckpointFolderTest, WhatIsNotCompletedGoes) {
+  {
+    CheckpointFolder folder(path_, 0);
+    folder.begin(3);
+    EXPECT_EQ(names(), std::vector<std::string>{".step-000003.tmp"});
+  }
+  EXPECT_TRUE(names().empty());
+}
+
+TEST_F(CheckpointFolderTest, Refusals) {
+  {
+    CheckpointFolder folder(path_, 0);
+    expectBadInput([&] { CheckpointFolder second(path_, 0); }, "another run saves its checkpoints there");
+    save(folder, 8);
+  }
+  expectBadInput([&] { CheckpointFolder folder(path_, 7); },
+                 "holds a checkpoint of step 8, and this run begins at step 7; resume from it");
+  CheckpointFolder folder(path_, 8);
+  std::ofstream(path_ + "/file") << "x";
+  expectBadInput([&] { CheckpointFolder inFile(path_ + "/file", 0); }, "/file: cannot be ");
+  expectBadInput([&] { findCheckpoint(path_ + "/file"); }, "is no folder");
+  expectBadInput([&] { findCheckpoint(path_ + "/none"); }, "cannot be opened: No such file or directory");
+}
+
+} // namespace
+} // namespace shoal::rt

@@ -1,0 +1,118 @@
+// The index of a checkpoint: what is written is read again, and everything else is refused with one line.
+#include "TestSupport.h"
+#include "core/checkpoint_index.h"
+#include "core/crc32c.h"
+
+namespace shoal::rt {
+namespace {
+
+using test::expectBadInput;
+
+CheckpointIndex sample() {
+  CheckpointIndex index;
+  index.program = "mlp";
+  index.plan = "mesh data=2";
+  index.ranks = 2;
+  index.position = {7, 1, 3};
+  index.seed = UINT64_MAX;
+  index.shuffled = true;
+  index.rows = 30;
+  index.batchRows = 8;
+  index.files = {{"a.safetensors", {100, 0xe3069283}}, {"b.safetensors", {50, 1}}};
+  index.tensors["w"] = {TensorKind::Param, FileType::F32, {4, 6}, {24},
+                        {{"a.safetensors", "w[0:1, 0:6]", {0, 0}, {1, 6}},
+                         {"a.safetensors", "w[1:2, 0:2]", {1, 0}, {1, 2}},
+                         {"b.safetensors", "w[1:2, 2:6]", {1, 2}, {1, 4}},
+                         {"b.safetensors", "w[2:4, 0:6]", {2, 0}, {2, 6}}}};
+  index.tensors["step"] = {TensorKind::Step, FileType::I64, {}, {}, {{"b.safetensors", "step[]", {}, {}}}};
+  return index;
+}
+
+// A changed text with the checksum that belongs to it.
+std::string resealed(std::string text) {
+  size_t at = text.rfind("\"index_crc32c\"");
+  text.resize(at);
+  return text + "\"index_crc32c\": \"" + crcText(crc32c(text)) + "\"\n}\n";
+}
+
+std::string replaced(std::string text, const std::string &from, const std::string &to) {
+  size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return resealed(text.replace(at, from.size(), to));
+}
+
+TEST(CheckpointIndex, RoundTrip) {
+  CheckpointIndex index = sample();
+  std::string text = toText(index);
+  CheckpointIndex read = parseCheckpointIndex(text, "index.json");
+  EXPECT_EQ(toText(read), text);
+  EXPECT_EQ(read.position.step, 7u);
+  EXPECT_EQ(read.position.epoch, 1u);
+  EXPECT_EQ(read.position.batch, 3u);
+  EXPECT_EQ(read.seed, UINT64_MAX);
+  EXPECT_TRUE(read.shuffled);
+  ASSERT_EQ(read.tensors.count("w"), 1u);
+  EXPECT_EQ(read.tensors["w"].fileShape, std::vector<uint64_t>{24});
+  EXPECT_EQ(read.tensors["w"].boxes[2].start, (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(read.files["a.safetensors"].crc, 0xe3069283u);
+}
+
+TEST(CheckpointIndex, FingerprintIsOfTheModel) {
+  CheckpointIndex index = sample(), other = sample();
+  other.position.step = 8;
+  other.tensors.erase("step");
+  EXPECT_EQ(index.fingerprint(), other.fingerprint());
+  other.tensors["w"].type = FileType::F64;
+  EXPECT_NE(index.fingerprint(), other.fingerprint());
+}
+
+TEST(CheckpointIndex, EveryChangedByteIsSeen) {
+  std::string text = toText(sample());
+  for (size_t i = 0; i < text.size(); ++i)
+    for (char flip : {1, 32}) {
+      std::string changed = text;
+      changed[i] ^= flip;
+      expectBadInput([&] { parseCheckpointIndex(changed, "i.json"); }, "i.json: ");
+    }
+  for (size_t size = 0; size < text.size(); ++size)
+    expectBadInput([&] { parseCheckpointIndex(text.substr(0, size), "i.json"); }, "i.json: ");
+}
+
+TEST(CheckpointIndex, Refusals) {
+  std::string text = toText(sample());
+  struct {
+    std::string from, to, part;
+  } cases[] = {
+      {"\"version\": 1", "\"version\": 2", "\"version\" must be 1, got: 2; a newer release wrote it"},
+      {"\"version\": 1", "\"version\": 0", "\"version\" must be 1, got: 0"},
+      {"shoal checkpoint", "else", "\"format\" must be \"shoal checkpoint\", got: 'else'"},
+      {"\"step\": 7,\n", "", "lacks \"step\""},
+      {"\"step\": 7", "\"step\": -7", "\"step\" must be a whole number, got: -7"},
+      {"\"step\": 7", "\"step\": 7, \"step\": 8", "holds \"step\" twice"},
+      {"\"kind\":\"param\"", "\"kind\":\"grad\"", "tensor 'w': unknown kind 'grad'"},
+      {"\"dtype\":\"f32\"", "\"dtype\":\"f31\"", "tensor 'w': unknown dtype 'f31'"},
+      {"\"shape\":[4,6]", "\"shape\":[4294967296,4294967296]", "does not fit 64 bits"},
+      {"\"file_shape\":[24]", "\"file_shape\":[25]", "must have as many elements"},
+      {"\"start\":[1,2],\"shape\":[1,4]", "\"start\":[1,2],\"shape\":[1,5]", "must lie in [4, 6]"},
+      {"\"start\":[1,2],\"shape\":[1,4]", "\"start\":[1,2],\"shape\":[1,18446744073709551615]", "must lie in [4, 6]"},
+      {"\"start\":[1,2],\"shape\":[1,4]", "\"start\":[1],\"shape\":[1,4]", "must lie in [4, 6]"},
+      {"\"start\":[1,2],\"shape\":[1,4]", "\"start\":[1,1],\"shape\":[1,4]", "overlap"},
+      {"\"start\":[1,2],\"shape\":[1,4]", "\"start\":[1,2],\"shape\":[1,3]", "must hold all of its 24 elements, got: 23"},
+      {"\"start\":[],\"shape\":[]}", "\"start\":[],\"shape\":[]},{\"file\":\"b.safetensors\",\"tensor\":\"s\",\"start\":[],\"shape\":[]}",
+       "tensor 'step': the boxes at [] of shape [] and at [] of shape [] overlap"},
+      {"\"file\":\"b.safetensors\"", "\"file\":\"c.safetensors\"", "a box is in 'c.safetensors', which is not among the files"},
+      {"\"b.safetensors\": {", "\"../b\": {", "expected the name of a file beside the index, got: '../b'"},
+      {"\"crc32c\":\"e3069283\"", "\"crc32c\":\"E3069283\"", "must be 8 hexadecimal digits"},
+      {"\"fingerprint\": \"", "\"fingerprint\": \"00000000\", \"was\": \"", "\"fingerprint\" must be"},
+      {"\"shuffle\":true", "\"shuffle\":1", "\"shuffle\" must be true or false"},
+  };
+  for (const auto &test : cases) {
+    SCOPED_TRACE(test.part);
+    expectBadInput([&] { parseCheckpointIndex(replaced(text, test.from, test.to), "i.json"); }, test.part);
+  }
+  expectBadInput([] { parseCheckpointIndex("", "i.json"); }, "is not a JSON object");
+  expectBadInput([] { parseCheckpointIndex(std::string(100, '['), "i.json"); }, "nested");
+}
+
+} // namespace
+} // namespace shoal::rt

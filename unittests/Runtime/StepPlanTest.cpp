@@ -1,0 +1,105 @@
+// Which batch each step takes, from the first row and from the middle of an epoch.
+#include "TestSupport.h"
+#include "core/step_plan.h"
+#include "shoal-rt/blob_builder.h"
+
+#include <memory>
+
+namespace shoal::rt {
+namespace {
+
+using test::expectBadInput;
+using test::ScratchFile;
+
+// Data of some rows in batches of 4; none: a program without batches.
+class Data {
+public:
+  explicit Data(std::optional<uint64_t> rows) : file_(rows ? npy(*rows) : npy(1)) {
+    BlobBuilder blob("steps");
+    blob.header().arenaBytes = 64;
+    blob.header().batchRows = rows ? 4 : 0;
+    blob.addArg({.name = "x", .view = blob.addView(0, rows ? 4 : 1, DType::F64), .dims = {{rows ? 4u : 1u}},
+                 .batchDim = rows ? 0 : -1});
+    if (rows)
+      blob.addArg({.name = "valid", .kind = ArgKind::ValidRows, .view = blob.addView(32, 1, DType::I64)});
+    std::vector<unsigned char> bytes = blob.finish();
+    program_ = std::make_unique<Program>(bytes.data(), bytes.size());
+    data_ = std::make_unique<Dataset>(*program_, 0, std::map<std::string, std::string>{{"x", file_.path()}});
+  }
+  StepPlan plan(std::optional<uint64_t> steps, std::optional<uint64_t> epochs, TrainingPosition begin = {}) const {
+    Options options;
+    options.steps = steps;
+    options.epochs = epochs;
+    return planSteps(*program_, *data_, options, begin);
+  }
+
+private:
+  static std::string npy(uint64_t rows) {
+    return npyHeader(FileType::F64, std::vector<uint64_t>{rows}) + std::string(rows * 8, '\0');
+  }
+  ScratchFile file_;
+  std::unique_ptr<Program> program_;
+  std::unique_ptr<Dataset> data_;
+};
+
+void expectAt(const StepPlan &plan, uint64_t step, uint64_t epoch, uint64_t batch) {
+  TrainingPosition at = plan.after(step);
+  EXPECT_EQ(at.step, step);
+  EXPECT_EQ(at.epoch, epoch) << "after step " << step;
+  EXPECT_EQ(at.batch, batch) << "after step " << step;
+}
+
+TEST(StepPlan, FromTheBeginning) {
+  Data data(10); // 3 batches an epoch
+  StepPlan plan = data.plan(7, std::nullopt);
+  EXPECT_EQ(plan.total, 7u);
+  EXPECT_EQ(plan.steps(), 7u);
+  EXPECT_EQ(plan.epochs, 3u);
+  expectAt(plan, 0, 0, 0);
+  expectAt(plan, 2, 0, 2);
+  expectAt(plan, 3, 1, 0);
+  expectAt(plan, 7, 2, 1);
+  plan = data.plan(std::nullopt, 4);
+  EXPECT_EQ(plan.total, 12u);
+  EXPECT_EQ(plan.epochs, 4u);
+  EXPECT_EQ(data.plan(std::nullopt, std::nullopt).total, 3u);
+  expectBadInput([&] { data.plan(std::nullopt, UINT64_MAX); }, "do not fit 64 bits");
+}
+
+// Also where the epochs before had another number of batches: 11 steps in 2 epochs.
+TEST(StepPlan, FromACheckpoint) {
+  Data data(10);
+  TrainingPosition begin{11, 2, 1};
+  StepPlan plan = data.plan(15, std::nullopt, begin);
+  EXPECT_EQ(plan.steps(), 4u);
+  EXPECT_EQ(plan.epochs, 4u);
+  expectAt(plan, 11, 2, 1);
+  expectAt(plan, 12, 2, 2);
+  expectAt(plan, 13, 3, 0);
+  expectAt(plan, 15, 3, 2);
+  EXPECT_EQ(data.plan(std::nullopt, 4, begin).total, 16u);
+  EXPECT_EQ(data.plan(11, std::nullopt, begin).steps(), 0u);
+  expectBadInput([&] { data.plan(10, std::nullopt, begin); },
+                 "--steps 10 counts from the beginning of the training, and the checkpoint is of step 11 in epoch 3");
+  expectBadInput([&] { data.plan(std::nullopt, 2, begin); }, "--epochs 2 counts from the beginning");
+  EXPECT_EQ(data.plan(std::nullopt, 2, {11, 2, 0}).steps(), 0u);
+  expectBadInput([&] { data.plan(std::nullopt, 1, {11, 2, 0}); }, "--epochs 1 counts from the beginning");
+}
+
+TEST(StepPlan, WithoutBatches) {
+  Data data(std::nullopt);
+  StepPlan plan = data.plan(5, std::nullopt, {2, 0, 0});
+  EXPECT_EQ(plan.steps(), 3u);
+  EXPECT_EQ(plan.epochs, 0u);
+  expectAt(plan, 4, 0, 0);
+  EXPECT_EQ(data.plan(std::nullopt, std::nullopt).total, 1u);
+}
+
+TEST(StepPlan, WithoutRows) {
+  Data data(0);
+  EXPECT_EQ(data.plan(0, std::nullopt).steps(), 0u);
+  expectBadInput([&] { data.plan(1, std::nullopt); }, "--steps 1 needs data, but the input files have 0 rows");
+}
+
+} // namespace
+} // namespace shoal::rt
