@@ -85,6 +85,54 @@ INDEX = {
     "deep": "[" * 200,
     "no-map": '{"weight_map": []}',
 }
+
+
+def crc32c(data):
+    """CRC-32C, bit by bit."""
+    state = 2**32 - 1
+    for byte in data:
+        state ^= byte
+        for _ in range(8):
+            state = state >> 1 ^ (0x82F63B78 if state & 1 else 0)
+    return f"{state ^ (2**32 - 1):08x}"
+
+
+def checkpoint(tensors, version=1, **changes):
+    """The index of a checkpoint of two files."""
+    model = "".join(f"{name} {t['dtype']} [{', '.join(map(str, t['shape']))}]\n" for name, t in sorted(tensors.items())
+                    if t["kind"] in ("param", "buffer"))
+    fields = {"format": "shoal checkpoint", "version": version, "program": "mlp", "plan": "mesh data=2", "ranks": 2, "step": 7,
+              "seed": 0, "data": {"epoch": 1, "batch": 2, "rows": 30, "batch_rows": 8, "shuffle": True},
+              "fingerprint": crc32c(model.encode()), "tensors": tensors,
+              "files": {name: {"bytes": 100, "crc32c": "e3069283"} for name in ("a", "b")}, **changes}
+    text = "{\n" + "".join(f"{json.dumps(key)}: {json.dumps(value)},\n" for key, value in fields.items())
+    return text + f'"index_crc32c": "{crc32c(text.encode())}"\n}}\n'
+
+
+def box(file, start, shape):
+    return {"file": file, "tensor": "t", "start": start, "shape": shape}
+
+
+def kept(kind, shape, *boxes, dtype="f32", **more):
+    return {"kind": kind, "dtype": dtype, "shape": shape, "boxes": list(boxes), **more}
+
+
+WEIGHT = kept("param", [3, 4], box("a", [0, 0], [1, 4]), box("a", [1, 0], [1, 2]), box("b", [1, 2], [1, 2]),
+              box("b", [2, 0], [1, 4]), file_shape=[12])
+CHECKPOINT = {
+    "rows": checkpoint({"w": WEIGHT, "step": kept("step", [], box("a", [], []), dtype="i64")}),
+    "columns": checkpoint({"w": kept("param", [2, 4], box("a", [0, 0], [2, 1]), box("b", [0, 1], [2, 3]))}),
+    "nothing": checkpoint({}),
+    "overlap": checkpoint({"w": kept("param", [4], box("a", [0], [3]), box("b", [2], [2]))}),
+    "hole": checkpoint({"w": kept("param", [4], box("a", [0], [1]), box("b", [2], [2]))}),
+    "outside": checkpoint({"w": kept("param", [4], box("a", [2**64 - 1], [2]))}),
+    "overflow": checkpoint({"w": kept("param", [2**32, 2**32], box("a", [0, 0], [2**32, 2**32]))}),
+    "empty-tensor": checkpoint({"w": kept("buffer", [0, 3])}),
+    "newer": checkpoint({}, version=2),
+    "other-file": checkpoint({"w": kept("param", [1], box("../a", [0], [1]))}),
+    "cut": checkpoint({"w": WEIGHT})[:200],
+    "deep": checkpoint({}, step=[[[[[[[[[[]]]]]]]]]]),
+}
 GPT2 = {"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_head": 12, "n_layer": 12,
         "activation_function": "gelu_new", "layer_norm_epsilon": 1e-5, "attn_pdrop": 0.0, "resid_pdrop": 0.1,
         "embd_pdrop": 0.1, "architectures": ["GPT2LMHeadModel"], "n_inner": None, "use_cache": True}
@@ -138,6 +186,7 @@ RUN_OPTIONS = {
     "infer": "--data=x=x.npy\n--output\nout=out.npy\n--no-progress",
     "help": "--help",
     "version": "--version",
+    "resume": "--data\nx=x.npy\n--resume\nruns\n--save\nruns\n--save-every\n10\n--keep\n2",
     "epochs": "--epochs\n18446744073709551616",
     "names": "--data\ny=y.npy\n--data\nx\n--data\n=",
     "unknown": "--bogus\n-x\n--\nextra",
@@ -259,6 +308,7 @@ def main():
         write(folder, "npy", NPY)
         write(folder, "safetensors", SAFETENSORS)
         write(folder, "index", INDEX)
+        write(folder, "checkpoint", CHECKPOINT)
         write(folder, "config", CONFIG)
         write(folder, "payload", PAYLOAD)
         write(folder, "board", BOARD)

@@ -5,7 +5,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 bootstrap
 configure -DSHOAL_SANITIZE=OFF
-build shoalc shoal-opt shoal-run shoal-rt-main shoal-model shoal-data
+build shoalc shoal-opt shoal-run shoal-rt-main shoal-model shoal-data shoal-ckpt
 
 PATH=$BUILD_DIR/bin:$PATH
 digits=$SHOAL_ROOT/examples/digits

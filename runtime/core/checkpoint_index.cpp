@@ -87,6 +87,7 @@ private:
   void checkSeal(std::string_view text) const;
   IndexTensor readTensor(const InputJson &json, const CheckpointIndex &index, const std::string &where) const;
   void checkCover(const IndexTensor &tensor, const std::string &where) const;
+  void checkSizes(const CheckpointIndex &index) const;
 
   const std::string &path_;
 };
@@ -223,6 +224,18 @@ void IndexReader::checkCover(const IndexTensor &tensor, const std::string &where
     wrong(where, "its boxes must hold all of its ", all, " elements, got: ", covered);
 }
 
+// No more elements than the files have bytes for: whoever makes room for a tensor may believe its shape.
+void IndexReader::checkSizes(const CheckpointIndex &index) const {
+  std::map<std::string, uint64_t> taken;
+  for (const auto &[name, tensor] : index.tensors)
+    for (const IndexBox &box : tensor.boxes) {
+      uint64_t bytes = elements(box.shape, "") * fileElementBytes(tensor.type), &all = taken[box.file];
+      if (uint64_t size = index.files.at(box.file).bytes; bytes > size - all)
+        wrong("file '", box.file, "': has ", size, " bytes, too few for the boxes in it");
+      all += bytes;
+    }
+}
+
 CheckpointIndex IndexReader::read(std::string_view text) {
   ParsedObject parsed = parseJsonObject(text);
   if (!parsed.problem.empty())
@@ -258,6 +271,7 @@ CheckpointIndex IndexReader::read(std::string_view text) {
   }
   for (const auto &[name, tensor] : object(json, "tensors").items())
     index.tensors[name] = readTensor(tensor, index, cat("tensor '", name, "': "));
+  checkSizes(index);
   if (uint32_t said = crc(json, "fingerprint", ""); said != index.fingerprint())
     wrong("\"fingerprint\" must be ", crcText(index.fingerprint()), ", that of its tensors, got: ", crcText(said));
   return index;

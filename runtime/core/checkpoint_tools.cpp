@@ -21,7 +21,9 @@ std::string counted(uint64_t count, const char *what) { return cat(count, " ", w
 
 std::string boxCount(uint64_t count) { return cat(count, count == 1 ? " box" : " boxes"); }
 
-std::string megabytes(uint64_t bytes) { return numberText(double(bytes) / 1e6, 6) + " MB"; }
+std::string sizeText(uint64_t bytes) {
+  return bytes < 1'000'000 ? counted(bytes, "byte") : numberText(double(bytes) / 1e6, 6) + " MB";
+}
 
 void checkFiles(const Checkpoint &checkpoint) {
   for (const auto &[name, file] : checkpoint.index().files)
@@ -51,12 +53,12 @@ std::string inspectCheckpoint(const Checkpoint &checkpoint) {
         bytes += elementsOf(tensor.shape) * fileElementBytes(tensor.type);
       }
     text += cat(ofModel ? "  model      " : "  optimizer  ", counted(tensors, "tensor"), ", ", counted(elements, "element"),
-                ", ", megabytes(bytes), "\n");
+                ", ", sizeText(bytes), "\n");
   }
   uint64_t bytes = 0;
   for (const auto &[name, file] : index.files)
     bytes += file.bytes;
-  text += cat("  files      ", counted(index.files.size(), "file"), ", ", megabytes(bytes), "\n\n");
+  text += cat("  files      ", counted(index.files.size(), "file"), ", ", sizeText(bytes), "\n\n");
   for (const auto &[name, tensor] : index.tensors)
     text += cat("  ", tensorKindName(tensor.kind), "  ", name, "  ", fileTypeName(tensor.type), " ",
                 shapeText(tensor.shape), "  ", boxCount(tensor.boxes.size()), "\n");
@@ -76,7 +78,7 @@ std::string verifyCheckpoint(Checkpoint &checkpoint) {
   for (const auto &[name, file] : index.files)
     bytes += file.bytes;
   return cat(checkpoint.path(), ": step ", index.position.step, ", ", counted(index.files.size(), "file"), " of ",
-             megabytes(bytes), " as they were written, ", counted(elements, "element"), " of ",
+             sizeText(bytes), " as they were written, ", counted(elements, "element"), " of ",
              counted(index.tensors.size(), "tensor"), " each in one of ", boxCount(boxes), "\n");
 }
 
@@ -110,7 +112,7 @@ std::string mergeCheckpoint(Checkpoint &checkpoint, const std::string &path, boo
   checkpoint.checkWhole();
   file.commit();
   return cat(path, ": ", counted(tensors.size(), "tensor"), " of step ", checkpoint.index().position.step, ", ",
-             megabytes(bytes), "\n");
+             sizeText(bytes), "\n");
 }
 
 } // namespace shoal::rt

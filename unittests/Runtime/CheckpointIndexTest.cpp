@@ -18,7 +18,7 @@ CheckpointIndex sample() {
   index.shuffled = true;
   index.rows = 30;
   index.batchRows = 8;
-  index.files = {{"a.safetensors", {100, 0xe3069283}}, {"b.safetensors", {50, 1}}};
+  index.files = {{"a.safetensors", {100, 0xe3069283}}, {"b.safetensors", {100, 1}}};
   index.tensors["w"] = {TensorKind::Param, FileType::F32, {4, 6}, {24},
                         {{"a.safetensors", "w[0:1, 0:6]", {0, 0}, {1, 6}},
                          {"a.safetensors", "w[1:2, 0:2]", {1, 0}, {1, 2}},
@@ -102,6 +102,7 @@ TEST(CheckpointIndex, Refusals) {
        "tensor 'step': the boxes at [] of shape [] and at [] of shape [] overlap"},
       {"\"file\":\"b.safetensors\"", "\"file\":\"c.safetensors\"", "a box is in 'c.safetensors', which is not among the files"},
       {"\"b.safetensors\": {", "\"../b\": {", "expected the name of a file beside the index, got: '../b'"},
+      {"\"bytes\":100", "\"bytes\":31", "file 'a.safetensors': has 31 bytes, too few for the boxes in it"},
       {"\"crc32c\":\"e3069283\"", "\"crc32c\":\"E3069283\"", "must be 8 hexadecimal digits"},
       {"\"fingerprint\": \"", "\"fingerprint\": \"00000000\", \"was\": \"", "\"fingerprint\" must be"},
       {"\"shuffle\":true", "\"shuffle\":1", "\"shuffle\" must be true or false"},

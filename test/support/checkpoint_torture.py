@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Kills a run that saves after each step, at random moments, again and again; each run goes on where the one before left off.
+
+usage: checkpoint_torture.py --work FOLDER --kills N [--plan "MESH FLAGS"]
+
+After each kill (SIGKILL to every rank) the newest complete checkpoint must be whole, and the next run goes on from it. In the end
+losses and parameters are those of a run that nobody stopped, bit for bit.
+"""
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import shoal
+from checkpoints import ROWS, WIDE, Model
+from tensor_files import tensor, write_npy
+from uneven_batches import wave
+
+OPTIMIZER = ("--optimizer", "adam", "--lr", "0.0001")
+SEED = 20
+LIMIT = 60  # seconds until a run has saved
+
+
+def ranks_under(pid, program):
+    """The processes below `pid` that run `program`."""
+    parents = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat") as f:
+                    parents[int(entry)] = int(f.read().rsplit(")", 1)[1].split()[1])
+            except OSError:
+                pass  # it has ended
+    found = []
+    for child in parents:
+        at = child
+        while at in parents and at != pid:
+            at = parents[at]
+        try:
+            if at == pid and os.readlink(f"/proc/{child}/exe") == program:
+                found.append(child)
+        except OSError:
+            pass
+    return found
+
+
+def killed_run(command, program, wait):
+    """Starts a run, waits until it has saved once and `wait` seconds more, and kills its ranks."""
+    run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    said, end = [], time.monotonic() + LIMIT
+    for line in run.stdout:
+        said.append(line)
+        if "  saved " in line or time.monotonic() > end:
+            break
+    else:
+        run.wait()
+        sys.exit(f"a run ended by itself: {''.join(said)}")
+    time.sleep(wait)
+    for pid in ranks_under(run.pid, program):
+        os.kill(pid, signal.SIGKILL)
+    run.communicate(timeout=LIMIT)
+    if run.returncode == 0:
+        sys.exit("a killed run ended well")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--kills", type=int, required=True)
+    parser.add_argument("--plan", default="data=2")
+    args = parser.parse_args()
+    shutil.rmtree(args.work, ignore_errors=True)
+    os.makedirs(args.work)
+    write_npy(f"{args.work}/x.npy", tensor("f64", (ROWS, 7), wave(ROWS * 7, 1)))
+    write_npy(f"{args.work}/y.npy", tensor("f64", (ROWS, 3), wave(ROWS * 3, 2)))
+    model, folder = Model(args.work, "wide", WIDE, OPTIMIZER), f"{args.work}/runs"
+    program = os.path.realpath(model.program(args.plan))
+    draw = random.Random(SEED)
+    model.run(args.plan, "--steps", "1", "--save", folder)
+    ranks = model.ranks(args.plan)
+    command = ["shoal-run", "-n", str(ranks), program, "--no-progress", "--data", f"x={args.work}/x.npy", "--data",
+               f"y={args.work}/y.npy", "--steps", "1000000", "--resume", folder, "--save", folder, "--save-every", "1", "--keep", "2"]
+    during, newest = 0, 1
+    for kill in range(args.kills):
+        killed_run(command, program, draw.uniform(0, 0.1))
+        names = sorted(os.listdir(folder))
+        during += any(name.startswith(".") for name in names)
+        said = shoal.call(["shoal-ckpt", "verify", folder], 60)
+        step = int(said.split(": step ")[1].split(",")[0])
+        if step <= newest or "each in one of" not in said:
+            sys.exit(f"kill {kill}: step {step} after {newest}: {said}")
+        newest = step
+    total = str(newest + 1)
+    model.run(args.plan, "--steps", total, "--resume", folder, "--save", folder, "--keep", "1", tag="end")
+    model.run(args.plan, "--steps", total, tag="whole")
+    if model.params("end") != model.params("whole") or model.steps("end") != model.steps("whole")[-1:]:
+        sys.exit(f"after {args.kills} kills the training differs from one without")
+    if os.listdir(folder) != [f"step-{newest + 1:06d}"]:
+        sys.exit(f"left behind: {os.listdir(folder)}")
+    print(f"{args.kills} kills, {during} of them during a save; step {total} is that of a run without")
+
+
+if __name__ == "__main__":
+    main()

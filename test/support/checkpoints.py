@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+"""Trains, saves, stops and goes on, under the same plan and under others, against runs without a stop.
+
+usage: checkpoints.py --work FOLDER [--chain "MESH FLAGS" ...]
+
+Models: an MLP of odd sizes with dropout, AdamW and shuffled rows whose epochs end in a short batch; batch norm with running
+statistics. Under the same plan a resumed run has the losses and parameters of the uninterrupted one, bit for bit; along
+the chain of plans (of 4, 2, 3 and 1 ranks where none is given) to 1e-10 in float64. Then what is wrong with checkpoints and command
+lines: each is told in one line that names it.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+
+import shoal
+from metrics import read_lines, read_metrics
+from tensor_files import read_safetensors, tensor, write_npy
+from uneven_batches import wave
+
+ROWS, BATCH = 23, 10
+
+MLP = """
+func.func @mlp(
+    %x: tensor<10x7xf64> {nn.input = "x"},
+    %y: tensor<10x3xf64> {nn.input = "y"},
+    %w1: tensor<7x5xf64> {nn.param = #nn.param<"h.0.w", init = kaiming_uniform>},
+    %b1: tensor<5xf64>   {nn.param = #nn.param<"h.0.b", init = zeros>},
+    %w2: tensor<5x3xf64> {nn.param = #nn.param<"h.1.w", init = kaiming_uniform>})
+    -> (tensor<f64> {nn.loss}) {
+  %0 = nn.matmul %x, %w1 {nn.layer = "h.0"} : (tensor<10x7xf64>, tensor<7x5xf64>) -> tensor<10x5xf64>
+  %1 = nn.add %0, %b1 {nn.layer = "h.0"} : (tensor<10x5xf64>, tensor<5xf64>) -> tensor<10x5xf64>
+  %2 = nn.relu %1 {nn.layer = "h.0"} : tensor<10x5xf64>
+  %3 = nn.dropout %2 rate = 0.25 id = 3 {nn.layer = "h.0"} : tensor<10x5xf64>
+  %4 = nn.matmul %3, %w2 {nn.layer = "h.1"} : (tensor<10x5xf64>, tensor<5x3xf64>) -> tensor<10x3xf64>
+  %loss = nn.mse_loss mean %4, %y : (tensor<10x3xf64>, tensor<10x3xf64>) -> tensor<f64>
+  return %loss : tensor<f64>
+}
+"""
+BATCH_NORM = """
+func.func @norm(
+    %x: tensor<10x7xf64> {nn.input = "x"},
+    %y: tensor<10x3xf64> {nn.input = "y"},
+    %w: tensor<7x3xf64> {nn.param = #nn.param<"w", init = kaiming_uniform>},
+    %g: tensor<7xf64>   {nn.param = #nn.param<"bn.weight", init = ones>},
+    %b: tensor<7xf64>   {nn.param = #nn.param<"bn.bias", init = zeros>},
+    %m: tensor<7xf64>   {nn.buffer = #nn.buffer<"bn.running_mean", init = 0.0>},
+    %v: tensor<7xf64>   {nn.buffer = #nn.buffer<"bn.running_var", init = 1.0>})
+    -> (tensor<f64> {nn.loss}, tensor<7xf64> {nn.updates = "bn.running_mean"}, tensor<7xf64> {nn.updates = "bn.running_var"}) {
+  %1:3 = nn.batch_norm %x, %g, %b, %m, %v momentum = 0.1 eps = 1.0e-5 : tensor<10x7xf64>, tensor<7xf64>
+  %2 = nn.matmul %1#0, %w : (tensor<10x7xf64>, tensor<7x3xf64>) -> tensor<10x3xf64>
+  %loss = nn.mse_loss mean %2, %y : (tensor<10x3xf64>, tensor<10x3xf64>) -> tensor<f64>
+  return %loss, %1#1, %1#2 : tensor<f64>, tensor<7xf64>, tensor<7xf64>
+}
+"""
+# A megabyte of parameters and as much of state.
+WIDE = """
+func.func @wide(
+    %x: tensor<10x7xf64> {nn.input = "x"},
+    %y: tensor<10x3xf64> {nn.input = "y"},
+    %a: tensor<7x12000xf64> {nn.param = #nn.param<"a", init = kaiming_uniform>},
+    %b: tensor<12000x3xf64> {nn.param = #nn.param<"b", init = kaiming_uniform>})
+    -> (tensor<f64> {nn.loss}) {
+  %0 = nn.matmul %x, %a : (tensor<10x7xf64>, tensor<7x12000xf64>) -> tensor<10x12000xf64>
+  %1 = nn.matmul %0, %b : (tensor<10x12000xf64>, tensor<12000x3xf64>) -> tensor<10x3xf64>
+  %loss = nn.mse_loss mean %1, %y : (tensor<10x3xf64>, tensor<10x3xf64>) -> tensor<f64>
+  return %loss : tensor<f64>
+}
+"""
+ADAMW = ("--optimizer", "adamw", "--lr", "0.02", "--weight-decay", "0.1", "--clip-grad-norm", "1.0",
+         "--lr-schedule", "cosine", "--warmup-steps", "2", "--decay-steps", "20")
+MOMENTUM = ("--optimizer", "sgd", "--lr", "0.05", "--momentum", "0.9")
+CHAIN = ["data=4", "data=2", "data=3", ""]
+TOLERANCE = 1e-10
+
+
+class Fault(Exception):
+    pass
+
+
+def require(holds, what):
+    if not holds:
+        raise Fault(what)
+
+
+class Model:
+    """A model compiled for several plans, and its runs."""
+
+    def __init__(self, work, name, text, optimizer):
+        self.work, self.name, self.optimizer = work, name, optimizer
+        with open(self.path("model.mlir"), "w") as f:
+            f.write(text)
+        self.programs = {}
+
+    def path(self, name):
+        return os.path.join(self.work, f"{self.name}-{name}")
+
+    def program(self, plan):
+        if plan not in self.programs:
+            words = plan.split()
+            flags = (["--mesh", words[0]] if words else []) + words[1:]
+            self.programs[plan] = shoal.shoalc(self.path("model.mlir"), self.path(f"program{len(self.programs)}"), *flags,
+                                               *self.optimizer)
+        return self.programs[plan]
+
+    def run(self, plan, *options, expect=0, tag="run"):
+        """Trains; returns what the run said. Metrics and parameters are in the files of `tag`."""
+        seeds = [] if "--resume" in options else ["--seed", "5", "--shuffle"]
+        return shoal.run(self.ranks(plan), self.program(plan), "--data", f"x={self.work}/x.npy", "--data", f"y={self.work}/y.npy", *seeds,
+                         "--metrics", self.path(f"{tag}.jsonl"), "--dump-params", self.path(f"{tag}.safetensors"), *options,
+                         expect=expect)
+
+    @staticmethod
+    def ranks(plan):
+        ranks = 1
+        for size in plan.split()[0].split(",") if plan else []:
+            ranks *= int(size.split("=")[1])
+        return ranks
+
+    def steps(self, tag):
+        return [(r["step"], r["epoch"], r["loss"]) for r in read_metrics(self.path(f"{tag}.jsonl"))]
+
+    def params(self, tag):
+        return read_safetensors(self.path(f"{tag}.safetensors"))
+
+
+def near(got, expected):
+    return len(got) == len(expected) and all(
+        g[:2] == e[:2] and abs(g[2] - e[2]) <= TOLERANCE * max(1.0, abs(e[2])) for g, e in zip(got, expected))
+
+
+def check_same_plan(model, plan):
+    """Stopped in the middle of an epoch and resumed: bit for bit."""
+    folder = model.path("same")
+    shutil.rmtree(folder, ignore_errors=True)
+    model.run(plan, "--steps", "9", tag="whole")
+    said = model.run(plan, "--steps", "4", "--save", folder, "--save-every", "1", "--keep", "2", tag="first")
+    require(f"step 4/4  saved {folder}/step-000004" in said, f"the save is not told: {said}")
+    require(sorted(os.listdir(folder)) == ["step-000003", "step-000004"], f"two are kept, got: {os.listdir(folder)}")
+    model.run(plan, "--steps", "9", "--resume", folder, "--save", folder, tag="second")
+    require(model.steps("first") + model.steps("second") == model.steps("whole"),
+            f"{plan}: steps {model.steps('second')}, without a stop {model.steps('whole')[4:]}")
+    require(model.params("second") == model.params("whole"), f"{plan}: parameters differ from those without a stop")
+    # Again from the older one, and with epochs: 23 rows are 3 batches of 10.
+    model.run(plan, "--epochs", "3", "--resume", f"{folder}/step-000004", "--seed", "5", "--shuffle", tag="third")
+    require(model.steps("third") == model.steps("second"), f"{plan}: another run by epochs")
+
+
+def check_chain(model, chain):
+    """Each plan goes on where the one before stopped."""
+    folder = model.path("chain")
+    shutil.rmtree(folder, ignore_errors=True)
+    total = 2 * len(chain) + 1
+    model.run("", "--steps", str(total), tag="whole")
+    steps = []
+    for i, plan in enumerate(chain):
+        last = i + 1 == len(chain)
+        resume = ["--resume", folder] if i else []
+        model.run(plan, "--steps", str(total if last else 2 * (i + 1)), "--save", folder, *resume, tag=f"link{i}")
+        steps += model.steps(f"link{i}")
+        said = shoal.call(["shoal-ckpt", "verify", folder], 60)
+        require("each in one of" in said, said)
+    require(near(steps, model.steps("whole")), f"chain {chain}: steps {steps}, without a stop {model.steps('whole')}")
+    got, whole = model.params(f"link{len(chain) - 1}"), model.params("whole")
+    worst = max(max(abs(g - w) for g, w in zip(got[name].data, whole[name].data)) for name in whole)
+    require(sorted(got) == sorted(whole) and worst <= TOLERANCE, f"chain {chain}: parameters differ by {worst}")
+    merged = model.path("merged.safetensors")
+    shoal.call(["shoal-ckpt", "merge", folder, "-o", merged], 60)
+    require(read_safetensors(merged) == got, f"chain {chain}: what is merged is not what --dump-params writes")
+    check_loaded(model, folder)
+
+
+def check_loaded(model, folder):
+    """With the optimizer's state, --load goes on from a merged checkpoint, too."""
+    merged = model.path("merged-state.safetensors")
+    shoal.call(["shoal-ckpt", "merge", folder, "-o", merged, "--with-state"], 60)
+    said = model.run("", "--load", merged, "--steps", "0", tag="loaded")
+    require("begins anew" not in said and model.params("loaded") == read_safetensors(model.path("merged.safetensors")),
+            f"--load of what was merged: {said}")
+
+
+def check_refusals(model, plan):
+    """Faults of files and command lines, each in one line."""
+    folder = model.path("refused")
+    shutil.rmtree(folder, ignore_errors=True)
+    model.run(plan, "--steps", "4", "--save", folder, "--save-every", "2", tag="saved")
+    newest = f"{folder}/step-000004"
+    shards = sorted(name for name in os.listdir(newest) if name.startswith("rank-"))
+    require(len(shards) == 4, f"each rank writes, got: {shards}")
+
+    def refused(line, *options, at=model, under=plan, code=2):
+        said = at.run(under, "--steps", "6", *options, expect=code, tag="refused")
+        errors = [text for text in said.splitlines() if text.startswith("error: ")]
+        require(len(errors) == 1 and line in errors[0], f"expected one line with '{line}', got: {said}")
+
+    def changed(name, change, line, *options):
+        path = f"{newest}/{name}"
+        shutil.copy(path, model.path("kept"))
+        change(path)
+        refused(line, "--resume", folder, *options)
+        shutil.copy(model.path("kept"), path)
+
+    def flip(path):
+        with open(path, "r+b") as f:
+            f.seek(-3, os.SEEK_END)
+            byte = f.read(1)
+            f.seek(-1, os.SEEK_CUR)
+            f.write(bytes([byte[0] ^ 4]))
+
+    def newer(path):
+        with open(path) as f:
+            text = f.read()
+        with open(path, "w") as f:
+            f.write(text.replace('"version": 1', '"version": 2'))
+
+    def shorter(path):
+        os.truncate(path, os.path.getsize(path) - 8)
+
+    changed(shards[2], flip, f"{shards[2]}: is damaged: its bytes have CRC-32C")
+    changed(shards[1], os.unlink, f"{shards[1]}: cannot be opened: No such file or directory")
+    changed(shards[0], shorter, f"{shards[0]}: has ")
+    changed("index.json", newer, 'index.json: "version" must be 1, got: 2; a newer release wrote it')
+    changed("index.json", lambda path: flip(path), "index.json: ")
+    changed("index.json", lambda path: os.truncate(path, 100), "index.json: ")
+    shoal.call(["shoal-ckpt", "verify", folder], 60)
+
+    refused("--keep needs --save", "--keep", "2")
+    refused("--save-every needs --save", "--save-every", "2")
+    refused("--resume and --load exclude each other", "--resume", folder, "--load", model.path("saved.safetensors"))
+    refused("--seed 6 does not go on from", "--resume", folder, "--seed", "6")
+    refused("holds a checkpoint of step 4, and this run begins at step 0", "--save", folder)
+    refused("holds a checkpoint of step 4, and this run begins at step 2", "--save", folder, "--resume", f"{folder}/step-000002")
+    refused("no-such: cannot be opened", "--resume", f"{folder}/no-such")
+    refused("cannot be ", "--save", model.path("model.mlir"))
+    other = Model(model.work, "other", MLP.replace('"h.1.w"', '"h.2.w"'), ADAMW)
+    refused("is of another model: it lacks 'h.2.w' [5, 3]", "--resume", folder, at=other, under="")
+    other = Model(model.work, "sgd", MLP, MOMENTUM)
+    refused("holds 'step' but not 'h.0.w.velocity', expected all of the optimizer's state or none", "--resume", folder, at=other,
+            under="")
+    infer = shoal.shoalc(f"{model.work}/infer.mlir", f"{model.work}/infer", "--mode", "infer")
+    said = shoal.run(1, infer, "--data", f"x={model.work}/x.npy", "--resume", folder, expect=2)
+    require("--resume does not apply" in said, f"inference: {said}")
+    require(sorted(os.listdir(folder)) == ["step-000002", "step-000004"], f"left behind: {os.listdir(folder)}")
+
+
+def check_full_disk(model, plan):
+    """A checkpoint that cannot be written ends the run on all ranks; the ones before stay."""
+    folder = model.path("full")
+    shutil.rmtree(folder, ignore_errors=True)
+    model.run(plan, "--steps", "2", "--save", folder, tag="before")
+    # Only the second of two ranks has the limit. Its part of the matrix is larger, what MPI itself writes is not.
+    limited = 'test $OMPI_COMM_WORLD_RANK = 0 || ulimit -f 512; exec "$@"'
+    command = ["shoal-run", "-n", "2", "--mca", "btl", "self,tcp", "bash", "-c", limited, "bash",
+               os.path.abspath(model.program(plan)), "--no-progress", "--data", f"x={model.work}/x.npy", "--data",
+               f"y={model.work}/y.npy", "--steps", "4", "--resume", folder, "--save", folder, "--local-comm", "mpi"]
+    said = shoal.call(command, 60, expect=1)
+    errors = [text for text in said.splitlines() if text.startswith("error: ")]
+    require(len(errors) == 1 and "write failed: File too large" in errors[0] and "/.step-000004.tmp/rank-1-of-2" in errors[0],
+            f"a full disk: {said}")
+    require(os.listdir(folder) == ["step-000002"], f"a full disk leaves {os.listdir(folder)}")
+    shoal.call(["shoal-ckpt", "verify", folder], 60)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--chain", nargs="+")
+    parser.add_argument("--only", nargs="+", help="names of checks")
+    args = parser.parse_args()
+    os.makedirs(args.work, exist_ok=True)
+    write_npy(f"{args.work}/x.npy", tensor("f64", (ROWS, 7), wave(ROWS * 7, 1)))
+    write_npy(f"{args.work}/y.npy", tensor("f64", (ROWS, 3), wave(ROWS * 3, 2)))
+    mlp, norm = Model(args.work, "mlp", MLP, ADAMW), Model(args.work, "norm", BATCH_NORM, MOMENTUM)
+    wide = Model(args.work, "wide", WIDE, MOMENTUM)
+    checks = []
+    if args.chain:
+        checks += [(f"chain of {args.chain}", lambda: check_chain(mlp, args.chain))]
+        checks += [(f"same plan, {plan}", lambda plan=plan: check_same_plan(mlp, plan)) for plan in args.chain[:1]]
+    else:
+        with open(f"{args.work}/infer.mlir", "w") as f:
+            f.write(MLP.replace("-> (tensor<f64> {nn.loss})", '-> (tensor<f64> {nn.loss}, tensor<10x3xf64> {nn.output = "o"})')
+                    .replace("return %loss : tensor<f64>", "return %loss, %4 : tensor<f64>, tensor<10x3xf64>"))
+        checks += [("same plan", lambda: check_same_plan(mlp, "data=4")), ("chain", lambda: check_chain(mlp, CHAIN)),
+                   ("batch norm", lambda: check_chain(norm, CHAIN[1:])), ("refusals", lambda: check_refusals(mlp, "data=4")),
+                   ("full disk", lambda: check_full_disk(wide, "data=2"))]
+    failed = False
+    for name, check in (c for c in checks if not args.only or c[0] in args.only):
+        try:
+            check()
+            print(f"{name}: ok")
+        except Fault as fault:
+            print(f"{name}: {fault}")
+            failed = True
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
