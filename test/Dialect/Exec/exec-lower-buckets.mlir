@@ -87,3 +87,23 @@ func.func @read_later(%p: tensor<4xf32> {nn.param = #nn.param<"p", init = ones>}
   %d = nn.sub %all, %p : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %all, %d : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// What is fetched where it stands waits for what is computed before, though it needs none of it: else all that is ever fetched would
+// be there from the first moment on.
+
+dist.mesh @mesh <["data"=2]>
+
+// CHECK: exec.program @paced
+// CHECK: %[[T:.*]] = exec.gemm
+// CHECK: exec.wait %[[T]] stream 1
+// CHECK: exec.all_gather {"data"} %p to %{{.*}} stream 1
+func.func @paced(%x: tensor<4x4xf32> {nn.input = #nn.input<"x", unbatched>},
+    %p: tensor<2x4xf32> {nn.param = #nn.param<"p", init = ones>, dist.global = #dist.global<1, tensor<4x4xf32>, <@mesh, [{"data"}, {}]>>})
+    -> (tensor<4x4xf32> {nn.output = "y"}) {
+  %a = nn.matmul %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %all = dist.all_gather {"data"} dim = 0 %p {dist.refetch} : tensor<2x4xf32> -> tensor<4x4xf32>
+  %b = nn.matmul %a, %all : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %b : tensor<4x4xf32>
+}

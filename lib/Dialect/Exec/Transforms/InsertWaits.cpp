@@ -81,7 +81,7 @@ static RowOpInterface addToken(RowOpInterface op) {
   return cast<RowOpInterface>(signalling);
 }
 
-void insertWaits(ProgramOp program) {
+void insertWaits(ProgramOp program, const llvm::DenseSet<Operation *> &paced) {
   Block &block = program.getBody().front();
   unsigned numStreams = 1;
   SmallVector<Row> rows;
@@ -106,6 +106,7 @@ void insertWaits(ProgramOp program) {
     join(now[stream], ended[on]);
   };
 
+  std::optional<unsigned> computed; // the latest row of stream 0
   for (unsigned i = 0; i < rows.size(); ++i) {
     Row &row = rows[i];
     SmallVector<Value> reads, writes;
@@ -118,6 +119,8 @@ void insertWaits(ProgramOp program) {
       mine.push_back({getByteRange(buffer), true});
     // The latest row of each other stream that must have ended.
     SmallVector<std::optional<unsigned>> needed(numStreams);
+    if (row.stream != 0 && paced.contains(row.op))
+      needed[0] = computed;
     auto historyOf = [&](const Access &access) -> History & {
       return histories.try_emplace(access.range.storage, numStreams).first->second;
     };
@@ -140,6 +143,8 @@ void insertWaits(ProgramOp program) {
       });
     now[row.stream][row.stream] = row.index + 1;
     ended[i] = now[row.stream];
+    if (row.stream == 0)
+      computed = i;
   }
   SmallVector<std::optional<unsigned>> last(numStreams);
   for (unsigned i = 0; i < rows.size(); ++i)

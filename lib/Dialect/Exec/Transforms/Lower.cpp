@@ -364,7 +364,7 @@ LogicalResult Lowering::run() {
   finishUpdates();
   step.erase();
 
-  insertWaits(program);
+  insertWaits(program, build->getPaced());
   assignOffsets(program);
   return success();
 }

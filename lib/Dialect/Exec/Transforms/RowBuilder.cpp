@@ -295,10 +295,16 @@ LogicalResult RowBuilder::build(Operation *op, dist::MeshAttr mesh) {
   Operation *last = rows.empty() ? nullptr : &rows.back();
   if (failed(buildRows(op, mesh)))
     return failure();
-  if (Attribute at = op->getAttr(dist::DistDialect::kAtAttr))
-    for (auto row = last ? std::next(last->getIterator()) : rows.begin(); row != rows.end(); ++row)
-      if (isa<RowOpInterface>(*row))
-        row->setAttr(ExecDialect::kAtAttr, at);
+  Attribute at = op->getAttr(dist::DistDialect::kAtAttr);
+  bool isPaced = op->hasAttr(dist::DistDialect::kRefetchAttr);
+  for (auto row = last ? std::next(last->getIterator()) : rows.begin(); row != rows.end(); ++row) {
+    if (!isa<RowOpInterface>(*row))
+      continue;
+    if (at)
+      row->setAttr(ExecDialect::kAtAttr, at);
+    if (isPaced)
+      paced.insert(&*row);
+  }
   return success();
 }
 

@@ -8,6 +8,7 @@
 #include "shoal/Interfaces/Lowering.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace shoal::exec {
 
@@ -32,6 +33,8 @@ public:
   void copy(mlir::Location loc, mlir::Value from, mlir::Value to, llvm::StringRef name,
             mlir::DenseI64ArrayAttr at = {});
   mlir::OpBuilder &getBuilder() { return builder; }
+  /// Rows of communication that start where they stand, not as soon as their operands are there.
+  const llvm::DenseSet<mlir::Operation *> &getPaced() const { return paced; }
 
 private:
   llvm::LogicalResult buildRows(mlir::Operation *op, dist::MeshAttr mesh);
@@ -54,6 +57,7 @@ private:
   llvm::DenseMap<unsigned, mlir::Value> storages;
   llvm::DenseMap<std::tuple<unsigned, int64_t, mlir::Type>, mlir::Value> views;
   llvm::DenseMap<mlir::Value, mlir::Value> alignedCopies;
+  llvm::DenseSet<mlir::Operation *> paced;
   int64_t buckets = 0;
 };
 
