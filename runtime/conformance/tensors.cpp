@@ -1,8 +1,11 @@
 // Conformance of parameters and their files on real ranks: drawn values are those of the
 // whole tensor under every sharding, a file written by one plan holds whole tensors, and
-// every plan reads it back, padding zero.
+// every plan reads it back, padding zero; a checkpoint of one plan is read by every other.
 //   mpirun -n N tensors SCRATCH-FILE      (N = 1, 2, 3, 4, 6)
 #include "core/arena.h"
+#include "core/checkpoint_load.h"
+#include "core/checkpoint_tools.h"
+#include "core/checkpoint_writer.h"
 #include "core/parameters.h"
 #include "core/piece.h"
 #include "mpi/world.h"
@@ -13,6 +16,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -155,6 +159,45 @@ public:
     world_.agree(std::nullopt); // everyone has read it
   }
 
+  // A checkpoint that one plan writes is, in the memory of another one, what that one draws itself.
+  void runCheckpoint(const Layout &writer, const Layout &reader) {
+    std::string folder = path_ + "-checkpoints";
+    Program program = build(writer);
+    uint32_t position = program.positionOfRank(uint32_t(world_.rank()));
+    Arena drawn(program.header().arenaBytes);
+    initializeArguments(program, position, 42, nullptr, drawn.base());
+    CheckpointIndex head;
+    head.ranks = program.numPositions();
+    for (uint64_t step : {7, 8, 9}) {
+      head.position.step = step;
+      CheckpointWriter(world_, program, position, folder, step - 1, 2).save(head, drawn.base(), [](double) {});
+    }
+    if (world_.rank() == 0) {
+      std::map<uint64_t, std::string> left = completeCheckpoints(folder);
+      check(left.size() == 2 && left.count(8) && left.count(9), "the last two checkpoints stay");
+    }
+
+    Program other = build(reader);
+    uint32_t there = other.positionOfRank(uint32_t(world_.rank()));
+    Arena expected(other.header().arenaBytes), loaded(other.header().arenaBytes);
+    initializeArguments(other, there, 42, nullptr, expected.base());
+    std::memset(loaded.base(), 0x5a, loaded.size());
+    Checkpoint checkpoint(findCheckpoint(folder));
+    check(checkpoint.index().position.step == 9, "the newest checkpoint is read");
+    verifyCheckpoint(checkpoint);
+    loadCheckpoint(other, there, checkpoint, loaded.base());
+    for (const Arg &arg : other.args()) {
+      const View &view = other.views()[arg.view];
+      check(std::memcmp(expected.base() + view.offset, loaded.base() + view.offset,
+                        view.elements * elementBytes(view.dtype)) == 0,
+            cat(other.str(arg.name), " out of a checkpoint"));
+    }
+    world_.agree(std::nullopt); // everyone has read it
+    if (world_.rank() == 0)
+      std::filesystem::remove_all(folder);
+    world_.agree(std::nullopt);
+  }
+
 private:
   void check(bool holds, const std::string &what) {
     if (holds)
@@ -193,8 +236,11 @@ int main(int argc, char **argv) {
     world.abort(Error(kExitBadInput, "usage: tensors SCRATCH-FILE"));
   Checker checker(world, argv[1]);
   try {
-    for (const Layout &layout : layouts(uint32_t(world.size())))
+    for (const Layout &layout : layouts(uint32_t(world.size()))) {
       checker.run(layout);
+      for (const Layout &other : layouts(uint32_t(world.size())))
+        checker.runCheckpoint(layout, other);
+    }
   } catch (const Error &error) {
     world.abort(error);
   }

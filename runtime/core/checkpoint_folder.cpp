@@ -98,9 +98,11 @@ CheckpointFolder::Lock::~Lock() {
 
 CheckpointFolder::CheckpointFolder(const std::string &path, uint64_t step) : path_(path) {
   std::error_code error;
-  fs::create_directories(path, error);
+  bool isNew = fs::create_directories(path, error);
   if (error)
     badInput(path, ": cannot be made: ", error.message());
+  if (isNew)
+    syncFolder(cat(path, "/.."));
   lock_.fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_.fd < 0 || access(path.c_str(), W_OK | X_OK) != 0)
     badInput(path, ": cannot be written: ", std::strerror(errno));

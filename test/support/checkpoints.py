@@ -108,7 +108,8 @@ class Model:
     def run(self, plan, *options, expect=0, tag="run"):
         """Trains; returns what the run said. Metrics and parameters are in the files of `tag`."""
         seeds = [] if "--resume" in options else ["--seed", "5", "--shuffle"]
-        return shoal.run(self.ranks(plan), self.program(plan), "--data", f"x={self.work}/x.npy", "--data", f"y={self.work}/y.npy", *seeds,
+        data = [] if "--data" in options else ["--data", f"x={self.work}/x.npy", "--data", f"y={self.work}/y.npy"]
+        return shoal.run(self.ranks(plan), self.program(plan), *data, *seeds,
                          "--metrics", self.path(f"{tag}.jsonl"), "--dump-params", self.path(f"{tag}.safetensors"), *options,
                          expect=expect)
 
@@ -230,6 +231,8 @@ def check_refusals(model, plan):
     refused("--save-every needs --save", "--save-every", "2")
     refused("--resume and --load exclude each other", "--resume", folder, "--load", model.path("saved.safetensors"))
     refused("--seed 6 does not go on from", "--resume", folder, "--seed", "6")
+    refused("is of the middle of an epoch of 23 rows in batches of 10, got data of 24 rows in batches of 10", "--resume", folder,
+            "--data", f"x={model.work}/longer-x.npy", "--data", f"y={model.work}/longer-y.npy")
     refused("holds a checkpoint of step 4, and this run begins at step 0", "--save", folder)
     refused("holds a checkpoint of step 4, and this run begins at step 2", "--save", folder, "--resume", f"{folder}/step-000002")
     refused("no-such: cannot be opened", "--resume", f"{folder}/no-such")
@@ -272,6 +275,8 @@ def main():
     os.makedirs(args.work, exist_ok=True)
     write_npy(f"{args.work}/x.npy", tensor("f64", (ROWS, 7), wave(ROWS * 7, 1)))
     write_npy(f"{args.work}/y.npy", tensor("f64", (ROWS, 3), wave(ROWS * 3, 2)))
+    write_npy(f"{args.work}/longer-x.npy", tensor("f64", (ROWS + 1, 7), wave(ROWS * 7 + 7, 1)))
+    write_npy(f"{args.work}/longer-y.npy", tensor("f64", (ROWS + 1, 3), wave(ROWS * 3 + 3, 2)))
     mlp, norm = Model(args.work, "mlp", MLP, ADAMW), Model(args.work, "norm", BATCH_NORM, MOMENTUM)
     wide = Model(args.work, "wide", WIDE, MOMENTUM)
     checks = []

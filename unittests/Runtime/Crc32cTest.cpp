@@ -21,6 +21,8 @@ TEST(Crc32c, KnownAnswers) {
   }
   EXPECT_EQ(crc32c(up), 0x46dd794eu);
   EXPECT_EQ(crc32c(down), 0x113fdb5cu);
+  EXPECT_EQ(crc32cByTables("123456789"), 0xe3069283u);
+  EXPECT_EQ(crc32cByTables(up), 0x46dd794eu);
   EXPECT_EQ(crcText(0xe3069283u), "e3069283");
   EXPECT_EQ(crcText(0), "00000000");
 }
@@ -30,6 +32,9 @@ TEST(Crc32c, InAnyPieces) {
   for (int i = 0; i < 1000; ++i)
     bytes += char(i * i >> 3);
   uint32_t whole = crc32c(bytes);
+  for (size_t first = 0; first < 20; ++first)
+    for (size_t size = 0; size < 100; ++size)
+      EXPECT_EQ(crc32c(std::string_view(bytes).substr(first, size)), crc32cByTables(std::string_view(bytes).substr(first, size)));
   for (size_t first = 0; first < 20; ++first)
     for (size_t second : {size_t(0), size_t(1), size_t(7), size_t(8), size_t(500)}) {
       Crc32c crc;
