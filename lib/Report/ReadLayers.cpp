@@ -105,10 +105,11 @@ PageOp LayerReader::describe(Operation *op) const {
   return result;
 }
 
-/// From packing until unpacking.
+/// From packing until unpacking, or until something computes on the bucket as it is.
 bool LayerReader::isBucket(Operation *op) {
   bool reads = llvm::any_of(op->getOperands(), [&](Value value) { return inBucket.contains(value); });
-  if (!reads && !isa<dist::PackOp>(op))
+  bool moves = reads && isa_and_nonnull<dist::DistDialect>(op->getDialect());
+  if (!moves && !isa<dist::PackOp>(op))
     return false;
   if (!isa<dist::UnpackOp>(op))
     inBucket.insert(op->result_begin(), op->result_end());

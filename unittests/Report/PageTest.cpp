@@ -45,6 +45,31 @@ func.func @step(%x: tensor<4xf32> {nn.input = "x"}) -> (tensor<12xf32> {nn.outpu
 }
 )";
 
+// Two layers' weights in a bucket of which a rank has a part, as ZeRO-3 keeps them.
+constexpr const char *kBucket = R"(
+dist.mesh @mesh <["data"=2]>
+func.func @step(%x: tensor<4xf32> {nn.input = #nn.input<"x", unbatched>},
+    %p: tensor<5xf32> {nn.param = #nn.param<"bucket.0", init = zeros>, dist.global = #dist.global<1, tensor<10xf32>, <@mesh, [{"data"}]>>,
+        dist.bucket = #dist.bucket<[<#nn.param<"l.0.w", init = ones>, tensor<4xf32>>, <#nn.param<"s", init = ones>, tensor<1xf32>>,
+                                    <#nn.param<"l.1.w", init = ones>, tensor<4xf32>>]>})
+    -> (tensor<f32> {nn.loss}, tensor<5xf32> {nn.updates = "bucket.0"},
+        tensor<5xf32> {nn.grad = "bucket.0", dist.global = #dist.global<2, tensor<10xf32>, <@mesh, [{"data"}]>>,
+                       dist.bucket = #dist.bucket<[<"l.0.w", tensor<4xf32>>, <"s", tensor<1xf32>>, <"l.1.w", tensor<4xf32>>]>}) {
+  %all = dist.all_gather {"data"} dim = 0 %p {reason = "by hand"} : tensor<5xf32> -> tensor<10xf32>
+  %w = dist.unpack %all[0:4] : (tensor<10xf32>) -> tensor<4xf32>
+  %v = dist.unpack %all[5:9] : (tensor<10xf32>) -> tensor<4xf32>
+  %xw = nn.mul %x, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %xv = nn.mul %x, %v : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %loss = nn.reduce sum %xv dims = [0] : tensor<4xf32> -> tensor<f32>
+  %rest = nn.constant dense<0.0> : tensor<2xf32>
+  %packed = dist.pack %xw[0:4], %rest[0:1], %xv[0:4], %rest[1:2] group 0 at 0 : (tensor<4xf32>, tensor<2xf32>, tensor<4xf32>, tensor<2xf32>) -> tensor<10xf32>
+  %g = dist.reduce_scatter {"data"} sum dim = 0 %packed {reason = "by hand"} : tensor<10xf32> -> tensor<5xf32>
+  %lr = nn.constant dense<0.1> : tensor<f32>
+  %new = nn.sgd_update %p, %g lr = %lr {weight_decay = 0.0 : f64} : tensor<5xf32>, tensor<f32>
+  return %loss, %new, %g : tensor<f32>, tensor<5xf32>, tensor<5xf32>
+}
+)";
+
 class PageTest : public testing::Test {
 protected:
   PageTest() {
@@ -154,6 +179,20 @@ TEST_F(PageTest, EqualLayersAreOne) {
   EXPECT_EQ(page.layers[2].title, "l.2");
   ASSERT_TRUE(find(page, "z"));
   EXPECT_EQ(find(page, "z")->role, "output");
+}
+
+TEST_F(PageTest, ABucketTellsWhatItHolds) {
+  read(kBucket);
+  expectPromise();
+  const report::PageTensor *bucket = find(page, "bucket.0");
+  ASSERT_TRUE(bucket);
+  EXPECT_EQ(bucket->holds, (std::vector<std::string>{"l.{0,1}.w", "s"}));
+  ASSERT_EQ(bucket->dims.size(), 1u);
+  EXPECT_EQ(bucket->dims[0].axes, std::vector<std::string>{"data"});
+  EXPECT_NE(report::writeHtml(page).find("parameter; a bucket of l.{0,1}.w, s"), std::string::npos);
+  // Its update is no part of the reduction.
+  ASSERT_EQ(page.layers.back().title, "update");
+  EXPECT_TRUE(llvm::any_of(page.layers.back().update, [](const report::PageOp &op) { return op.name == "sgd_update"; }));
 }
 
 TEST_F(PageTest, TensorsTellTheirPaddingAndTheirCopies) {
