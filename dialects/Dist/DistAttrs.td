@@ -97,6 +97,19 @@ def Dist_ShardingAttr : Dist_Attr<"Sharding", "sharding"> {
   }];
 }
 
+def Dist_FlatAttr : Dist_Attr<"Flat", "flat"> {
+  let summary = "the elements of a tensor lie sharded in a bucket";
+  let description = [{
+    `#dist.flat<{"data"}>` as `dist.flat` on an argument or result: its flattened elements lie sharded over these axes, in a bucket with those of
+    other tensors, so that sizes need not divide. Written by `dist-zero` or by hand at L1, consumed by `dist-pack`. `#dist.flat<{"data"}, per_use>`: they
+    are never kept whole. A parameter is put together for each use and dropped behind it (without `per_use` once a step); a gradient is
+    reduced to shards in each micro-batch (without, once a step). A bucket of parameters keeps the attribute, by which `dist-verify-local` checks that.
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$axes, "bool":$perUse);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
 def Dist_CauseAttr : Dist_Attr<"Cause", "cause"> {
   let summary = "which annotation brought a mesh axis";
   let description = [{

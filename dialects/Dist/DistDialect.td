@@ -25,7 +25,9 @@ def Dist_Dialect : Dialect {
     static constexpr llvm::StringLiteral kShardingsAttr = "dist.shardings";
     /// On accumulate: array of #dist.sharding, one per argument of the body.
     static constexpr llvm::StringLiteral kArgShardingsAttr = "dist.arg_shardings";
-    /// On L1 op and on arguments: a dictionary of #dist.cause, which annotation brought an axis to its values. Written by
+    /// On arguments and results: #dist.flat, the axes over which its elements lie sharded in a bucket.
+    static constexpr llvm::StringLiteral kFlatAttr = "dist.flat";
+    /// On L1 op, arguments and results: a dictionary of #dist.cause, which annotation brought an axis to its values. Written by
     /// strategies where they annotate and by `dist-propagate` for the rest; gone when nothing is left to partition.
     static constexpr llvm::StringLiteral kWhyAttr = "dist.why";
     /// On op: its number, given by `dist-number`.

@@ -32,7 +32,8 @@ LogicalResult adoptShardings(ModuleOp evaluation, ModuleOp training) {
       if (from == arguments.end() || !nn::isUpdatable(nn::getArgRole(func, i)))
         continue;
       // With what brought the axes, so that evaluation's collectives name the same.
-      for (StringRef name : {dist::DistDialect::kShardingAttr, dist::DistDialect::kWhyAttr})
+      for (StringRef name :
+           {dist::DistDialect::kShardingAttr, dist::DistDialect::kFlatAttr, dist::DistDialect::kWhyAttr})
         if (Attribute attr = source.getArgAttr(from->second, name))
           signature.setArgAttr(i, name, attr);
     }

@@ -103,6 +103,23 @@ Attribute AxesAttr::parse(AsmParser &parser, Type) {
 
 void AxesAttr::print(AsmPrinter &printer) const { printAxisList(printer, getAxes()); }
 
+Attribute FlatAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  SmallVector<StringAttr> axes;
+  if (parser.parseLess() || parseAxisList(parser, axes))
+    return {};
+  bool perUse = succeeded(parser.parseOptionalComma());
+  if ((perUse && parser.parseKeyword("per_use")) || parser.parseGreater())
+    return {};
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), axes, perUse);
+}
+
+void FlatAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printAxisList(printer, getAxes());
+  printer << (getPerUse() ? ", per_use>" : ">");
+}
+
 Attribute MeshAxisAttr::parse(AsmParser &parser, Type) {
   StringAttr name;
   int64_t size;
@@ -251,6 +268,12 @@ LogicalResult AxesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<StringAttr> axes) {
   llvm::SmallPtrSet<StringAttr, 4> seen;
   return verifyDistinct(emitError, axes, seen);
+}
+
+LogicalResult FlatAttr::verify(function_ref<InFlightDiagnostic()> emitError, ArrayRef<StringAttr> axes, bool) {
+  if (axes.empty())
+    return emitError() << "a bucket lies sharded over at least one axis, got: {}";
+  return AxesAttr::verify(emitError, axes);
 }
 
 // 2^63 and above come from the parser as negative.

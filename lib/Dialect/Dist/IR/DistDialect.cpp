@@ -1,7 +1,9 @@
 // The dist dialect: what it registers, its annotations on arguments, results and ops, and the
 // helpers that read and write them.
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/NN/IR/ArgErrors.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -236,6 +238,22 @@ static LogicalResult verifyGlobals(Operation *op, NamedAttribute attr) {
   return success();
 }
 
+/// `role` says whether the argument or result has one of those whose elements may lie so.
+static LogicalResult verifyFlat(Operation *op, EmitError emitError, Attribute attr, bool hasRole, StringRef role) {
+  auto flat = dyn_cast<FlatAttr>(attr);
+  if (!flat)
+    return emitError() << DistDialect::kFlatAttr << " expects #dist.flat, got: " << attr;
+  if (!hasRole)
+    return emitError() << DistDialect::kFlatAttr << " belongs on " << role;
+  MeshOp mesh = lookupMesh(op);
+  if (!mesh)
+    return emitError() << DistDialect::kFlatAttr << " needs a dist.mesh in the module";
+  for (StringAttr axis : flat.getAxes())
+    if (resolveAxis(mesh.getMesh(), axis).empty())
+      return emitError() << DistDialect::kFlatAttr << " names unknown axis " << axis << "; the mesh is " << mesh.getMesh();
+  return success();
+}
+
 static LogicalResult verifyWhy(Operation *op, NamedAttribute attr) {
   auto causes = dyn_cast<DictionaryAttr>(attr.getValue());
   auto isCause = [](Attribute cause) { return isa<CauseAttr>(cause); };
@@ -361,6 +379,11 @@ LogicalResult DistDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
       return verifyWhy(op, attr);
     if (attr.getName() == kBucketAttr)
       return verifyBucket(op, emit, attr.getValue(), func.getArgumentTypes()[argument], func.getArgAttrDict(argument));
+    if (attr.getName() == kFlatAttr) {
+      nn::ArgRole role = nn::getArgRole(func, argument);
+      return verifyFlat(op, emit, attr.getValue(), role == nn::ArgRole::Param || role == nn::ArgRole::State,
+                        "parameters and optimizer state");
+    }
   }
   return op->emitOpError("has an argument attribute that the dist dialect does not know: ")
          << attr.getName();
@@ -377,6 +400,11 @@ LogicalResult DistDialect::verifyRegionResultAttribute(Operation *op, unsigned, 
       return verifyGlobal(op, emit, attr.getName(), attr.getValue(), func.getResultTypes()[result]);
     if (attr.getName() == kBucketAttr)
       return verifyBucket(op, emit, attr.getValue(), func.getResultTypes()[result], func.getResultAttrDict(result));
+    if (attr.getName() == kWhyAttr)
+      return verifyWhy(op, attr);
+    if (attr.getName() == kFlatAttr)
+      return verifyFlat(op, emit, attr.getValue(), bool(func.getResultAttr(result, nn::NNDialect::kGradAttr)),
+                        "gradients");
   }
   return op->emitOpError("has a result attribute that the dist dialect does not know: ")
          << attr.getName();

@@ -11,6 +11,7 @@ namespace shoal::dist {
 inline constexpr llvm::StringLiteral kDataParallel = "data parallelism";
 inline constexpr llvm::StringLiteral kTensorParallel = "--tensor-parallel";
 inline constexpr llvm::StringLiteral kSequenceParallel = "--sequence-parallel";
+inline constexpr llvm::StringLiteral kZero = "--zero"; // with its stage: "--zero 1"
 
 /// What would remove the collectives that a strategy brings, where it knows better than "leave it out". "{0}" stands for
 /// the axes; empty: nothing better.

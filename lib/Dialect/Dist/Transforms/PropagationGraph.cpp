@@ -377,9 +377,18 @@ void PropagationGraph::annotateCauses(SignatureEdit &signature) {
     return entries.empty() ? DictionaryAttr() : DictionaryAttr::get(mesh.getContext(), entries);
   };
   Block *entry = &func.getFunctionBody().front();
-  for (const Slot &slot : slots)
-    if (auto argument = dyn_cast_or_null<BlockArgument>(slot.value); argument && argument.getOwner() == entry)
-      signature.setArgAttr(argument.getArgNumber(), DistDialect::kWhyAttr, toRecord(slot.causes));
+  for (const Slot &slot : slots) {
+    auto argument = dyn_cast_or_null<BlockArgument>(slot.value);
+    if (!argument || argument.getOwner() != entry)
+      continue;
+    DictionaryAttr record = toRecord(slot.causes);
+    // Why its elements lie in a bucket, which no dimension tells, stays known.
+    auto flat = func.getArgAttrOfType<FlatAttr>(argument.getArgNumber(), DistDialect::kFlatAttr);
+    for (StringAttr axis : flat ? flat.getAxes() : ArrayRef<StringAttr>())
+      if (auto cause = dyn_cast_or_null<CauseAttr>(findCauses(getWhy(argument), axis)))
+        record = addCause(record, axis, cause);
+    signature.setArgAttr(argument.getArgNumber(), DistDialect::kWhyAttr, record);
+  }
   // An op tells of its results, and of what it reads: that may be reduced or cut for it, or partial values be added
   // and then reduced where that is cheaper.
   llvm::MapVector<Operation *, SmallVector<Attribute>> records;

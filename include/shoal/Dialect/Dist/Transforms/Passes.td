@@ -40,6 +40,30 @@ def DataParallelPass : Pass<"dist-data-parallel", "::mlir::ModuleOp"> {
   let dependentDialects = ["::shoal::dist::DistDialect"];
 }
 
+def ZeroPass : Pass<"dist-zero", "::mlir::ModuleOp"> {
+  let summary = "ZeRO as annotations: optimizer state, gradients and parameters sharded by element";
+  let description = [{
+    Says of the step which tensors lie sharded over the batch axes, element by element (`dist.flat`), and nothing else; `dist-pack` lays those that
+    are updated alike in buckets, and the partitioner makes the collectives. Stage 1: the optimizer's state, and the gradients as they leave the step.
+    Stage 2: gradients are reduced to shards in each micro-batch (`per_use`). Stage 3: parameters, too, which are put together for each use. Where a hand has sharded a parameter over one of the
+    axes, it and what belongs to it are left alone, with a remark (Rajbhandari et al. 2020).
+
+    ```mlir
+    func.func @step(%w: tensor<4x10xf32> {nn.param = #nn.param<"w", ...>}, %m: tensor<4x10xf32> {nn.state = #nn.state<"w.m", of "w", ...>})
+        -> (tensor<4x10xf32> {nn.grad = "w"}, ...)
+    // becomes, in stage 1
+    func.func @step(%w: tensor<4x10xf32> {nn.param = #nn.param<"w", ...>},
+                    %m: tensor<4x10xf32> {dist.flat = #dist.flat<{"data"}>, nn.state = #nn.state<"w.m", of "w", ...>})
+        -> (tensor<4x10xf32> {dist.flat = #dist.flat<{"data"}>, nn.grad = "w"}, ...)
+    ```
+  }];
+  let options = [
+    Option<"stage", "stage", "int64_t", "1", "1, 2 or 3">,
+    ListOption<"axes", "axes", "std::string", "mesh axes that hold the shards; data when none is named">,
+  ];
+  let dependentDialects = ["::shoal::dist::DistDialect"];
+}
+
 def TensorParallelPass : Pass<"dist-tensor-parallel", "::mlir::ModuleOp"> {
   let summary = "tensor parallelism as annotations";
   let description = [{
