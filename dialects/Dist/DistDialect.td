@@ -25,6 +25,9 @@ def Dist_Dialect : Dialect {
     static constexpr llvm::StringLiteral kShardingsAttr = "dist.shardings";
     /// On accumulate: array of #dist.sharding, one per argument of the body.
     static constexpr llvm::StringLiteral kArgShardingsAttr = "dist.arg_shardings";
+    /// On an evaluation step: the attributes of the arguments of its training step that are buckets of parameters, until
+    /// `dist-pack` lays its own parameters so.
+    static constexpr llvm::StringLiteral kBucketsAttr = "dist.buckets";
     /// On arguments and results: #dist.flat, the axes over which its elements lie sharded in a bucket.
     static constexpr llvm::StringLiteral kFlatAttr = "dist.flat";
     /// On L1 op, arguments and results: a dictionary of #dist.cause, which annotation brought an axis to its values. Written by
@@ -43,6 +46,8 @@ def Dist_Dialect : Dialect {
     /// On dist.reshard, and on the collectives it becomes: fetches again, for the backward pass, what the forward pass
     /// had and did not keep. Neither merged with the first, nor started before the place where it stands.
     static constexpr llvm::StringLiteral kRefetchAttr = "dist.refetch";
+    /// The same of what no earlier part of the step had: a gather of parameters for the readers that follow it.
+    static constexpr llvm::StringLiteral kFetchAttr = "dist.fetch";
 
   private:
     void registerAttributesAndTypes();

@@ -57,7 +57,8 @@ private:
 
   Outcome makeHandWritten(ModuleOp module);
   Outcome makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp training = {});
-  Outcome makeEvaluation(ModuleOp module, PlanOptions plan, ModuleOp training);
+  Outcome makeEvaluation(ModuleOp module, PlanOptions &plan, ModuleOp training);
+  Outcome partitionEvaluation(ModuleOp module, const PlanOptions &plan, ModuleOp training);
   Outcome partition(ModuleOp module, const PlanOptions &plan);
   std::string writePage(ModuleOp module, report::Page &page, rt::Report report);
   Outcome emitBinary(ModuleOp module, CompilerOutput &output);
@@ -103,12 +104,16 @@ Outcome Compilation::partition(ModuleOp module, const PlanOptions &plan) {
   return global && failed(interp::checkPlan(*global, module, {})) ? Outcome::WorkFailed : Outcome::Success;
 }
 
-/// The model as the user wrote it to its evaluation step, as far as --emit asks.
-Outcome Compilation::makeEvaluation(ModuleOp module, PlanOptions plan, ModuleOp training) {
+/// The model as the user wrote it to its evaluation step at L1, where its `training` step is.
+Outcome Compilation::makeEvaluation(ModuleOp module, PlanOptions &plan, ModuleOp training) {
   plan.mode = "eval";
-  if (Outcome outcome = makeGlobal(module, plan, training); outcome != Outcome::Success)
-    return outcome;
-  return options.emit == Emit::Global ? Outcome::Success : partition(module, plan);
+  return makeGlobal(module, plan, training);
+}
+
+/// The evaluation step from L1 to L2, where its `training` step is: that knows what lies in which bucket.
+Outcome Compilation::partitionEvaluation(ModuleOp module, const PlanOptions &plan, ModuleOp training) {
+  adoptBuckets(module, training);
+  return partition(module, plan);
 }
 
 Outcome Compilation::makeLocal(ModuleOp module) {
@@ -125,19 +130,29 @@ Outcome Compilation::makeLocal(ModuleOp module) {
     training.mode = "train";
     if (Outcome outcome = makeGlobal(*other, training); outcome != Outcome::Success)
       return outcome;
-    return makeEvaluation(module, training, *other);
+    PlanOptions evaluation = training;
+    if (Outcome outcome = makeEvaluation(module, evaluation, *other);
+        outcome != Outcome::Success || options.emit == Emit::Global)
+      return outcome;
+    if (failed(run(*other, training, buildLocalPipeline)))
+      return Outcome::InputWrong;
+    return partitionEvaluation(module, evaluation, *other);
   }
   if (Outcome outcome = makeGlobal(module, plan); outcome != Outcome::Success)
     return outcome;
   if (options.emit == Emit::Global)
     return Outcome::Success;
+  PlanOptions evaluation = plan;
   if (other)
-    if (Outcome outcome = makeEvaluation(*other, plan, module); outcome != Outcome::Success)
+    if (Outcome outcome = makeEvaluation(*other, evaluation, module); outcome != Outcome::Success)
       return outcome;
   if (Outcome outcome = partition(module, plan); outcome != Outcome::Success)
     return outcome;
-  if (other)
-    addEvaluation(module, *other);
+  if (!other)
+    return Outcome::Success;
+  if (Outcome outcome = partitionEvaluation(*other, evaluation, module); outcome != Outcome::Success)
+    return outcome;
+  addEvaluation(module, *other);
   return Outcome::Success;
 }
 

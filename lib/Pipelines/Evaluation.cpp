@@ -41,6 +41,20 @@ LogicalResult adoptShardings(ModuleOp evaluation, ModuleOp training) {
   return success();
 }
 
+void adoptBuckets(ModuleOp evaluation, ModuleOp training) {
+  for (auto func : evaluation.getOps<func::FuncOp>()) {
+    auto source = training.lookupSymbol<func::FuncOp>(func.getSymName());
+    if (!source || !func->hasAttr(nn::kEvaluationAttr))
+      continue;
+    SmallVector<Attribute> buckets;
+    for (unsigned i = 0; i < source.getNumArguments(); ++i)
+      if (nn::getArgRole(source, i) == nn::ArgRole::Param && source.getArgAttr(i, dist::DistDialect::kBucketAttr))
+        buckets.push_back(source.getArgAttrDict(i));
+    if (!buckets.empty())
+      func->setAttr(dist::DistDialect::kBucketsAttr, ArrayAttr::get(func.getContext(), buckets));
+  }
+}
+
 void addEvaluation(ModuleOp training, ModuleOp evaluation) {
   SymbolTable symbols(training);
   for (auto func : llvm::make_early_inc_range(evaluation.getOps<func::FuncOp>())) {

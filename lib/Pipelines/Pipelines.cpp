@@ -69,6 +69,11 @@ void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
     dataParallel.axes = options.dataAxes;
     pm.addPass(dist::createDataParallelPass(dataParallel));
   }
+  if (options.zero > 0 && options.mode != "eval") {
+    dist::ZeroPassOptions zero;
+    zero.stage = options.zero;
+    pm.addPass(dist::createZeroPass(zero));
+  }
   // Hazard: after every strategy, which would find nothing open.
   pm.addPass(dist::createCloseArgumentsPass());
   pm.addPass(dist::createPropagatePass());
@@ -92,15 +97,16 @@ void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
     axes.insert(axes.end(), options.dataAxes.begin(), options.dataAxes.end());
     partition(axes);
   } else {
-    // Evaluation lays its parameters out as training does, in the same two runs, but has nothing to pack.
+    // Evaluation lays its parameters out as training does, in the same two runs, and has nothing else to pack.
     // Model axes first: buckets hold local gradients. Hazard: dist-pack must see gradients that
     // are still partial over the data axes, so it stands between the two partitions. Those that are partial over
     // model axes (of norms, when the sequence is sharded) are packed for these before.
     for (const auto &axes : {options.modelAxes, options.dataAxes}) {
-      if (options.mode == "train" && !axes.empty()) {
+      if (!axes.empty() && (options.mode == "train" || axes == options.dataAxes)) {
         dist::PackPassOptions pack;
         pack.bucketMb = options.bucketMb;
         pack.axes = axes;
+        pack.overlap = options.overlap;
         pm.addPass(dist::createPackPass(pack));
       }
       partition(axes);

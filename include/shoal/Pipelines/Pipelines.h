@@ -33,6 +33,8 @@ void buildExecPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 /// parameters of `evaluation`, a model before `buildGlobalPipeline`, the shardings that they have in
 /// `training`, which is behind it, and the same parts of mesh axes.
 llvm::LogicalResult adoptShardings(mlir::ModuleOp evaluation, mlir::ModuleOp training);
+/// Tells `evaluation`, before `buildLocalPipeline`, which buckets `training` has its parameters in behind it.
+void adoptBuckets(mlir::ModuleOp evaluation, mlir::ModuleOp training);
 /// Moves the evaluation step of one local program, if it has one, into that of the training step, so
 /// that they become rank programs on one arena and with common kernels.
 void addEvaluation(mlir::ModuleOp training, mlir::ModuleOp evaluation);

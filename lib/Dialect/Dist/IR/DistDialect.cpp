@@ -60,6 +60,10 @@ bool isTensorCollective(Operation *op) {
          isa<RankedTensorType>(op->getOperand(0).getType());
 }
 
+bool isFetch(Operation *op) {
+  return op->hasAttr(DistDialect::kFetchAttr) || op->hasAttr(DistDialect::kRefetchAttr);
+}
+
 bool staysInPlace(Operation *op) {
   if (isMemoryEffectFree(op) || isTensorCollective(op))
     return false;
@@ -354,11 +358,20 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
       return op->emitOpError() << name << " belongs on communication in a module with a dist.mesh";
     return verifyPositions(op, attr, mesh.getMesh());
   }
-  if (name == kRefetchAttr) {
+  if (name == kRefetchAttr || name == kFetchAttr) {
     if (!isa<UnitAttr>(attr.getValue()) || !(isa<ReshardOp>(op) || isTensorCollective(op)))
       return op->emitOpError() << name << " is a unit attribute of dist.reshard and collectives, got: "
                                << attr.getValue();
     return success();
+  }
+  if (name == kBucketsAttr) {
+    auto buckets = dyn_cast<ArrayAttr>(attr.getValue());
+    if (isa<FunctionOpInterface>(op) && buckets && llvm::all_of(buckets, [](Attribute entry) {
+          auto attrs = dyn_cast<DictionaryAttr>(entry);
+          return attrs && attrs.getAs<BucketAttr>(kBucketAttr) && attrs.getAs<GlobalAttr>(kGlobalAttr);
+        }))
+      return success();
+    return op->emitOpError() << name << " on functions lists the attributes of buckets, got: " << attr.getValue();
   }
   if (name == kShardingAttr)
     return op->emitOpError() << name << " belongs on arguments and results of functions; ops have "

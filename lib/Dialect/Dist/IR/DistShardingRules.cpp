@@ -3,6 +3,8 @@
 // dimensions that it does not gather or split, and linear where it only sums or moves elements.
 #include "shoal/Dialect/Dist/IR/Dist.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 using namespace shoal;
 using namespace shoal::dist;
@@ -102,10 +104,14 @@ LogicalResult AxisIndexOp::localize(OpBuilder &builder, ValueRange operands,
   return cloneAsIs(*this, builder, operands, results);
 }
 
-// A bucket is an order of elements: sharding an operand's dimension would reorder them.
+// A bucket is an order of elements: sharding an operand's dimension would reorder them. Zeros (padding) are also parts
+// of a sum that is zero.
 ShardingRule PackOp::getShardingRule() {
   ShardingRule rule = rules::replicated(*this);
-  llvm::append_range(rule.linear.emplace_back(), llvm::seq<unsigned>(0, getInputs().size()));
+  rule.linear.emplace_back();
+  for (auto [i, input] : llvm::enumerate(getInputs()))
+    if (!matchPattern(input, m_AnyZeroFloat()))
+      rule.linear.back().push_back(i);
   return rule;
 }
 ShardingRule UnpackOp::getShardingRule() {

@@ -135,7 +135,9 @@ FailureOr<Value> LocalValues::fetchAgain(OpBuilder &builder, Operation *user, Va
   StringAttr change = builder.getStringAttr(mesh.print(entry.annotated) + " -> " + mesh.print(to));
   for (const ReshardStep &step : plan.steps) {
     value = emit(builder, user->getLoc(), value, step, entry.rest, reasonOf(step, user, global, asker, change));
-    value.getDefiningOp()->setAttr(DistDialect::kRefetchAttr, builder.getUnitAttr());
+    for (StringRef name : {DistDialect::kFetchAttr, DistDialect::kRefetchAttr})
+      if (Attribute attr = user->getAttr(name))
+        value.getDefiningOp()->setAttr(name, attr);
   }
   return value;
 }

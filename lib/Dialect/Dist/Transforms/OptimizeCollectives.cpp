@@ -1,5 +1,6 @@
 // dist-optimize-collectives: fewer and earlier collectives.
 #include "Causes.h"
+#include "ForeignAttrs.h"
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
@@ -24,8 +25,8 @@ bool isPlainCollective(Operation *op) {
 /// that are waited for later, and the buckets that they read.
 bool startsEarly(Operation *op) {
   auto collective = dyn_cast<CollectiveOpInterface>(op);
-  if (op->hasAttr(DistDialect::kRefetchAttr))
-    return false; // its operand has been ready since the forward pass
+  if (isFetch(op))
+    return false; // its operand has been ready long before: it stands where it is wanted
   return isa<PackOp>(op) || (collective && collective.communicates() && isTensorCollective(op));
 }
 
@@ -45,6 +46,7 @@ void copyTags(Operation *from, Operation *to) {
   copyAttr(from, to, DistDialect::kShardingsAttr);
   copyAttr(from, to, DistDialect::kGlobalsAttr);
   copyAttr(from, to, nn::NNDialect::kLayerAttr);
+  copyForeignAttrs(from, to);
 }
 
 /// Who runs it: a collective that stands for another is run by the same positions.
@@ -87,7 +89,7 @@ bool areAlike(Operation *a, Operation *b) {
 }
 
 bool mergeEqual(Operation *op, Retired &retired) {
-  if (!isPlainCollective(op))
+  if (!isPlainCollective(op) || op->hasAttr(DistDialect::kFetchAttr))
     return false;
   for (Operation *other : llvm::make_early_inc_range(op->getOperand(0).getUsers()))
     if (other != op && other->getBlock() == op->getBlock() && op->isBeforeInBlock(other) &&

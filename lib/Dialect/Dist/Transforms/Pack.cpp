@@ -1,15 +1,13 @@
-// dist-pack: gradients become flat buckets, each reduced by one collective.
-#include "PlanMesh.h"
+// dist-pack: gradients, and what lies flat with them, become buckets.
+#include "FlatBuckets.h"
+#include "GradientRanges.h"
 #include "Strategy.h"
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
-#include "shoal/Dialect/NN/IR/NN.h"
-#include "shoal/Support/Elements.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
 
-#include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
-#include "llvm/ADT/SetVector.h"
 
 #include <algorithm>
 
@@ -20,273 +18,6 @@ namespace shoal::dist {
 #include "shoal/passes/ShoalDist.h.inc"
 
 namespace {
-
-struct Gradient {
-  Value value;
-  std::string name;
-  int64_t size() const { return cast<RankedTensorType>(value.getType()).getNumElements(); }
-};
-
-/// Gradients of one element type that are partial over the same axes, of which some are reduced here.
-struct Group {
-  Type elementType;
-  ArrayRef<StringAttr> unreduced;
-  SmallVector<StringAttr> axes, rest;
-  SmallVector<Gradient> gradients;
-};
-
-/// Elements [begin, end) of the flat group that bucket `index` of `count` holds. Boundaries fall on
-/// 64 bytes times the devices where that leaves no bucket empty, so that chunks need no padding.
-struct Cut {
-  int64_t total, count, step;
-
-  Cut(int64_t total, int64_t elementBytes, int64_t bucketBytes, int64_t devices) : total(total) {
-    count = std::min(shardSize(total * elementBytes, bucketBytes), total);
-    step = shardSize(total, count);
-    int64_t unit = devices * std::max<int64_t>(1, 64 / elementBytes);
-    int64_t rounded = shardSize(step, unit) * unit;
-    if ((count - 1) * rounded < total)
-      step = rounded;
-  }
-  int64_t begin(int64_t index) const {
-    // An uneven cut would leave the last buckets empty: spread the elements instead.
-    return (count - 1) * step < total ? std::min(index * step, total) : index * total / count;
-  }
-  int64_t end(int64_t index) const { return index + 1 == count ? total : begin(index + 1); }
-};
-
-class Packer {
-public:
-  Packer(func::FuncOp func, MeshOp mesh, ArrayRef<StringAttr> axes, int64_t bucketBytes)
-      : func(func), mesh(mesh), axes(axes), bucketBytes(bucketBytes) {}
-
-  void run();
-
-private:
-  void collect(Value value, StringRef name);
-  void reduceBeforeGathers();
-  void pack(Group &group, int64_t index);
-  std::string reason(const Group &group, ArrayRef<unsigned> members, int64_t bucket,
-                     int64_t count) const;
-  /// Ops that the gradients are computed from, and the ops of the gradients.
-  void collectProducers();
-  void replaceUses(Value gradient, Value reduced);
-
-  func::FuncOp func;
-  MeshOp mesh;
-  ArrayRef<StringAttr> axes;
-  int64_t bucketBytes;
-  SmallVector<Group> groups;
-  llvm::SetVector<Operation *> gathers; // of gradients, with the shards before
-  DenseSet<Value> seen;
-  DenseSet<Operation *> producers;
-};
-
-void Packer::collect(Value value, StringRef name) {
-  // A shard is reduced before it is gathered over other axes: that sends less, and it may be a gradient itself.
-  if (auto gather = value.getDefiningOp<AllGatherOp>()) {
-    ShardingAttr whole = getSharding(value), shard = getSharding(gather.getInput());
-    if (whole && shard && whole.getUnreducedAxes() == shard.getUnreducedAxes()) {
-      gathers.insert(gather);
-      return collect(gather.getInput(), name);
-    }
-  }
-  ShardingAttr sharding = getSharding(value);
-  if (!sharding || sharding.getUnreducedAxes().empty() || !value.getDefiningOp() ||
-      sharding.getUnreducedKind() != ReduceKindAttrEnum::sum)
-    return;
-  // A sharded gradient is reduced where it lies.
-  if (llvm::any_of(sharding.getDims(), [](DimShardingAttr dim) { return !dim.getAxes().empty(); }))
-    return;
-  ArrayRef<StringAttr> unreduced = sharding.getUnreducedAxes();
-  SmallVector<StringAttr> mine, rest;
-  for (StringAttr axis : unreduced)
-    (llvm::is_contained(axes, axis) ? mine : rest).push_back(axis);
-  if (mesh.getMesh().getSize(mine) == 1 || !seen.insert(value).second)
-    return;
-  Type type = cast<RankedTensorType>(value.getType()).getElementType();
-  auto group = llvm::find_if(groups, [&](const Group &other) {
-    return other.elementType == type && other.unreduced == unreduced;
-  });
-  if (group == groups.end()) {
-    groups.push_back({type, unreduced, mine, rest, {}});
-    group = &groups.back();
-  }
-  group->gradients.push_back({value, name.str()});
-}
-
-/// What shards are whole over, their gathers are too.
-void Packer::reduceBeforeGathers() {
-  for (Operation *gather : llvm::reverse(gathers)) { // one may be the shard of another
-    ShardingAttr shard = getSharding(gather->getOperand(0)), whole = getSharding(gather->getResult(0));
-    auto reduced = [&](ShardingAttr sharding) {
-      SmallVector<StringAttr> rest;
-      for (StringAttr axis : sharding.getUnreducedAxes())
-        if (!llvm::is_contained(whole.getUnreducedAxes(), axis) || llvm::is_contained(shard.getUnreducedAxes(), axis))
-          rest.push_back(axis);
-      return sharding.withUnreduced(ReduceKindAttrEnum::sum, rest);
-    };
-    if (auto tags = gather->getAttrOfType<ArrayAttr>(DistDialect::kGlobalsAttr)) {
-      auto tag = cast<GlobalAttr>(tags[0]);
-      gather->setAttr(DistDialect::kGlobalsAttr,
-                      ArrayAttr::get(gather->getContext(), GlobalAttr::get(gather->getContext(), tag.getId(),
-                                                                           tag.getType(), reduced(tag.getSharding()))));
-    }
-    setSharding(gather->getResult(0), reduced(whole));
-  }
-}
-
-void Packer::collectProducers() {
-  SmallVector<Operation *> work;
-  for (const Group &group : groups)
-    for (const Gradient &gradient : group.gradients)
-      work.push_back(gradient.value.getDefiningOp());
-  while (!work.empty()) {
-    Operation *op = work.pop_back_val();
-    if (!producers.insert(op).second)
-      continue;
-    op->walk([&](Operation *nested) {
-      for (Value operand : nested->getOperands())
-        if (Operation *def = operand.getDefiningOp())
-          work.push_back(def);
-    });
-  }
-}
-
-void Packer::replaceUses(Value gradient, Value reduced) {
-  // What other gradients are computed from stays partial: a sum is a sum of parts.
-  Block *block = gradient.getParentBlock();
-  gradient.replaceUsesWithIf(reduced, [&](OpOperand &use) {
-    Operation *user = block->findAncestorOpInBlock(*use.getOwner());
-    return user && !isa<PackOp>(user) && !producers.contains(user);
-  });
-}
-
-std::string Packer::reason(const Group &group, ArrayRef<unsigned> members, int64_t bucket,
-                           int64_t count) const {
-  constexpr size_t kNamed = 4;
-  std::string text = members.size() == 1 ? "gradient of " : "gradients of ";
-  for (auto [i, member] : llvm::enumerate(members.take_front(kNamed)))
-    text += (i ? ", " : "") + group.gradients[member].name;
-  if (members.size() > kNamed)
-    text += " and " + std::to_string(members.size() - kNamed) + " more";
-  if (count > 1)
-    text += ", bucket " + std::to_string(bucket) + " of " + std::to_string(count) + ",";
-  return text + (members.size() == 1 ? " is a partial sum over " : " are partial sums over ") +
-         printAxes(group.axes);
-}
-
-void Packer::pack(Group &group, int64_t index) {
-  // Readiness is program order.
-  llvm::stable_sort(group.gradients, [](const Gradient &a, const Gradient &b) {
-    Operation *x = a.value.getDefiningOp(), *y = b.value.getDefiningOp();
-    return x != y && x->isBeforeInBlock(y);
-  });
-  SmallVector<int64_t> starts;
-  int64_t total = 0;
-  for (const Gradient &gradient : group.gradients) {
-    starts.push_back(total);
-    total += gradient.size();
-  }
-  if (total == 0)
-    return;
-  MLIRContext *context = func.getContext();
-  int64_t bytes = elementBytes(group.elementType);
-  Cut cut(total, bytes, bucketBytes, mesh.getMesh().getSize(group.axes));
-  auto symbol = FlatSymbolRefAttr::get(context, mesh.getSymName());
-  auto partialOver = [&](int64_t rank, ArrayRef<StringAttr> axes) {
-    return ShardingAttr::getReplicated(symbol, rank).withUnreduced(ReduceKindAttrEnum::sum, axes);
-  };
-
-  struct Piece {
-    Value bucket;
-    int64_t begin, end;
-  };
-  SmallVector<SmallVector<Piece>> pieces(group.gradients.size());
-  for (int64_t bucket = 0; bucket < cut.count; ++bucket) {
-    int64_t first = cut.begin(bucket), last = cut.end(bucket);
-    SmallVector<unsigned> members;
-    SmallVector<Value> inputs;
-    SmallVector<int64_t> begins, ends;
-    for (auto [i, gradient] : llvm::enumerate(group.gradients)) {
-      int64_t begin = std::max(first, starts[i]), end = std::min(last, starts[i] + gradient.size());
-      if (begin >= end)
-        continue;
-      members.push_back(i);
-      inputs.push_back(gradient.value);
-      begins.push_back(begin - starts[i]);
-      ends.push_back(end - starts[i]);
-    }
-    OpBuilder b(context);
-    b.setInsertionPointAfter(inputs.back().getDefiningOp());
-    Location loc = inputs.back().getLoc();
-    auto type = RankedTensorType::get({last - first}, group.elementType);
-    auto packed = b.create<PackOp>(loc, type, inputs, begins, ends, index, first);
-    setSharding(packed, partialOver(1, group.unreduced));
-    auto reduced = b.create<ReshardOp>(loc, packed, partialOver(1, group.rest),
-                                       b.getStringAttr(reason(group, members, bucket, cut.count)));
-    setSharding(reduced, partialOver(1, group.rest));
-    int64_t at = 0;
-    for (auto [k, member] : llvm::enumerate(members)) {
-      int64_t size = ends[k] - begins[k];
-      pieces[member].push_back({reduced, at, at + size});
-      at += size;
-    }
-  }
-
-  for (auto [gradient, parts] : llvm::zip_equal(group.gradients, pieces)) {
-    if (parts.empty())
-      continue;
-    SmallVector<Value> buckets;
-    SmallVector<int64_t> begins, ends;
-    for (const Piece &piece : parts) {
-      buckets.push_back(piece.bucket);
-      begins.push_back(piece.begin);
-      ends.push_back(piece.end);
-    }
-    OpBuilder b(context);
-    b.setInsertionPointAfter(buckets.back().getDefiningOp());
-    auto type = cast<RankedTensorType>(gradient.value.getType());
-    auto unpacked = b.create<UnpackOp>(gradient.value.getLoc(), type, buckets, begins, ends);
-    setSharding(unpacked, partialOver(type.getRank(), group.rest));
-    // It is the gradient's value, whole over these axes.
-    auto result = cast<OpResult>(gradient.value);
-    Operation *def = result.getOwner();
-    Attribute tag;
-    if (auto globals = def->getAttrOfType<ArrayAttr>(DistDialect::kGlobalsAttr))
-      tag = globals[result.getResultNumber()];
-    else if (auto id = def->getAttrOfType<IntegerAttr>(DistDialect::kIdAttr))
-      tag = GlobalAttr::get(context, id.getInt() + result.getResultNumber(), type, partialOver(type.getRank(), {}));
-    if (tag)
-      unpacked->setAttr(DistDialect::kGlobalsAttr, b.getArrayAttr(tag));
-    replaceUses(gradient.value, unpacked);
-  }
-}
-
-void Packer::run() {
-  if (!func.getBody().hasOneBlock())
-    return;
-  Block &block = func.getBody().front();
-  auto result = dyn_cast<func::ReturnOp>(block.getTerminator());
-  if (!result)
-    return;
-  for (auto [i, value] : llvm::enumerate(result.getOperands()))
-    if (auto name = func.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kGradAttr))
-      collect(value, name.getValue());
-  for (Operation &op : block)
-    if (auto update = dyn_cast<nn::OptimizerUpdateOpInterface>(op))
-      collect(update.getGrad(), "a parameter");
-  collectProducers();
-  // Groups of an earlier run, over other axes, keep their numbers.
-  int64_t first = 0;
-  func.walk([&](PackOp op) { first = std::max<int64_t>(first, op.getGroup() + 1); });
-  for (auto [index, group] : llvm::enumerate(groups))
-    pack(group, first + index);
-  reduceBeforeGathers();
-  // Users that stood before the last gradient of a bucket now come after it.
-  if (!groups.empty())
-    sortTopologically(&block);
-}
 
 struct PackPass : impl::PackPassBase<PackPass> {
   using PackPassBase::PackPassBase;
@@ -303,9 +34,23 @@ struct PackPass : impl::PackPassBase<PackPass> {
     auto packed = getBatchAxes(getOperation(), SmallVector<std::string>(axes.begin(), axes.end()), "packing gradients");
     if (failed(packed))
       return signalPassFailure();
-    for (auto func : getOperation().getOps<func::FuncOp>())
-      if (!func.isExternal())
-        Packer(func, packed->mesh, packed->axes, bucketBytes).run();
+    BucketOptions options{packed->mesh, packed->axes, bucketBytes, overlap};
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      if (func.isExternal())
+        continue;
+      if (auto result = dyn_cast<func::ReturnOp>(func.getBody().back().getTerminator());
+          !result || !func.getBody().hasOneBlock()) {
+        func.emitError("must be one block that ends in func.return to be packed");
+        return signalPassFailure();
+      }
+      if (func->hasAttr(nn::kEvaluationAttr)) {
+        if (failed(packAsTraining(func, options)))
+          return signalPassFailure();
+        continue;
+      }
+      packFlat(func, options);
+      packGradientRanges(func, packed->mesh, packed->axes, bucketBytes);
+    }
   }
 };
 

@@ -1,4 +1,5 @@
 // One op on shards: by its sharding rule, decomposed, or as it is when all it touches is whole.
+#include "ForeignAttrs.h"
 #include "Partitioner.h"
 
 #include "shoal/Dialect/NN/IR/NN.h"
@@ -326,11 +327,13 @@ LogicalResult Partitioner::partitionReshard(ReshardOp op) {
   if (failed(parts))
     return failure();
   StringRef what = op.getReason().value_or(op->getName().getStringRef());
-  auto local = op->hasAttr(DistDialect::kRefetchAttr)
-                   ? values.fetchAgain(builder(), op, op.getInput(), parts->layout, what)
+  auto local = isFetch(op) ? values.fetchAgain(builder(), op, op.getInput(), parts->layout, what)
                    : get(op, op.getInput(), parts->layout, what);
   if (failed(local))
     return failure();
+  // What later levels are to know of the value.
+  if (Operation *made = local->getDefiningOp(); isa_and_nonnull<CollectiveOpInterface>(made))
+    copyForeignAttrs(op, made);
   if (values.restOf(op.getInput()) != parts->rest) {
     auto later = builder().create<ReshardOp>(op.getLoc(), *local, mesh.toSharding(parts->rest),
                                              op.getReasonAttr());
@@ -338,6 +341,7 @@ LogicalResult Partitioner::partitionReshard(ReshardOp op) {
     keepWhy(op, later);
     if (Attribute layer = op->getAttr(nn::NNDialect::kLayerAttr))
       later->setAttr(nn::NNDialect::kLayerAttr, layer);
+    copyForeignAttrs(op, later);
     *local = later;
   }
   values.define(op.getResult(), parts->layout, *local, parts->rest);

@@ -292,6 +292,8 @@ struct VerifyLocalPass : dist::impl::VerifyLocalPassBase<VerifyLocalPass> {
         continue;
       if (failed(verifyGroups(func, mesh.getMesh())))
         return signalPassFailure();
+      if (failed(verifyPerUse(func)))
+        return signalPassFailure();
       if (!isMadeByPartitioner(func)) {
         if (failed(verifyControlFlow(func, mesh.getMesh())))
           return signalPassFailure();

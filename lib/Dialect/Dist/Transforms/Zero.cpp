@@ -84,7 +84,7 @@ struct ZeroPass : dist::impl::ZeroPassBase<ZeroPass> {
 
   void runOnOperation() override {
     if (stage < 1 || stage > 3) {
-      emitError(getOperation().getLoc(), "stage must be 1, 2 or 3, got: ") << stage;
+      emitError(getOperation().getLoc(), "stage must be 1, 2 or 3, got: ") << stage.getValue();
       return signalPassFailure();
     }
     auto batch = getBatchAxes(getOperation(), SmallVector<std::string>(axes.begin(), axes.end()), kZero);
@@ -95,6 +95,10 @@ struct ZeroPass : dist::impl::ZeroPassBase<ZeroPass> {
       if (func.isExternal() || !hasGradient(func))
         continue;
       found = true;
+      if (stage == 3 && !func->walk([](Operation *op) {
+            return op->hasAttr(nn::NNDialect::kLayerAttr) ? WalkResult::interrupt() : WalkResult::advance();
+          }).wasInterrupted())
+        emitRemark(func->getLoc(), "ZeRO finds no layers (nn.layer): each parameter is gathered on its own");
       Annotator(func, batch->mesh.getMesh(), batch->axes, stage).run();
     }
     if (!found) {

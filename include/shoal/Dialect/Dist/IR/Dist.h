@@ -72,6 +72,8 @@ using shoal::shardSize;
 /// Whether the op is a collective from one tensor to another, or to a future: no message, no
 /// barrier. Passes may move one as long as they move it on all devices alike.
 bool isTensorCollective(mlir::Operation *op);
+/// Whether a reshard or collective fetches a value for readers behind it, and starts where it stands.
+bool isFetch(mlir::Operation *op);
 /// Whether the op has an effect that must stay where it is: any other than that of collectives.
 bool staysInPlace(mlir::Operation *op);
 /// Erases, last to first, the ops of a block that have no effect, or that of a collective, and

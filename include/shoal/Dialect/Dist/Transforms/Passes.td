@@ -49,11 +49,11 @@ def ZeroPass : Pass<"dist-zero", "::mlir::ModuleOp"> {
     axes, it and what belongs to it are left alone, with a remark (Rajbhandari et al. 2020).
 
     ```mlir
-    func.func @step(%w: tensor<4x10xf32> {nn.param = #nn.param<"w", ...>}, %m: tensor<4x10xf32> {nn.state = #nn.state<"w.m", of "w", ...>})
+    func.func @step(%w: tensor<4x10xf32> {nn.param = #nn.param<"w", ...>}, %m: tensor<4x10xf32> {nn.state = #nn.state<"w.m", of = "w", ...>})
         -> (tensor<4x10xf32> {nn.grad = "w"}, ...)
     // becomes, in stage 1
     func.func @step(%w: tensor<4x10xf32> {nn.param = #nn.param<"w", ...>},
-                    %m: tensor<4x10xf32> {dist.flat = #dist.flat<{"data"}>, nn.state = #nn.state<"w.m", of "w", ...>})
+                    %m: tensor<4x10xf32> {dist.flat = #dist.flat<{"data"}>, nn.state = #nn.state<"w.m", of = "w", ...>})
         -> (tensor<4x10xf32> {dist.flat = #dist.flat<{"data"}>, nn.grad = "w"}, ...)
     ```
   }];
@@ -240,6 +240,15 @@ def PackPass : Pass<"dist-pack", "::mlir::ModuleOp"> {
     bucket is one `dist.reshard`, which the partition of those axes turns into a reduction; what is partial over other axes, too, stays so over those.
     Where a gradient is the gather of a shard, the shard is packed, and gathered when it is reduced. Other partial values, such as the loss, are reduced on their own.
 
+    What `dist.flat` wants sharded by element (`dist-zero`) goes further. From each optimizer update the pass follows the gradient up to where the backward
+    pass makes it, and down to the sum of squares of the global norm; chains that are alike (op, attributes, scalars; element types; what lies flat; under
+    `per_use` also the layer, and whether backward reads the parameter) become one chain on buckets: 1-D arguments and results with `dist.bucket`, whose
+    members keep their names. A bucket closes before a tensor that would make it larger than `bucket-mb`, never cuts one, and is padded with zeros to a
+    multiple of the devices. Its gradient is packed and resharded to shards (a reduce-scatter), the update runs on shards, and what is to be whole is
+    resharded behind it (an all-gather). Of a sharded parameter every cluster of readers (one layer, one part of the step) reads a reshard of its own, marked
+    `dist.fetch`, which starts a layer ahead, or with `overlap` off in front of its first reader. What cannot be bundled stays whole, with a remark. An
+    evaluation step has the buckets of its training step (`dist.buckets`).
+
     ```mlir
     %g1 = nn.matmul ... {dist.shardings = [#dist.sharding<@mesh, [{}, {} ], unreduced=sum{"data"}>]} : ... -> tensor<10x10xf32>
     %g2 = nn.reduce sum ... {dist.shardings = [#dist.sharding<@mesh, [{} ], unreduced=sum{"data"}>]} : ... -> tensor<10xf32>
@@ -250,11 +259,27 @@ def PackPass : Pass<"dist-pack", "::mlir::ModuleOp"> {
     %u1 = dist.unpack %r[0:100] : (tensor<110xf32>) -> tensor<10x10xf32>
     %u2 = dist.unpack %r[100:110] : (tensor<110xf32>) -> tensor<10xf32>
     return %u1, %u2
+
+    // With `dist.flat = #dist.flat<{"data"}>` on their states and gradients, over 4 devices (types of the parts left out):
+    func.func @step(..., %w1 {nn.param = #nn.param<"w1", ...>}, %b1 {nn.param = #nn.param<"b1", ...>},
+                    %v1 {nn.state = #nn.state<"w1.velocity", ...>, dist.flat = ...}, %v2 {nn.state = #nn.state<"b1.velocity", ...>, dist.flat = ...})
+    %n1:2 = nn.momentum_update %w1, %g1, %v1 lr = %lr ...
+    %n2:2 = nn.momentum_update %b1, %g2, %v2 lr = %lr ...
+    // becomes
+    func.func @step(..., %p: tensor<112xf32> {nn.param = #nn.param<"bucket.0", ...>, dist.bucket = #dist.bucket<[<#nn.param<"w1", ...>, tensor<10x10xf32>>, ...]>},
+                    %v: tensor<112xf32> {nn.state = #nn.state<"bucket.0.velocity", ...>, dist.bucket = ..., dist.sharding = #dist.sharding<@mesh, [{"data"} ]>})
+    %w1 = dist.unpack %p[0:100] : (tensor<112xf32>) -> tensor<10x10xf32>
+    %zero = nn.constant dense<0.0> : tensor<2xf32>
+    %b = dist.pack %g1[0:100], %g2[0:10], %zero[0:2] group 0 at 0 : ... -> tensor<112xf32>
+    %g = dist.reshard %b <@mesh, [{"data"} ]> : tensor<112xf32>
+    %n:2 = nn.momentum_update %p, %g, %v lr = %lr {dist.shardings = [[{"data"} ], [{"data"} ]], ...}
+    %new = dist.reshard %n#0 <@mesh, [{} ]> : tensor<112xf32>
     ```
   }];
   let options = [
     Option<"bucketMb", "bucket-mb", "double", "25", "bytes of a bucket, in units of 2^20">,
     ListOption<"axes", "axes", "std::string", "axes whose partial gradients are packed; data when none is named">,
+    Option<"overlap", "overlap", "bool", "true", "start to gather parameters a layer ahead of their first reader">,
   ];
   let dependentDialects = ["::shoal::dist::DistDialect"];
 }

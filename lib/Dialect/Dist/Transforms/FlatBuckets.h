@@ -1,0 +1,30 @@
+// What `dist.flat` wants sharded by element becomes buckets: arguments and results that hold several tensors, and ops on
+// them. The partitioner then sees one dimension that always divides.
+#ifndef SHOAL_LIB_DIALECT_DIST_TRANSFORMS_FLATBUCKETS_H
+#define SHOAL_LIB_DIALECT_DIST_TRANSFORMS_FLATBUCKETS_H
+
+#include "shoal/Dialect/Dist/IR/Dist.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace shoal::dist {
+
+struct BucketOptions {
+  MeshOp mesh;
+  /// Axes of this run. What lies flat over others is left to their run.
+  llvm::ArrayRef<mlir::StringAttr> axes;
+  /// A bucket takes no further tensor that would make it larger.
+  int64_t bytes;
+  /// Start gathers ahead of their readers.
+  bool overlap;
+};
+
+/// Of a training step: parameters, gradients and state, and their updates.
+void packFlat(mlir::func::FuncOp func, const BucketOptions &options);
+
+/// Of an evaluation: parameters as `dist.buckets` says that its training step has them.
+llvm::LogicalResult packAsTraining(mlir::func::FuncOp func, const BucketOptions &options);
+
+} // namespace shoal::dist
+
+#endif // SHOAL_LIB_DIALECT_DIST_TRANSFORMS_FLATBUCKETS_H

@@ -1,0 +1,267 @@
+// Clusters of readers, and the gathers that they read; see ParameterReads.h.
+#include "ParameterReads.h"
+
+#include "ForeignAttrs.h"
+
+#include "shoal/Dialect/NN/IR/NN.h"
+
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace shoal::dist {
+
+std::string listNames(ArrayRef<StringAttr> names) {
+  constexpr size_t kNamed = 4;
+  std::string text;
+  for (auto [i, name] : llvm::enumerate(names.take_front(kNamed)))
+    text += (i ? ", " : "") + name.str();
+  if (names.size() > kNamed)
+    text += " and " + std::to_string(names.size() - kNamed) + " more";
+  return text;
+}
+
+SmallVector<Operation *> findCasts(BlockArgument param, Operation *update) {
+  SmallVector<Operation *> casts;
+  for (Operation *user : param.getUsers()) {
+    if (user == update)
+      continue;
+    if (!isa<nn::CastOp>(user) || user->getBlock() != param.getOwner() ||
+        (!casts.empty() &&
+         getElementTypeOrSelf(user->getResult(0)) != getElementTypeOrSelf(casts.front()->getResult(0))))
+      return {};
+    casts.push_back(user);
+  }
+  return casts;
+}
+
+Value castBucket(Operation *cast, Value bucket, ShardingAttr sharding) {
+  OpBuilder b(cast->getContext());
+  b.setInsertionPointToStart(bucket.getParentBlock());
+  auto type = llvm::cast<RankedTensorType>(bucket.getType()).clone(getElementTypeOrSelf(cast->getResult(0)));
+  auto made = b.create<nn::CastOp>(cast->getLoc(), type, bucket);
+  copyForeignAttrs(cast, made);
+  setSharding(made, sharding);
+  return made;
+}
+
+/// Whether an op makes something of a parameter and constants alone.
+static bool isDerived(Operation *op, Value value) {
+  return op->getNumResults() == 1 && op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
+         !isa<nn::OptimizerUpdateOpInterface>(op) && !op->hasTrait<OpTrait::IsTerminator>() &&
+         llvm::all_of(op->getOperands(), [&](Value operand) {
+           return operand == value || matchPattern(operand, m_Constant());
+         });
+}
+
+static void repeatDerived(Value value) {
+  llvm::SetVector<Operation *> users(value.user_begin(), value.user_end());
+  for (Operation *user : users) {
+    if (!isDerived(user, value))
+      continue;
+    repeatDerived(user->getResult(0));
+    llvm::SetVector<Operation *> readers(user->user_begin(), user->user_end());
+    for (Operation *reader : readers) {
+      Operation *own = OpBuilder(reader).clone(*user);
+      reader->replaceUsesOfWith(user->getResult(0), own->getResult(0));
+    }
+    user->erase();
+  }
+}
+
+void repeatDerived(func::FuncOp func) {
+  for (BlockArgument argument : func.getArguments()) {
+    auto flat = func.getArgAttrOfType<FlatAttr>(argument.getArgNumber(), DistDialect::kFlatAttr);
+    if (!flat || !flat.getPerUse())
+      continue;
+    Operation *update = nullptr;
+    for (Operation *user : argument.getUsers())
+      if (isa<nn::OptimizerUpdateOpInterface>(user))
+        update = user;
+    SmallVector<Operation *> casts = findCasts(argument, update);
+    for (Operation *cast : casts)
+      repeatDerived(cast->getResult(0));
+    if (casts.empty())
+      repeatDerived(argument);
+  }
+}
+
+namespace {
+
+StringAttr layerOf(Operation *op) { return op->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr); }
+
+/// One op that reads a member of a bucket.
+struct Use {
+  Operation *op;
+  unsigned read, member;
+};
+
+/// Readers that share one gather.
+struct Cluster {
+  SmallVector<Use> uses; // in program order
+  StepParts::Part part;
+  StringAttr layer;
+  unsigned run; // which it begins in
+};
+
+/// Neighbouring readers of one layer (of one bucket where ops have none) and one part of the step.
+struct Run {
+  Operation *first, *last;
+  StepParts::Part part;
+  StringAttr layer;
+  unsigned read;
+};
+
+class BlockReads {
+public:
+  BlockReads(MeshOp mesh, ArrayRef<BucketRead> reads, const StepParts &parts, bool overlap)
+      : mesh(mesh), reads(reads), parts(parts), overlap(overlap) {}
+
+  void add(Use use) { uses.push_back(use); }
+  void run();
+
+private:
+  void findClusters();
+  Operation *findStart(const Cluster &cluster) const;
+  void gather(const Cluster &cluster);
+
+  MeshOp mesh;
+  ArrayRef<BucketRead> reads;
+  const StepParts &parts;
+  bool overlap;
+  SmallVector<Use> uses;
+  SmallVector<Run> runs;
+  SmallVector<Cluster> clusters;
+};
+
+void BlockReads::findClusters() {
+  llvm::sort(uses, [](const Use &a, const Use &b) {
+    return a.op != b.op ? a.op->isBeforeInBlock(b.op) : std::tie(a.read, a.member) < std::tie(b.read, b.member);
+  });
+  DenseMap<unsigned, unsigned> open; // cluster of a bucket that may go on
+  for (const Use &use : uses) {
+    StepParts::Part part = parts.get(use.op);
+    StringAttr layer = layerOf(use.op);
+    bool goesOn = !runs.empty() && runs.back().part == part && runs.back().layer == layer &&
+                  (layer || runs.back().read == use.read);
+    if (!goesOn) {
+      runs.push_back({use.op, use.op, part, layer, use.read});
+      open.clear();
+    }
+    runs.back().last = use.op;
+    auto [at, isNew] = open.try_emplace(use.read, clusters.size());
+    if (isNew)
+      clusters.push_back({{}, part, layer, unsigned(runs.size() - 1)});
+    clusters[at->second].uses.push_back(use);
+  }
+}
+
+/// The op in front of which a gather starts: one layer ahead. What stands between layers (embeddings, the last norm) is
+/// short, and starts with the layer in front of it.
+Operation *BlockReads::findStart(const Cluster &cluster) const {
+  Operation *first = cluster.uses.front().op;
+  if (!overlap)
+    return first;
+  bool hasLayers = llvm::any_of(runs, [](const Run &run) { return bool(run.layer); });
+  unsigned at = cluster.run;
+  while (at > 0 && runs[at - 1].part == cluster.part) {
+    --at;
+    if (runs[at].layer || !hasLayers)
+      return runs[at].first;
+  }
+  // The first layers of a part start with it. Of the backward pass that is behind the last reader of the forward pass.
+  if (at == 0)
+    return &first->getBlock()->front();
+  return runs[at - 1].last->getNextNode();
+}
+
+void BlockReads::gather(const Cluster &cluster) {
+  const BucketRead &read = reads[cluster.uses.front().read];
+  constexpr const char *kFor[] = {"the forward pass", "the backward pass", "the update"};
+  SmallVector<StringAttr> names;
+  for (const BucketRead::Member &member : read.members)
+    names.push_back(member.name);
+  OpBuilder b(findStart(cluster));
+  Location loc = cluster.uses.front().op->getLoc();
+  auto whole = ShardingAttr::getReplicated(FlatSymbolRefAttr::get(mesh.getSymNameAttr()), 1);
+  // Layers are alike: which one it is, is said beside.
+  std::string reason = (cluster.layer ? std::string("the parameters") : listNames(names)) + ", for " + kFor[cluster.part];
+  auto fetched = b.create<ReshardOp>(loc, read.bucket, whole, b.getStringAttr(reason));
+  setSharding(fetched, whole);
+  fetched->setAttr(DistDialect::kFetchAttr, b.getUnitAttr());
+  if (cluster.layer)
+    fetched->setAttr(nn::NNDialect::kLayerAttr, cluster.layer);
+  llvm::MapVector<unsigned, SmallVector<Operation *>> readers;
+  for (const Use &use : cluster.uses)
+    readers[use.member].push_back(use.op);
+  for (auto &[index, ops] : readers) {
+    const BucketRead::Member &member = read.members[index];
+    b.setInsertionPoint(ops.front());
+    auto unpacked = b.create<UnpackOp>(loc, member.value.getType(), ValueRange(fetched.getResult()), member.begin, member.end);
+    setSharding(unpacked, ShardingAttr::getReplicated(whole.getMesh(),
+                                                      cast<RankedTensorType>(member.value.getType()).getRank()));
+    for (Operation *op : ops)
+      op->replaceUsesOfWith(member.value, unpacked);
+  }
+}
+
+void BlockReads::run() {
+  findClusters();
+  for (const Cluster &cluster : clusters)
+    gather(cluster);
+}
+
+} // namespace
+
+/// Whole from the start of the step: the bucket itself, or gathered once.
+static void readOnce(func::FuncOp func, MeshOp mesh, const BucketRead &read) {
+  if (llvm::all_of(read.members, [](const BucketRead::Member &member) { return member.value.use_empty(); }))
+    return;
+  OpBuilder b(func.getContext());
+  if (Operation *def = read.bucket.getDefiningOp())
+    b.setInsertionPointAfter(def);
+  else
+    b.setInsertionPointToStart(&func.getBody().front());
+  Location loc = read.bucket.getLoc();
+  auto whole = ShardingAttr::getReplicated(FlatSymbolRefAttr::get(mesh.getSymNameAttr()), 1);
+  Value bucket = read.bucket;
+  if (read.flat) {
+    SmallVector<StringAttr> names;
+    for (const BucketRead::Member &member : read.members)
+      names.push_back(member.name);
+    bucket = b.create<ReshardOp>(loc, bucket, whole, b.getStringAttr(listNames(names) + ", for the step"));
+    setSharding(bucket, whole);
+  }
+  for (const BucketRead::Member &member : read.members) {
+    if (member.value.use_empty())
+      continue;
+    auto unpacked = b.create<UnpackOp>(loc, member.value.getType(), ValueRange(bucket), member.begin, member.end);
+    setSharding(unpacked, ShardingAttr::getReplicated(whole.getMesh(),
+                                                      cast<RankedTensorType>(member.value.getType()).getRank()));
+    Value value = member.value;
+    value.replaceAllUsesWith(unpacked);
+  }
+}
+
+void readFromBuckets(func::FuncOp func, MeshOp mesh, ArrayRef<BucketRead> reads, const StepParts &parts, bool overlap) {
+  // Micro-batches gather for themselves.
+  llvm::MapVector<Block *, BlockReads> blocks;
+  for (auto [index, read] : llvm::enumerate(reads)) {
+    if (!read.flat || !read.flat.getPerUse()) {
+      readOnce(func, mesh, read);
+      continue;
+    }
+    for (auto [at, member] : llvm::enumerate(read.members)) {
+      llvm::SetVector<Operation *> users(member.value.user_begin(), member.value.user_end());
+      for (Operation *user : users)
+        blocks.insert({user->getBlock(), BlockReads(mesh, reads, parts, overlap)})
+            .first->second.add({user, unsigned(index), unsigned(at)});
+    }
+  }
+  for (auto &[block, in] : blocks)
+    in.run();
+}
+
+} // namespace shoal::dist

@@ -1,0 +1,91 @@
+// What lies flat becomes buckets: arguments and results that hold several tensors, updates of all of them, a gather for
+// each cluster of readers.
+// RUN: shoal-opt %s --split-input-file --dist-pack -verify-diagnostics | FileCheck %s
+// RUN: shoal-opt %s --split-input-file --dist-pack=bucket-mb=0.00005 2>/dev/null | FileCheck %s --check-prefix=SMALL
+// RUN: shoal-opt %s --split-input-file --dist-pack=axes=tensor 2>/dev/null | FileCheck %s --check-prefix=OTHER
+
+// State and gradients are sharded; the parameters stay whole, and are gathered where they are new. What stands between
+// gradient and update, and the sum of squares, is done once per bucket. 15 elements over 2 devices are padded to 16.
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+// CHECK-LABEL: func.func @once
+// CHECK-SAME: %[[X:[^:]*]]: tensor<4x4xf32>
+// CHECK-SAME: %[[P:[^:]*]]: tensor<16xf32> {dist.bucket = #dist.bucket<[<#nn.param<"b", init = ones>, tensor<3xf32>>, <#nn.param<"w", init = zeros, file = [12]>, tensor<4x3xf32>>]>, dist.sharding = #dist.sharding<@mesh, [{}]>, nn.param = #nn.param<"bucket.0", init = zeros>}
+// CHECK-SAME: %[[V:[^:]*]]: tensor<16xf32> {dist.bucket = #dist.bucket<[<#nn.state<"b.velocity", of = "b", init = 0.0>, tensor<3xf32>>, <#nn.state<"w.velocity", {{[^>]*}}>, tensor<4x3xf32>>]>, dist.sharding = #dist.sharding<@mesh, [{"data"}]>, dist.why = {data = #dist.cause<"the optimizer's state" by "--zero 1">}, nn.state = #nn.state<"bucket.0.velocity", of = "bucket.0", init = 0.0>}
+// CHECK-SAME: -> (tensor<16xf32> {dist.bucket = #dist.bucket<[<"b", tensor<3xf32>>, <"w", tensor<4x3xf32>>]>, dist.sharding = #dist.sharding<@mesh, [{"data"}]>, nn.grad = "bucket.0"}
+// CHECK-SAME: tensor<16xf32> {dist.sharding = #dist.sharding<@mesh, [{}]>, nn.updates = "bucket.0"}
+// CHECK-SAME: tensor<16xf32> {dist.sharding = #dist.sharding<@mesh, [{"data"}]>, nn.updates = "bucket.0.velocity"}
+// CHECK-DAG: %[[W:.*]] = dist.unpack %[[P]][3:15]
+// CHECK-DAG: %[[Z:.*]] = nn.constant {{.*}}dense<0.000000e+00> : tensor<1xf32>
+// CHECK-DAG: nn.matmul %[[X]], %[[W]]
+// CHECK: %[[B:.*]] = dist.pack %{{.*}}[0:3], %{{.*}}[0:12], %[[Z]][0:1] group 0 at 0 {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]}
+// CHECK: %[[G:.*]] = dist.reshard %[[B]] <@mesh, [{"data"}]> {{{.*}}reason = "gradients of b, w"}
+// CHECK: %[[Q:.*]] = nn.mul %[[G]], %[[G]] {dist.shardings = [#dist.sharding<@mesh, [{"data"}]>]}
+// CHECK: %[[S:.*]] = nn.reduce sum %[[Q]] dims = [0] {dist.shardings = [#dist.sharding<@mesh, [], unreduced=sum{"data"}>]}
+// CHECK: %[[N:.*]] = nn.sqrt %[[S]]
+// CHECK: %[[C:.*]] = nn.mul %[[G]], %[[N]] {{.*}} : (tensor<16xf32>, tensor<f32>)
+// CHECK: %[[NEW:.*]], %[[NV:.*]] = nn.momentum_update %[[P]], %[[C]], %[[V]] lr = %{{[^ ]*}} {dist.shardings = [#dist.sharding<@mesh, [{"data"}]>, #dist.sharding<@mesh, [{"data"}]>]
+// CHECK: %[[R:.*]] = dist.reshard %[[NEW]] <@mesh, [{}]> {{.*}}reason = "new values of b, w"
+// CHECK: return %[[G]], %[[R]], %[[NV]]
+
+// A bucket closes before the tensor that would make it larger, and cuts none: the second has 12 elements, 48 bytes.
+// SMALL-LABEL: func.func @once
+// SMALL: dist.pack %{{.*}}[0:3], %{{.*}}[0:1] group 0 at 0
+// SMALL: dist.pack %{{.*}}[0:12] group 1 at 0
+// SMALL: nn.add %{{.*}} {dist.shardings = [#dist.sharding<@mesh, [], unreduced=sum{"data"}>]} : (tensor<f32>, tensor<f32>)
+// SMALL-DAG: nn.momentum_update {{.*}} : tensor<4xf32>
+// SMALL-DAG: nn.momentum_update {{.*}} : tensor<12xf32>
+
+// Over other axes it is a step like any other.
+// OTHER-LABEL: func.func @once
+// OTHER-NOT: dist.pack
+// OTHER: dist.flat = #dist.flat<{"data"}>
+func.func @once(%x: tensor<4x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"data"}, {}]>},
+                %w: tensor<4x3xf32> {nn.param = #nn.param<"w", init = zeros, file = [12]>},
+                %b: tensor<3xf32> {nn.param = #nn.param<"b", init = ones>},
+                %wv: tensor<4x3xf32> {nn.state = #nn.state<"w.velocity", of = "w", init = 0.0>, dist.flat = #dist.flat<{"data"}>, dist.why = {data = #dist.cause<"the optimizer's state" by "--zero 1">}},
+                %bv: tensor<3xf32> {nn.state = #nn.state<"b.velocity", of = "b", init = 0.0>, dist.flat = #dist.flat<{"data"}>, dist.why = {data = #dist.cause<"the optimizer's state" by "--zero 1">}})
+    -> (tensor<4x3xf32> {nn.grad = "w", dist.flat = #dist.flat<{"data"}>}, tensor<3xf32> {nn.grad = "b", dist.flat = #dist.flat<{"data"}>},
+        tensor<4x3xf32> {nn.updates = "w"}, tensor<4x3xf32> {nn.updates = "w.velocity"}, tensor<3xf32> {nn.updates = "b"}, tensor<3xf32> {nn.updates = "b.velocity"}) {
+  %0 = nn.matmul %x, %w {dist.shardings = [#dist.sharding<@mesh, [{"data"}, {}]>]} : (tensor<4x4xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  %gb = nn.reduce sum %0 dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<4x3xf32> -> tensor<3xf32>
+  %gw = nn.matmul %x, %0 {transpose_a, dist.shardings = [#dist.sharding<@mesh, [{}, {}], unreduced=sum{"data"}>]} : (tensor<4x4xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  %lr = nn.constant dense<0.1> : tensor<f32>
+  %qw = nn.mul %gw, %gw : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  %sw = nn.reduce sum %qw dims = [0, 1] : tensor<4x3xf32> -> tensor<f32>
+  %qb = nn.mul %gb, %gb : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %sb = nn.reduce sum %qb dims = [0] : tensor<3xf32> -> tensor<f32>
+  %sum = nn.add %sw, %sb : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %norm = nn.sqrt %sum : tensor<f32>
+  %cw = nn.mul %gw, %norm : (tensor<4x3xf32>, tensor<f32>) -> tensor<4x3xf32>
+  %cb = nn.mul %gb, %norm : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  %nw, %nwv = nn.momentum_update %w, %cw, %wv lr = %lr {momentum = 0.9 : f64, weight_decay = 0.0 : f64} : tensor<4x3xf32>, tensor<f32>
+  %nb, %nbv = nn.momentum_update %b, %cb, %bv lr = %lr {momentum = 0.9 : f64, weight_decay = 0.0 : f64} : tensor<3xf32>, tensor<f32>
+  return %gw, %gb, %nw, %nwv, %nb, %nbv : tensor<4x3xf32>, tensor<3xf32>, tensor<4x3xf32>, tensor<4x3xf32>, tensor<3xf32>, tensor<3xf32>
+}
+
+// -----
+
+// What is updated otherwise is another bucket: by decay, and by what a hand writes between gradient and update, which
+// stays whole when it is no product with a scalar. Without state only the update is sharded.
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+// CHECK-LABEL: func.func @kinds
+// CHECK-SAME: tensor<4xf32> {dist.bucket = #dist.bucket<[<#nn.param<"a", {{.*}}nn.param = #nn.param<"bucket.0"
+// CHECK-SAME: tensor<4xf32> {dist.bucket = #dist.bucket<[<#nn.param<"b", {{.*}}nn.param = #nn.param<"bucket.1"
+// CHECK-SAME: tensor<4xf32> {nn.param = #nn.param<"c", init = zeros>}
+// CHECK-NOT: dist.flat
+// CHECK: return
+func.func @kinds(%x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"data"}, {}]>},
+                 %a: tensor<4xf32> {nn.param = #nn.param<"a", init = zeros>}, %b: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>},
+                 %c: tensor<4xf32> {nn.param = #nn.param<"c", init = zeros>})
+    -> (tensor<4xf32> {nn.grad = "a", dist.flat = #dist.flat<{"data"}>}, tensor<4xf32> {nn.grad = "b", dist.flat = #dist.flat<{"data"}>},
+        tensor<4xf32> {nn.grad = "c", dist.flat = #dist.flat<{"data"}>},
+        tensor<4xf32> {nn.updates = "a"}, tensor<4xf32> {nn.updates = "b"}, tensor<4xf32> {nn.updates = "c"}) {
+  %g = nn.reduce sum %x dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<8x4xf32> -> tensor<4xf32>
+  %lr = nn.constant dense<0.1> : tensor<f32>
+  %na = nn.sgd_update %a, %g lr = %lr {weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+  %nb = nn.sgd_update %b, %g lr = %lr {weight_decay = 0.1 : f64} : tensor<4xf32>, tensor<f32>
+  %t = nn.tanh %g : tensor<4xf32>
+  // expected-remark @below {{"c" stays whole and in no bucket: its update reads something else than the gradient times scalars}}
+  %nc = nn.sgd_update %c, %t lr = %lr {weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+  return %g, %g, %g, %na, %nb, %nc : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
