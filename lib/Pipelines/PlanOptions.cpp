@@ -50,7 +50,7 @@ std::vector<PlanOption> makeTable() {
       {{.name = "zero", .member = get<&PlanOptions::zero>,
         .help = "shard over mesh axis data: 1 optimizer state, 2 gradients of micro-batches, too, 3 parameters, too",
         .rule = &dist::kZeroRule},
-       "", kToGlobal, /*isOfTraining=*/true, /*axis=*/"data"},
+       "Plan", kToGlobal, /*isOfTraining=*/true, /*axis=*/"data"},
       {{.name = "bucket-mb", .member = get<&PlanOptions::bucketMb>,
         .help = "bytes of one gradient bucket, in MiB", .rule = &dist::kBucketMbRule},
        "Plan", kToLocal, /*isOfTraining=*/true, /*axis=*/"data"},

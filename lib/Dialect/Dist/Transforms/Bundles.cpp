@@ -20,7 +20,8 @@ ArrayRef<StringAttr> UpdateChain::getFlatAxes() const {
   return {};
 }
 
-std::pair<Operation *, Operation *> findMaker(Value value) {
+/// Where a value of the step is ready: the op of the function's block, and the one inside of its micro-batches.
+static std::pair<Operation *, Operation *> findMaker(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto accumulate = dyn_cast_or_null<AccumulateOp>(op)) {
     Value yielded =
@@ -28,6 +29,16 @@ std::pair<Operation *, Operation *> findMaker(Value value) {
     return {op, yielded.getDefiningOp()};
   }
   return {op, nullptr};
+}
+
+bool isReadyBefore(const UpdateChain &a, const UpdateChain &b) {
+  auto [outer, inner] = findMaker(a.gradient);
+  auto [otherOuter, otherInner] = findMaker(b.gradient);
+  if (outer != otherOuter)
+    return outer->isBeforeInBlock(otherOuter);
+  if (inner && otherInner && inner != otherInner && inner->getBlock() == otherInner->getBlock())
+    return inner->isBeforeInBlock(otherInner);
+  return a.param.getArgNumber() < b.param.getArgNumber();
 }
 
 Value findTotal(Value summand) {
@@ -337,15 +348,6 @@ std::vector<Bundle> findBundles(func::FuncOp func, MeshAttr mesh, ArrayRef<Strin
         !seen.contains(name))
       emitRemark(argument.getLoc(), "\"") << name << "\" stays whole and in no bucket: no optimizer updates it";
   }
-  auto isReadyBefore = [](const UpdateChain &a, const UpdateChain &b) {
-    auto [outer, inner] = findMaker(a.gradient);
-    auto [otherOuter, otherInner] = findMaker(b.gradient);
-    if (outer != otherOuter)
-      return outer->isBeforeInBlock(otherOuter);
-    if (inner && otherInner && inner != otherInner && inner->getBlock() == otherInner->getBlock())
-      return inner->isBeforeInBlock(otherInner);
-    return a.param.getArgNumber() < b.param.getArgNumber();
-  };
   llvm::sort(chains, isReadyBefore);
   std::vector<Bundle> bundles;
   std::map<Key, size_t> known; // never iterated

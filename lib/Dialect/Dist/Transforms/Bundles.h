@@ -53,8 +53,8 @@ std::vector<Bundle> findBundles(mlir::func::FuncOp func, MeshAttr mesh, llvm::Ar
 /// The sum that a summand is part of, and of nothing else.
 mlir::Value findTotal(mlir::Value summand);
 
-/// Where a value of the step is ready: the op of the function's block, and the one inside of its micro-batches.
-std::pair<mlir::Operation *, mlir::Operation *> findMaker(mlir::Value value);
+/// Whether the gradient of one is ready before that of the other.
+bool isReadyBefore(const UpdateChain &a, const UpdateChain &b);
 
 } // namespace shoal::dist
 

@@ -3,6 +3,7 @@
 
 #include "Bundles.h"
 #include "Causes.h"
+#include "ForeignAttrs.h"
 #include "ParameterReads.h"
 #include "Signature.h"
 
@@ -91,8 +92,25 @@ void FlatPacker::cut(std::vector<Bundle> &bundles) {
       return other.consume_front(name) && (other.empty() || other.front() == '.');
     });
   };
+  SmallVector<MutableArrayRef<UpdateChain>> slices;
+  for (Bundle &bundle : bundles) {
+    size_t first = 0;
+    int64_t bytes = 0;
+    for (auto [i, chain] : llvm::enumerate(bundle)) {
+      int64_t more = chain.size() * elementBytes(getElementTypeOrSelf(chain.param.getType()));
+      if (bytes > 0 && more > options.bytes - bytes) {
+        slices.push_back(MutableArrayRef(bundle).slice(first, i - first));
+        first = i;
+        bytes = 0;
+      }
+      bytes += more;
+    }
+    slices.push_back(MutableArrayRef(bundle).drop_front(first));
+  }
+  // What is whole first is reduced and updated first.
+  llvm::sort(slices, [](auto a, auto b) { return isReadyBefore(a.back(), b.back()); });
   int64_t number = 0;
-  auto close = [&](MutableArrayRef<UpdateChain> chains) {
+  for (MutableArrayRef<UpdateChain> chains : slices) {
     Bucket &bucket = buckets.emplace_back();
     bucket.chains = chains;
     do
@@ -102,20 +120,6 @@ void FlatPacker::cut(std::vector<Bundle> &bundles) {
       bucket.size += chain.size();
     int64_t devices = mesh.getMesh().getSize(bucket.front().getFlatAxes());
     bucket.size = shardSize(bucket.size, devices) * devices;
-  };
-  for (Bundle &bundle : bundles) {
-    size_t first = 0;
-    int64_t bytes = 0;
-    for (auto [i, chain] : llvm::enumerate(bundle)) {
-      int64_t more = chain.size() * elementBytes(getElementTypeOrSelf(chain.param.getType()));
-      if (bytes > 0 && more > options.bytes - bytes) {
-        close(MutableArrayRef(bundle).slice(first, i - first));
-        first = i;
-        bytes = 0;
-      }
-      bytes += more;
-    }
-    close(MutableArrayRef(bundle).drop_front(first));
   }
 }
 
@@ -158,6 +162,10 @@ Value FlatPacker::reduce(const Bucket &bucket, OpBuilder &b, ArrayRef<Value> gra
   }
   auto packed = b.create<PackOp>(loc, type, inputs, begins, ends, nextGroup++, /*at=*/0);
   setSharding(packed, partialOver(lies({}), unreduced));
+  // Of the two that one is the gradient which is kept over micro-batches.
+  FlatAttr flat = bucket.front().flatGradient;
+  bool keepsShards = flat && flat.getPerUse();
+  setClass(packed, keepsShards ? exec::StorageClass::workspace : exec::StorageClass::grad);
   SmallVector<StringAttr> rest, names;
   for (StringAttr axis : unreduced)
     if (!llvm::is_contained(options.axes, axis))
@@ -168,6 +176,7 @@ Value FlatPacker::reduce(const Bucket &bucket, OpBuilder &b, ArrayRef<Value> gra
   ShardingAttr scattered = partialOver(shard(bucket), rest);
   auto reduced = b.create<ReshardOp>(loc, packed, scattered, b.getStringAttr(reason));
   setSharding(reduced, scattered);
+  setClass(reduced, keepsShards ? exec::StorageClass::grad : exec::StorageClass::workspace);
   reduced->setAttr(DistDialect::kWhyAttr, gradientWhy);
   return reduced;
 }
@@ -388,7 +397,8 @@ void FlatPacker::update(Bucket &bucket, Signature &signature) {
   MLIRContext *context = func.getContext();
   const UpdateChain &front = bucket.front();
   nn::OptimizerUpdateOpInterface old = front.update;
-  OpBuilder b(old);
+  // In the order of the buckets.
+  OpBuilder b(func.getBody().front().getTerminator());
   auto text = [&](const Twine &words) { return StringAttr::get(context, words); };
   auto resultAttrs = [&](StringRef role, StringRef name, ShardingAttr sharding) {
     NamedAttrList attrs;
@@ -464,6 +474,8 @@ void FlatPacker::update(Bucket &bucket, Signature &signature) {
     if (flat)
       why = findWhy(bucket, flat, signature.getArgAttrs(state));
   made->setAttr(DistDialect::kWhyAttr, why);
+  if (!front.flatParam)
+    setClass(made, exec::StorageClass::workspace); // until it is gathered
   SmallVector<StringAttr> listed = llvm::map_to_vector(names, [&](StringRef name) { return text(name); });
   auto replace = [&](unsigned result, FlatAttr flat, ArrayRef<StringRef> replaced, StringRef name) {
     Value value = made->getResult(result);

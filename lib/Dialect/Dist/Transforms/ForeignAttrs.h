@@ -3,6 +3,7 @@
 #define SHOAL_LIB_DIALECT_DIST_TRANSFORMS_FOREIGNATTRS_H
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 
 namespace shoal::dist {
@@ -12,6 +13,12 @@ inline void copyForeignAttrs(mlir::Operation *from, mlir::Operation *to) {
   for (mlir::NamedAttribute attr : from->getDiscardableAttrs())
     if (mlir::Dialect *dialect = attr.getNameDialect(); dialect && !llvm::isa<nn::NNDialect, DistDialect>(dialect))
       to->setAttr(attr.getName(), attr.getValue());
+}
+
+/// Asks for the class of storage in which memory reports count what the op makes.
+inline void setClass(mlir::Operation *op, exec::StorageClass storage) {
+  op->setAttr(exec::ExecDialect::kClassAttr,
+              mlir::StringAttr::get(op->getContext(), exec::stringifyStorageClass(storage)));
 }
 
 } // namespace shoal::dist

@@ -4,6 +4,7 @@
 #include "Strategy.h"
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
+#include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -191,6 +191,7 @@ void BlockReads::gather(const Cluster &cluster) {
   auto fetched = b.create<ReshardOp>(loc, read.bucket, whole, b.getStringAttr(reason));
   setSharding(fetched, whole);
   fetched->setAttr(DistDialect::kFetchAttr, b.getUnitAttr());
+  setClass(fetched, exec::StorageClass::workspace);
   if (cluster.layer)
     fetched->setAttr(nn::NNDialect::kLayerAttr, cluster.layer);
   llvm::MapVector<unsigned, SmallVector<Operation *>> readers;
@@ -232,6 +233,7 @@ static void readOnce(func::FuncOp func, MeshOp mesh, const BucketRead &read) {
     for (const BucketRead::Member &member : read.members)
       names.push_back(member.name);
     bucket = b.create<ReshardOp>(loc, bucket, whole, b.getStringAttr(listNames(names) + ", for the step"));
+    setClass(bucket.getDefiningOp(), exec::StorageClass::param);
     setSharding(bucket, whole);
   }
   for (const BucketRead::Member &member : read.members) {

@@ -281,7 +281,7 @@ def PackPass : Pass<"dist-pack", "::mlir::ModuleOp"> {
     ListOption<"axes", "axes", "std::string", "axes whose partial gradients are packed; data when none is named">,
     Option<"overlap", "overlap", "bool", "true", "start to gather parameters a layer ahead of their first reader">,
   ];
-  let dependentDialects = ["::shoal::dist::DistDialect"];
+  let dependentDialects = ["::shoal::dist::DistDialect", "::shoal::exec::ExecDialect"];
 }
 
 def OptimizeCollectivesPass : Pass<"dist-optimize-collectives", "::mlir::ModuleOp"> {
