@@ -17,7 +17,7 @@ dist.mesh @mesh <["data"=2, "tensor"=2]>
 // CHECK-DAG: %[[W:.*]] = dist.unpack %[[P]][3:15]
 // CHECK-DAG: %[[Z:.*]] = nn.constant {{.*}}dense<0.000000e+00> : tensor<1xf32>
 // CHECK-DAG: nn.matmul %[[X]], %[[W]]
-// CHECK: %[[B:.*]] = dist.pack %{{.*}}[0:3], %{{.*}}[0:12], %[[Z]][0:1] group 0 at 0 {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]}
+// CHECK: %[[B:.*]] = dist.pack %{{.*}}[0:3], %{{.*}}[0:12], %[[Z]][0:1] group 0 at 0 {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>], exec.class = "grad"}
 // CHECK: %[[G:.*]] = dist.reshard %[[B]] <@mesh, [{"data"}]> {{{.*}}reason = "gradients of b, w"}
 // CHECK: %[[Q:.*]] = nn.mul %[[G]], %[[G]] {dist.shardings = [#dist.sharding<@mesh, [{"data"}]>]}
 // CHECK: %[[S:.*]] = nn.reduce sum %[[Q]] dims = [0] {dist.shardings = [#dist.sharding<@mesh, [], unreduced=sum{"data"}>]}

@@ -341,8 +341,10 @@ std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLay
     if (reason) {
       it.layer = reason.getLayer() ? reason.getLayer().str() : "";
       // Buckets are alike as layers are.
-      bool isBucket = !namesLayers && op->getOperand(0).getDefiningOp<PackOp>();
-      it.asker = isBucket ? "a bucket of gradients" : reason.getAskerText(namesLayers);
+      Operation *made = namesLayers ? nullptr : op->getOperand(0).getDefiningOp();
+      it.asker = isa_and_nonnull<PackOp>(made) ? "a bucket of gradients"
+                 : isa_and_nonnull<nn::OptimizerUpdateOpInterface>(made) ? "a bucket of new parameters"
+                                                                         : reason.getAskerText(namesLayers);
       it.change = reason.getChange() ? reason.getChange().str() : "";
       it.cause = reason.getCauseText(namesLayers);
     } else if (StringAttr words = getReasonText(collective.getReasonAttr())) {
