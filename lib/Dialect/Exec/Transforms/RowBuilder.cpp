@@ -296,7 +296,7 @@ LogicalResult RowBuilder::build(Operation *op, dist::MeshAttr mesh) {
   if (failed(buildRows(op, mesh)))
     return failure();
   Attribute at = op->getAttr(dist::DistDialect::kAtAttr);
-  bool isPaced = op->hasAttr(dist::DistDialect::kRefetchAttr);
+  bool isPaced = dist::isFetch(op);
   for (auto row = last ? std::next(last->getIterator()) : rows.begin(); row != rows.end(); ++row) {
     if (!isa<RowOpInterface>(*row))
       continue;
