@@ -87,7 +87,7 @@ std::string findCheckpoint(const std::string &path) {
     badInput(path, ": is no folder; a checkpoint is one, with an ", kIndexName);
   std::map<uint64_t, std::string> found = completeCheckpoints(path);
   if (found.empty())
-    badInput(path, ": holds no complete checkpoint, expected ", stepName(0), "/", kIndexName, " or of another step");
+    badInput(path, ": holds no complete checkpoint, which would be a folder such as ", stepName(100), " with an ", kIndexName);
   return found.rbegin()->second;
 }
 

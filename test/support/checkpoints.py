@@ -227,16 +227,18 @@ def check_refusals(model, plan):
     changed("index.json", lambda path: os.truncate(path, 100), "index.json: ")
     shoal.call(["shoal-ckpt", "verify", folder], 60)
 
-    refused("--keep needs --save", "--keep", "2")
-    refused("--save-every needs --save", "--save-every", "2")
-    refused("--resume and --load exclude each other", "--resume", folder, "--load", model.path("saved.safetensors"))
-    refused("--seed 6 does not go on from", "--resume", folder, "--seed", "6")
+    refused("--keep needs --save", "--keep", "2", under="")
+    refused("--save-every needs --save", "--save-every", "2", under="")
+    refused("--resume and --load exclude each other", "--resume", folder, "--load", model.path("saved.safetensors"),
+            under="")
+    refused("--seed 6 does not go on from", "--resume", folder, "--seed", "6", under="")
     refused("is of the middle of an epoch of 23 rows in batches of 10, got data of 24 rows in batches of 10", "--resume", folder,
-            "--data", f"x={model.work}/longer-x.npy", "--data", f"y={model.work}/longer-y.npy")
-    refused("holds a checkpoint of step 4, and this run begins at step 0", "--save", folder)
-    refused("holds a checkpoint of step 4, and this run begins at step 2", "--save", folder, "--resume", f"{folder}/step-000002")
-    refused("no-such: cannot be opened", "--resume", f"{folder}/no-such")
-    refused("cannot be ", "--save", model.path("model.mlir"))
+            "--data", f"x={model.work}/longer-x.npy", "--data", f"y={model.work}/longer-y.npy", under="")
+    refused("holds a checkpoint of step 4, and this run begins at step 0", "--save", folder, under="")
+    refused("holds a checkpoint of step 4, and this run begins at step 2", "--save", folder, "--resume", f"{folder}/step-000002",
+            under="")
+    refused("no-such: cannot be opened", "--resume", f"{folder}/no-such", under="")
+    refused("cannot be ", "--save", model.path("model.mlir"), under="")
     other = Model(model.work, "other", MLP.replace('"h.1.w"', '"h.2.w"'), ADAMW)
     refused("is of another model: it lacks 'h.2.w' [5, 3]", "--resume", folder, at=other, under="")
     other = Model(model.work, "sgd", MLP, MOMENTUM)
