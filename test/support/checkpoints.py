@@ -5,7 +5,7 @@ usage: checkpoints.py --work FOLDER [--chain "MESH FLAGS" ...]
 
 Models: an MLP of odd sizes with dropout, AdamW and shuffled rows whose epochs end in a short batch; batch norm with running
 statistics. Under the same plan a resumed run has the losses and parameters of the uninterrupted one, bit for bit; along
-the chain of plans (of 4, 2, 3 and 1 ranks where none is given) to 1e-10 in float64. Then what is wrong with checkpoints and command
+the chain of plans (of 4, 2, 3 and 1 ranks and stages of ZeRO where none is given) to 1e-10 in float64. Then what is wrong with checkpoints and command
 lines: each is told in one line that names it.
 """
 
@@ -72,7 +72,7 @@ func.func @wide(
 ADAMW = ("--optimizer", "adamw", "--lr", "0.02", "--weight-decay", "0.1", "--clip-grad-norm", "1.0",
          "--lr-schedule", "cosine", "--warmup-steps", "2", "--decay-steps", "20")
 MOMENTUM = ("--optimizer", "sgd", "--lr", "0.05", "--momentum", "0.9")
-CHAIN = ["data=4", "data=2", "data=3", ""]
+CHAIN = ["data=4 --zero 3", "data=2 --zero 1", "data=3 --zero 2", ""]
 TOLERANCE = 1e-10
 
 
@@ -289,8 +289,8 @@ def main():
         with open(f"{args.work}/infer.mlir", "w") as f:
             f.write(MLP.replace("-> (tensor<f64> {nn.loss})", '-> (tensor<f64> {nn.loss}, tensor<10x3xf64> {nn.output = "o"})')
                     .replace("return %loss : tensor<f64>", "return %loss, %4 : tensor<f64>, tensor<10x3xf64>"))
-        checks += [("same plan", lambda: check_same_plan(mlp, "data=4")), ("chain", lambda: check_chain(mlp, CHAIN)),
-                   ("batch norm", lambda: check_chain(norm, CHAIN[1:])), ("refusals", lambda: check_refusals(mlp, "data=4")),
+        checks += [("same plan", lambda: check_same_plan(mlp, CHAIN[0])), ("chain", lambda: check_chain(mlp, CHAIN)),
+                   ("batch norm", lambda: check_chain(norm, ["data=3", "data=2 --zero 3", ""])), ("refusals", lambda: check_refusals(mlp, CHAIN[0])),
                    ("full disk", lambda: check_full_disk(wide, "data=2"))]
     failed = False
     for name, check in (c for c in checks if not args.only or c[0] in args.only):
