@@ -15,6 +15,7 @@ def NN_Dialect : Dialect {
     | `nn.input = "x"` | argument | data, sharded by its first (sample) dimension; `#nn.input<"x", unbatched>`: whole on every rank |
     | `nn.indices = #nn.indices<29, ignored = -100>` | argument, beside `nn.input` | integers that it may hold; made by `nn-bound-indices` |
     | `nn.param = #nn.param<"w", init = kaiming_uniform>` | argument | trained parameter |
+    | `nn.master` | argument, beside `nn.param` | f32 of which the step uses a bf16 copy; made by `nn-mixed-precision` |
     | `nn.buffer = #nn.buffer<"bn.running_mean", init = 0.0>` | argument | kept and saved beside the parameters, not trained |
     | `nn.state = #nn.state<"w.m", of = "w", init = 0.0>` | argument | optimizer state, made by `nn-optimize` |
     | `nn.step` | argument, `tensor<i64>` | steps done so far |
@@ -39,6 +40,7 @@ def NN_Dialect : Dialect {
     static constexpr llvm::StringLiteral kInputAttr = "nn.input";
     static constexpr llvm::StringLiteral kIndicesAttr = "nn.indices";
     static constexpr llvm::StringLiteral kParamAttr = "nn.param";
+    static constexpr llvm::StringLiteral kMasterAttr = "nn.master";
     static constexpr llvm::StringLiteral kBufferAttr = "nn.buffer";
     static constexpr llvm::StringLiteral kStateAttr = "nn.state";
     static constexpr llvm::StringLiteral kStepAttr = "nn.step";

@@ -237,7 +237,7 @@ def NN_MatmulOp : NN_Op<"matmul"> {
     `nn.matmul %a, %b : (tensor<BxMxK>, tensor<BxKxN>) -> tensor<BxMxN>`. The last two dimensions are the matrix (`transpose_a`: a is KxM,
     `transpose_b`: b is NxK); the dimensions before are batches, equal in a and b, or absent in b (then b serves every batch).
     `sum_batch`: the products of all batches are added and the result has no batch dimensions (the gradient of a shared b).
-    Sums in f32 for bf16. A library call (GEMM), never a generated kernel.
+    Sums in f32 for bf16, and of bf16 the result may be f32: the sums as they are. A library call (GEMM), never a generated kernel.
   }];
   let arguments = (ins NN_FloatTensor:$a, NN_FloatTensor:$b, UnitAttr:$transpose_a, UnitAttr:$transpose_b, UnitAttr:$sum_batch);
   let results = (outs NN_FloatTensor:$result);
@@ -251,7 +251,7 @@ def NN_TensordotOp : NN_Op<"tensordot", [DeclareOpInterfaceMethods<InferTypeOpIn
     `nn.tensordot %a, %b axes = 1 : (tensor<4x12x24xf32>, tensor<24x3x4x6xf32>) -> tensor<4x12x3x4x6xf32>`: sums over the last `axes`
     dimensions of a and the first of b, in order (`transpose_a`: the first of a, `transpose_b`: the last of b). The result has the other
     dimensions of a, then those of b; numpy.tensordot with a number. So heads stay dimensions of their own, which shard apart from their
-    elements. Sums in f32 for bf16. A library call (GEMM), never a generated kernel.
+    elements. Sums and results of bf16 are those of `nn.matmul`. A library call (GEMM), never a generated kernel.
   }];
   let arguments = (ins NN_FloatTensor:$a, NN_FloatTensor:$b, I64Attr:$axes, UnitAttr:$transpose_a, UnitAttr:$transpose_b);
   let results = (outs NN_FloatTensor:$result);
@@ -259,6 +259,8 @@ def NN_TensordotOp : NN_Op<"tensordot", [DeclareOpInterfaceMethods<InferTypeOpIn
   let extraClassDeclaration = [{
     /// The dimensions of a and b that are summed over, and those that stay, as sizes.
     ::llvm::ArrayRef<int64_t> getInnerOfA(), getOuterOfA(), getInnerOfB(), getOuterOfB();
+    /// The inferred type is that of the operands.
+    static bool isCompatibleReturnTypes(::mlir::TypeRange inferred, ::mlir::TypeRange actual);
   }];
 }
 
@@ -361,7 +363,7 @@ def NN_CrossEntropyOp : NN_DecomposableOp<"cross_entropy", [DeclareOpInterfaceMe
     target outside [0, classes) makes the loss NaN. Float targets (shape of logits): -sum(p * log_softmax), mean over rows.
     Zero targets: loss and gradient are 0.
 
-    `lse` is log(sum(exp(logits))) of each row, here tensor<32xf32> (f32 for bf16). The gradient reads it, so that it asks no row for its sum again.
+    `lse` is log(sum(exp(logits))) of each row, here tensor<32xf32> (f32 for bf16). The loss of bf16 logits is bf16 or f32. The gradient reads it, so that it asks no row for its sum again.
     Where classes are sharded, the partitioner makes the loss three sums over devices of one number per row: the maximum, the sum of
     exponentials, and the target's logit (Shoeybi et al. 2019). Then the gradient of integer targets needs none.
   }];

@@ -98,16 +98,11 @@ template <typename Op> rt::AttentionShape getShape(Op op) {
 template <typename Op> int64_t getAttentionWorkspace(Op op) {
   rt::AttentionShape shape = getShape(op);
   bool backward = std::is_same_v<Op, nn::AttentionGradOp>;
-  return int64_t(rt::attentionWorkspace(shape, backward) * rt::elementBytes(shape.dtype));
+  return int64_t(rt::attentionWorkspace(shape, backward) * rt::elementBytes(rt::attentionComputeType(shape)));
 }
 
-/// The buffers of all operands and results, in this order; failure in types that have no library.
-template <typename Op>
-FailureOr<SmallVector<Value>> getAttentionBuffers(Op op, exec::RowContext &rows) {
-  Type element = elementType(op.getQ());
-  if (!element.isF32() && !element.isF64())
-    return op.emitOpError() << "is computed in f32 or f64 only (nn.cast its operands), got: "
-                            << element;
+/// The buffers of all operands and results, in this order.
+template <typename Op> SmallVector<Value> getAttentionBuffers(Op op, exec::RowContext &rows) {
   SmallVector<Value> buffers;
   for (Value operand : op->getOperands())
     buffers.push_back(rows.bufferOf(operand));
@@ -117,10 +112,8 @@ FailureOr<SmallVector<Value>> getAttentionBuffers(Op op, exec::RowContext &rows)
 }
 
 LogicalResult buildAttention(nn::AttentionOp op, exec::RowContext &rows) {
-  auto buffers = getAttentionBuffers(op, rows);
-  if (failed(buffers))
-    return failure();
-  ArrayRef<Value> b = *buffers;
+  SmallVector<Value> buffers = getAttentionBuffers(op, rows);
+  ArrayRef<Value> b = buffers;
   rows.getBuilder().create<exec::AttentionOp>(op.getLoc(), Type(), b[0], b[1], b[2],
                                               b.drop_front(3).drop_back(2), b.take_back(2)[0],
                                               b.back(), rows.getWorkspace(), op.getCausal(),
@@ -129,10 +122,8 @@ LogicalResult buildAttention(nn::AttentionOp op, exec::RowContext &rows) {
 }
 
 LogicalResult buildAttentionGrad(nn::AttentionGradOp op, exec::RowContext &rows) {
-  auto buffers = getAttentionBuffers(op, rows);
-  if (failed(buffers))
-    return failure();
-  ArrayRef<Value> b = *buffers, results = b.take_back(3);
+  SmallVector<Value> buffers = getAttentionBuffers(op, rows);
+  ArrayRef<Value> b = buffers, results = b.take_back(3);
   rows.getBuilder().create<exec::AttentionGradOp>(
       op.getLoc(), Type(), b[0], b[1], b[2], b[3], b[4], b[5], b.drop_front(6).drop_back(3),
       results[0], results[1], results[2], rows.getWorkspace(), op.getCausal(), op.getWindowAttr(),

@@ -33,18 +33,29 @@ void buildModelPipeline(OpPassManager &pm, const PlanOptions &options) {
   pm.addPass(nn::createBoundIndicesPass());
   // Of what is left: dropout that only training does asks for no seed elsewhere.
   pm.addPass(nn::createSeedPass());
+  bool isMixed = options.dtype == "bf16";
   if (!options.dtype.empty()) {
     nn::ConvertDtypePassOptions dtype;
-    dtype.to = options.dtype;
+    dtype.to = isMixed ? "f32" : options.dtype;
     pm.addPass(nn::createConvertDtypePass(dtype));
   }
   // Before the gradient: counts and masks are differentiated, so gradients need none of their own.
   pm.addPass(nn::createExplicitCountsPass());
+  // Behind it: batch statistics are sums by now, and counts, which bf16 does not hold, are not made of activations.
+  // Before the gradient, which has the types of the program that it finds.
+  if (isMixed)
+    pm.addPass(nn::createMixedPrecisionPass());
 }
 
 void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
   if (options.mode == "train") {
     pm.addPass(nn::createDifferentiatePass());
+    // Next to it: what reads a gradient later reads it in this type.
+    if (options.dtype == "bf16") {
+      nn::GradientDtypePassOptions gradient;
+      gradient.to = options.gradDtype.empty() ? "f32" : options.gradDtype;
+      pm.addPass(nn::createGradientDtypePass(gradient));
+    }
     nn::OptimizePassOptions optimize = options.optimize;
     // Clipping computes the norm anyway, and users want to see what it did.
     optimize.gradNorm |= optimize.clipGradNorm > 0;

@@ -7,7 +7,8 @@ namespace shoal {
 namespace {
 
 constexpr llvm::StringRef kModes[] = {"train", "infer", "eval"};
-constexpr llvm::StringRef kDtypes[] = {"f32", "f64"};
+constexpr llvm::StringRef kDtypes[] = {"f32", "bf16", "f64"};
+constexpr llvm::StringRef kGradDtypes[] = {"f32", "bf16"};
 constexpr llvm::StringRef kTargets[] = {"cpu", "cuda"};
 
 template <auto Member> auto &get(PlanOptions &plan) { return plan.*Member; }
@@ -63,8 +64,15 @@ std::vector<PlanOption> makeTable() {
         .choices = kModes},
        "Program", kToGlobal | kToLocal},
       {{.name = "dtype", .member = get<&PlanOptions::dtype>,
-        .help = "type of every float of the program: f32 or f64", .choices = kDtypes},
+        .help = "type of every float of the program: f32 or f64; bf16: mixed precision, activations in bf16 and "
+                "parameters kept in f32",
+        .choices = kDtypes,
+        .note = "fp16 would need a scale of the loss that changes from step to step, bf16 has the range of f32"},
        "Program", kToGlobal},
+      {{.name = "grad-dtype", .member = get<&PlanOptions::gradDtype>,
+        .help = "of --dtype bf16: f32 (default) or bf16, in which gradients are added up and reduced",
+        .choices = kGradDtypes},
+       "Program", kToGlobal, /*isOfTraining=*/true},
       {{.name = "target", .member = get<&PlanOptions::target>,
         .help = "cpu or cuda: whose kernels run", .choices = kTargets},
        "", kToExec},
@@ -112,6 +120,9 @@ std::string findPlanFault(const PlanOptions &plan, llvm::ArrayRef<const PlanOpti
   if (plan.keepGathered && !plan.sequenceParallel)
     return spell(find("keep-gathered")) + " acts on what " + spell(find("sequence-parallel")) +
            " gathers, which is off";
+  if (!plan.gradDtype.empty() && plan.dtype != "bf16")
+    return spell(find("grad-dtype")) + " acts on " + spell(find("dtype")) + " bf16, got: " +
+           (plan.dtype.empty() ? "none" : plan.dtype);
   return nn::findOptimizerFault(
       plan.optimize,
       [&](llvm::StringRef name) {

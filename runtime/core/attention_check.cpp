@@ -31,8 +31,8 @@ void ProgramChecker::checkAttention(const std::string &who, const Instr &instr) 
              " and ", shape.keys);
   if (!std::isfinite(shape.scale))
     badInput("program: the scale of ", who, " must be finite, got: ", shape.scale);
-  if (shape.dtype != DType::F32 && shape.dtype != DType::F64)
-    badInput("program: ", who, " must be f32 or f64, got: ", params[kAttentionDType]);
+  if (shape.dtype != DType::F32 && shape.dtype != DType::F64 && shape.dtype != DType::BF16)
+    badInput("program: ", who, " must be f32, f64 or bf16, got: ", params[kAttentionDType]);
 
   bool backward = LibraryFunction(instr.a) == LibraryFunction::AttentionGrad;
   size_t inputs = (backward ? 6 : 3) + (shape.segments ? 2 : 0), outputs = backward ? 3 : 2;
@@ -50,7 +50,7 @@ void ProgramChecker::checkAttention(const std::string &who, const Instr &instr) 
                dtypeName(view.dtype), ", which is not what its parameters say");
   };
   auto perQuery = [&](size_t operand) {
-    expect(operand, shape.dtype, {shape.batch, shape.queries, shape.kvHeads, shape.groups});
+    expect(operand, attentionComputeType(shape), {shape.batch, shape.queries, shape.kvHeads, shape.groups});
   };
   auto ofQueries = [&](size_t operand) {
     expect(operand, shape.dtype,
@@ -84,7 +84,7 @@ void ProgramChecker::checkAttention(const std::string &who, const Instr &instr) 
     badInput("program: a row of ", who, " must have at most ", INT_MAX,
              " elements, got: ", shape.kvHeads, " x ", shape.groups, " x ", shape.headSize);
   const View &workspace = p.views_[operands.back()];
-  uint64_t needed = attentionWorkspace(shape, backward) * elementBytes(shape.dtype);
+  uint64_t needed = attentionWorkspace(shape, backward) * elementBytes(attentionComputeType(shape));
   if (workspace.elements * elementBytes(workspace.dtype) < needed)
     badInput("program: the workspace of ", who, " must have ", needed,
              " bytes, got: ", workspace.elements * elementBytes(workspace.dtype));

@@ -1,5 +1,7 @@
 // Per batch row, key/value head and query head: tiles of queries against tiles of keys. The
-// products of a tile go to the libraries, what lies between them to the row passes.
+// products of a tile go to the libraries, what lies between them to the row passes. Tensors of bf16 are widened a
+// tile at a time, and what is written is rounded once.
+#include "core/element.h"
 #include "host/attention.h"
 #include "host/gemm.h"
 #include "host/row_passes.h"
@@ -35,7 +37,43 @@ template <typename T> struct Rows {
   T *operator[](int64_t i) const { return first + i * stride; }
 };
 
-template <typename T> class Attention {
+struct BFloat16 {
+  uint16_t bits;
+};
+
+// Rows of `size` elements, as they are in memory or widened into `staged`.
+template <typename T>
+Rows<const T> stage(Rows<const T> rows, Range range, int64_t, T *) {
+  return {rows[range.begin], rows.stride};
+}
+Rows<const float> stage(Rows<const BFloat16> rows, Range range, int64_t size, float *staged) {
+  for (int64_t i = range.begin; i < range.end; ++i) {
+    const BFloat16 *row = rows[i];
+    float *wide = staged + (i - range.begin) * size;
+    for (int64_t x = 0; x < size; ++x)
+      wide[x] = bf16ToFloat(row[x].bits);
+  }
+  return {staged, size};
+}
+
+// Where rows are computed: in place, or in `staged` until they are stored.
+template <typename T> Rows<T> open(Rows<T> rows, Range range, int64_t, T *) {
+  return {rows[range.begin], rows.stride};
+}
+Rows<float> open(Rows<BFloat16>, Range, int64_t size, float *staged) { return {staged, size}; }
+
+template <typename T> void store(Rows<T>, Rows<T>, Range, int64_t) {}
+void store(Rows<float> from, Rows<BFloat16> to, Range range, int64_t size) {
+  for (int64_t i = range.begin; i < range.end; ++i) {
+    const float *wide = from[i - range.begin];
+    BFloat16 *row = to[i];
+    for (int64_t x = 0; x < size; ++x)
+      row[x].bits = floatToBf16(wide[x]);
+  }
+}
+
+// T: what is computed in; S: what tensors are stored as.
+template <typename T, typename S> class Attention {
 public:
   Attention(const AttentionShape &shape, const int64_t *querySegments, const int64_t *keySegments)
       : s(shape), querySegments(querySegments), keySegments(keySegments) {}
@@ -112,10 +150,19 @@ protected:
     return tensor[((batch_ * s.queries + i) * s.kvHeads + kvHead_) * s.groups + group_];
   }
 
-  // scores = scale * q k^T
+  // scores = scale * q k^T, of tiles
   void score(Range queries, Range keys, Rows<const T> q, Rows<const T> k, Rows<T> scores) const {
-    blockGemm(false, true, queries.size(), keys.size(), s.headSize, T(s.scale), q[queries.begin],
-              q.stride, k[keys.begin], k.stride, T(0), scores.first, scores.stride);
+    blockGemm(false, true, queries.size(), keys.size(), s.headSize, T(s.scale), q.first, q.stride,
+              k.first, k.stride, T(0), scores.first, scores.stride);
+  }
+
+  // Memory for staged elements of type T; none is needed where tensors are stored as T.
+  T *takeStaged(T *&free, int64_t elements) const {
+    if constexpr (std::is_same_v<T, S>)
+      return nullptr;
+    T *taken = free;
+    free += elements;
+    return taken;
   }
 
   const AttentionShape &s;
@@ -125,8 +172,8 @@ protected:
   bool oneSegment_ = false; // the tile's queries and keys
 };
 
-template <typename T> class Forward : Attention<T> {
-  using Base = Attention<T>;
+template <typename T, typename S = T> class Forward : Attention<T, S> {
+  using Base = Attention<T, S>;
   using Base::passes, Base::s;
   static constexpr T kNothing = -std::numeric_limits<T>::infinity();
 
@@ -138,29 +185,38 @@ public:
     scores_ = {workspace, columns};
     max_ = workspace + rows * columns;
     sum_ = max_ + rows;
+    T *free = sum_ + rows;
+    stagedQ_ = this->takeStaged(free, rows * s.headSize);
+    stagedO_ = this->takeStaged(free, rows * s.headSize);
+    stagedK_ = this->takeStaged(free, columns * s.headSize);
+    stagedV_ = this->takeStaged(free, columns * s.headSize);
   }
 
   void run() {
     this->forEachHead([&] {
-      q_ = this->queryRows(static_cast<const T *>(b.q));
-      k_ = this->keyRows(static_cast<const T *>(b.k));
-      v_ = this->keyRows(static_cast<const T *>(b.v));
-      o_ = this->queryRows(static_cast<T *>(b.o));
+      auto q = this->queryRows(static_cast<const S *>(b.q));
+      auto k = this->keyRows(static_cast<const S *>(b.k));
+      auto v = this->keyRows(static_cast<const S *>(b.v));
+      auto o = this->queryRows(static_cast<S *>(b.o));
       this->forEachQueryTile([&](Range queries) {
         std::fill_n(max_, queries.size(), kNothing);
         std::fill_n(sum_, queries.size(), T(0));
+        Rows<const T> tileQ = stage(q, queries, s.headSize, stagedQ_);
+        o_ = open(o, queries, s.headSize, stagedO_);
         bool first = true;
         this->forEachKeyTile(queries, [&](Range keys) {
-          this->score(queries, keys, q_, k_, scores_);
+          this->score(queries, keys, tileQ, stage(k, keys, s.headSize, stagedK_), scores_);
           for (int64_t i = queries.begin; i < queries.end; ++i)
             weigh(i, i - queries.begin, keys, first);
+          Rows<const T> tileV = stage(v, keys, s.headSize, stagedV_);
           blockGemm(false, false, queries.size(), s.headSize, keys.size(), T(1), scores_.first,
-                    scores_.stride, v_[keys.begin], v_.stride, T(first ? 0 : 1), o_[queries.begin],
+                    scores_.stride, tileV.first, tileV.stride, T(first ? 0 : 1), o_.first,
                     o_.stride);
           first = false;
         });
         for (int64_t i = queries.begin; i < queries.end; ++i)
           finish(i, i - queries.begin);
+        store(o_, o, queries, s.headSize);
       });
     });
   }
@@ -181,7 +237,7 @@ private:
     } else {
       T factor = std::exp(max_[row] - shift);
       sum_[row] = sum_[row] * factor + sum;
-      passes.scale(o_[i], s.headSize, factor);
+      passes.scale(o_[row], s.headSize, factor);
     }
     max_[row] = most;
   }
@@ -189,9 +245,9 @@ private:
   void finish(int64_t i, int64_t row) {
     bool nothing = sum_[row] == 0;
     if (nothing)
-      std::fill_n(o_[i], s.headSize, T(0));
+      std::fill_n(o_[row], s.headSize, T(0));
     else
-      passes.scale(o_[i], s.headSize, 1 / sum_[row]);
+      passes.scale(o_[row], s.headSize, 1 / sum_[row]);
     this->perQuery(static_cast<T *>(b.lse), i) =
         nothing ? kNothing : max_[row] + std::log(sum_[row]);
   }
@@ -199,12 +255,12 @@ private:
   const AttentionBuffers &b;
   Rows<T> scores_;
   T *max_, *sum_; // per row of the tile
-  Rows<const T> q_, k_, v_;
-  Rows<T> o_;
+  T *stagedQ_, *stagedO_, *stagedK_, *stagedV_;
+  Rows<T> o_; // of the tile
 };
 
-template <typename T> class Backward : Attention<T> {
-  using Base = Attention<T>;
+template <typename T, typename S = T> class Backward : Attention<T, S> {
+  using Base = Attention<T, S>;
   using Base::passes, Base::s;
 
 public:
@@ -215,44 +271,68 @@ public:
     weights_ = {workspace, columns};
     gradient_ = {workspace + rows * columns, columns};
     dot_ = workspace + 2 * rows * columns;
+    T *free = dot_ + rows;
+    for (T **staged : {&stagedQ_, &stagedO_, &stagedDo_, &stagedDq_})
+      *staged = this->takeStaged(free, rows * s.headSize);
+    for (T **staged : {&stagedK_, &stagedV_})
+      *staged = this->takeStaged(free, columns * s.headSize);
+    for (T **staged : {&stagedDk_, &stagedDv_})
+      *staged = this->takeStaged(free, s.keys * s.headSize);
   }
 
   void run() {
-    auto *dq = static_cast<T *>(b.dq), *dk = static_cast<T *>(b.dk), *dv = static_cast<T *>(b.dv);
-    // Query heads and tiles add up in these.
-    int64_t keyElements = s.batch * s.keys * s.kvHeads * s.headSize;
-    std::fill_n(dq, s.batch * s.queries * s.kvHeads * s.groups * s.headSize, T(0));
-    std::fill_n(dk, keyElements, T(0));
-    std::fill_n(dv, keyElements, T(0));
+    Range allKeys{0, s.keys};
     this->forEachHead([&] {
-      q_ = this->queryRows(static_cast<const T *>(b.q));
-      k_ = this->keyRows(static_cast<const T *>(b.k));
-      v_ = this->keyRows(static_cast<const T *>(b.v));
-      o_ = this->queryRows(static_cast<const T *>(b.o));
-      do_ = this->queryRows(static_cast<const T *>(b.cotangent));
-      dq_ = this->queryRows(dq);
-      dk_ = this->keyRows(dk);
-      dv_ = this->keyRows(dv);
+      auto q = this->queryRows(static_cast<const S *>(b.q));
+      k_ = this->keyRows(static_cast<const S *>(b.k));
+      v_ = this->keyRows(static_cast<const S *>(b.v));
+      auto o = this->queryRows(static_cast<const S *>(b.o));
+      auto cotangent = this->queryRows(static_cast<const S *>(b.cotangent));
+      auto dq = this->queryRows(static_cast<S *>(b.dq));
+      auto dk = this->keyRows(static_cast<S *>(b.dk)), dv = this->keyRows(static_cast<S *>(b.dv));
+      // Query heads and tiles add up in these.
+      dk_ = open(dk, allKeys, s.headSize, stagedDk_);
+      dv_ = open(dv, allKeys, s.headSize, stagedDv_);
+      if (this->group_ == 0) {
+        clear(dk_, s.keys);
+        clear(dv_, s.keys);
+      }
       this->forEachQueryTile([&](Range queries) {
-        for (int64_t i = queries.begin; i < queries.end; ++i)
-          dot_[i - queries.begin] = passes.dot(do_[i], o_[i], s.headSize);
+        q_ = stage(q, queries, s.headSize, stagedQ_);
+        do_ = stage(cotangent, queries, s.headSize, stagedDo_);
+        dq_ = open(dq, queries, s.headSize, stagedDq_);
+        clear(dq_, queries.size());
+        Rows<const T> tileO = stage(o, queries, s.headSize, stagedO_);
+        for (int64_t row = 0; row < queries.size(); ++row)
+          dot_[row] = passes.dot(do_[row], tileO[row], s.headSize);
         this->forEachKeyTile(queries, [&](Range keys) { runTile(queries, keys); });
+        store(dq_, dq, queries, s.headSize);
       });
+      if (this->group_ == s.groups - 1) {
+        store(dk_, dk, allKeys, s.headSize);
+        store(dv_, dv, allKeys, s.headSize);
+      }
     });
   }
 
 private:
+  void clear(Rows<T> rows, int64_t count) const {
+    for (int64_t i = 0; i < count; ++i)
+      std::fill_n(rows[i], s.headSize, T(0));
+  }
+
   void runTile(Range queries, Range keys) {
     int64_t m = queries.size(), n = keys.size(), e = s.headSize;
-    this->score(queries, keys, q_, k_, weights_);
+    Rows<const T> tileK = stage(k_, keys, e, stagedK_), tileV = stage(v_, keys, e, stagedV_);
+    this->score(queries, keys, q_, tileK, weights_);
     for (int64_t i = queries.begin; i < queries.end; ++i)
       weigh(i, i - queries.begin, keys);
-    const T *q = q_[queries.begin], *k = k_[keys.begin], *v = v_[keys.begin];
-    const T *cotangent = do_[queries.begin], *weights = weights_.first;
+    const T *q = q_.first, *k = tileK.first, *v = tileV.first;
+    const T *cotangent = do_.first, *weights = weights_.first;
     // dv += weights^T do, and the weights' gradient do v^T
     blockGemm(true, false, n, e, m, T(1), weights, weights_.stride, cotangent, do_.stride, T(1),
               dv_[keys.begin], dv_.stride);
-    blockGemm(false, true, m, n, e, T(1), cotangent, do_.stride, v, v_.stride, T(0),
+    blockGemm(false, true, m, n, e, T(1), cotangent, do_.stride, v, tileV.stride, T(0),
               gradient_.first, gradient_.stride);
     // The softmax's gradient, and through the scale to q and k.
     for (int64_t i = queries.begin; i < queries.end; ++i) {
@@ -262,8 +342,8 @@ private:
                               columns.size(), dot_[row]);
       this->zeroAround(gradient_[row], columns, keys);
     }
-    blockGemm(false, false, m, e, n, T(s.scale), gradient_.first, gradient_.stride, k, k_.stride,
-              T(1), dq_[queries.begin], dq_.stride);
+    blockGemm(false, false, m, e, n, T(s.scale), gradient_.first, gradient_.stride, k, tileK.stride,
+              T(1), dq_.first, dq_.stride);
     blockGemm(true, false, n, e, m, T(s.scale), gradient_.first, gradient_.stride, q, q_.stride,
               T(1), dk_[keys.begin], dk_.stride);
   }
@@ -283,8 +363,10 @@ private:
   const AttentionGradBuffers &b;
   Rows<T> weights_, gradient_;
   T *dot_; // sum of do * o, per row of the tile
-  Rows<const T> q_, k_, v_, o_, do_;
-  Rows<T> dq_, dk_, dv_;
+  T *stagedQ_, *stagedO_, *stagedDo_, *stagedDq_, *stagedK_, *stagedV_, *stagedDk_, *stagedDv_;
+  Rows<const S> k_, v_;   // of the head
+  Rows<const T> q_, do_;  // of the tile of queries
+  Rows<T> dq_, dk_, dv_;  // of that tile, and of the head
 };
 
 } // namespace
@@ -292,6 +374,8 @@ private:
 void attention(const AttentionShape &shape, const AttentionBuffers &buffers) {
   if (shape.dtype == DType::F64)
     Forward<double>(shape, buffers).run();
+  else if (shape.dtype == DType::BF16)
+    Forward<float, BFloat16>(shape, buffers).run();
   else
     Forward<float>(shape, buffers).run();
 }
@@ -299,6 +383,8 @@ void attention(const AttentionShape &shape, const AttentionBuffers &buffers) {
 void attentionGrad(const AttentionShape &shape, const AttentionGradBuffers &buffers) {
   if (shape.dtype == DType::F64)
     Backward<double>(shape, buffers).run();
+  else if (shape.dtype == DType::BF16)
+    Backward<float, BFloat16>(shape, buffers).run();
   else
     Backward<float>(shape, buffers).run();
 }

@@ -116,8 +116,17 @@ private:
     auto *option = app.add_option(row.getFlag(), value, help)->group(row.group.str());
     if (row.rule)
       option->check(toValidator(*row.rule));
-    if (!row.choices.empty())
-      option->check(CLI::IsMember(std::vector<std::string>(row.choices.begin(), row.choices.end())));
+    std::vector<std::string> choices(row.choices.begin(), row.choices.end());
+    if (!choices.empty() && row.note.empty())
+      option->check(CLI::IsMember(choices));
+    else if (!choices.empty())
+      option->check(CLI::Validator(
+          [&row](std::string &text) -> std::string {
+            if (llvm::is_contained(row.choices, text))
+              return "";
+            return "must be " + joinWithOr(row.choices) + ", got: " + text + "; " + row.note.str();
+          },
+          CLI::detail::generate_set(choices)));
     options.emplace_back(&row, option);
   }
 

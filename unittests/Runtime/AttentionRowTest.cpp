@@ -151,7 +151,8 @@ TEST(AttentionRow, ParameterRules) {
     param(kAttentionKeys, 6, "as many queries as keys, got: 5 and 6");
     param(kAttentionScale, std::bit_cast<int64_t>(std::numeric_limits<double>::infinity()),
           "the scale of row 0");
-    param(kAttentionDType, int64_t(DType::BF16), "must be f32 or f64, got: 2");
+    param(kAttentionDType, int64_t(DType::I32), "must be f32, f64 or bf16, got: 3");
+    param(kAttentionDType, int64_t(DType::BF16), "is not what its parameters say");
     param(kAttentionDType, int64_t(DType::F64), "is not what its parameters say");
     param(kAttentionGroups, 4, "is not what its parameters say");
     param(kAttentionBatch, INT32_MAX, "is not what its parameters say");

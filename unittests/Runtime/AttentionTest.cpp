@@ -1,5 +1,6 @@
 // Blocked attention and its gradient against a dense computation in f64: random shapes, masks and
-// segments, in f64 and f32.
+// segments, in f64, f32 and bf16.
+#include "core/element.h"
 #include "host/attention.h"
 
 #include <cmath>
@@ -101,14 +102,21 @@ Results dense(const Problem &p) {
   return r;
 }
 
-template <typename T> Results blocked(Problem p) {
-  p.shape.dtype = sizeof(T) == 8 ? DType::F64 : DType::F32;
-  auto copy = [](const Values &values) { return std::vector<T>(values.begin(), values.end()); };
+struct BFloat16 {
+  BFloat16(double value) : bits(floatToBf16(float(value))) {}
+  operator double() const { return bf16ToFloat(bits); }
+  uint16_t bits;
+};
+
+// T: what is computed in; S: what tensors are stored as.
+template <typename T, typename S = T> Results blocked(Problem p) {
+  p.shape.dtype = sizeof(S) == 8 ? DType::F64 : sizeof(S) == 4 ? DType::F32 : DType::BF16;
+  auto copy = [](const Values &values) { return std::vector<S>(values.begin(), values.end()); };
   // What the calls must not read is no number; what they must not write stays as it is.
   T garbage = std::numeric_limits<T>::quiet_NaN(), guard = T(12345);
-  std::vector<T> q = copy(p.q), k = copy(p.k), v = copy(p.v), cotangent = copy(p.cotangent);
-  std::vector<T> o(q.size(), garbage), lse(q.size() / size_t(p.shape.headSize), garbage);
-  std::vector<T> dq(q.size(), garbage), dk(k.size(), garbage), dv(k.size(), garbage);
+  std::vector<S> q = copy(p.q), k = copy(p.k), v = copy(p.v), cotangent = copy(p.cotangent);
+  std::vector<S> o(q.size(), garbage), dq(q.size(), garbage), dk(k.size(), garbage), dv(k.size(), garbage);
+  std::vector<T> lse(q.size() / size_t(p.shape.headSize), garbage);
   const int64_t *querySegments = p.shape.segments ? p.querySegments.data() : nullptr;
   const int64_t *keySegments = p.shape.segments ? p.keySegments.data() : nullptr;
   for (bool backward : {false, true}) {
@@ -123,7 +131,7 @@ template <typename T> Results blocked(Problem p) {
                           lse.data(), workspace.data()});
     EXPECT_EQ(workspace.back(), guard) << "beyond the workspace of " << p.text();
   }
-  auto widen = [](const std::vector<T> &values) { return Values(values.begin(), values.end()); };
+  auto widen = [](const auto &values) { return Values(values.begin(), values.end()); };
   return {widen(o), widen(lse), widen(dq), widen(dk), widen(dv)};
 }
 
@@ -312,6 +320,26 @@ TEST(Attention, NotANumberStaysInItsHead) {
     EXPECT_EQ(std::isnan(got.o[row * 8]), row % 2 == 1) << row;
     if (row % 2 == 0)
       EXPECT_EQ(got.o[row * 8], clean.o[row * 8]);
+  }
+}
+
+// Of numbers that bf16 holds: what is written is rounded once, to 8 bits, and log-sum-exps not at all. The gradient reads
+// o as it was written, so that it is as far from the one of exact numbers as o is.
+TEST(Attention, Bf16IsComputedInF32) {
+  for (uint32_t seed = 0; seed < 12; ++seed) {
+    Problem p = Generator(seed).problem();
+    for (Values *values : {&p.q, &p.k, &p.v, &p.cotangent})
+      for (double &value : *values)
+        value = BFloat16(value);
+    SCOPED_TRACE(testing::Message() << "seed " << seed << ": " << p.text());
+    Results want = dense(p), got = blocked<float, BFloat16>(p);
+    check(got, want, 0x1p-8, "bf16");
+    expectClose(got.lse, want.lse, std::hypot(norm(want.lse), std::sqrt(double(want.lse.size()))), 1e-5, "lse");
+    Results wide = blocked<float>(p);
+    for (size_t i = 0; i < got.o.size(); ++i)
+      ASSERT_EQ(got.o[i], double(BFloat16(wide.o[i]))) << i;
+    for (size_t i = 0; i < got.dv.size(); ++i)
+      ASSERT_EQ(got.dv[i], double(BFloat16(wide.dv[i]))) << i;
   }
 }
 

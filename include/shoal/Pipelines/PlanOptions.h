@@ -20,7 +20,8 @@ struct PlanOptions {
   std::vector<std::string> dataAxes = {"data"}; // of the mesh: axes that split the batch
   std::vector<std::string> modelAxes;           // of the mesh: all others, partitioned first
   std::string mode = "train";                   // train | eval | infer
-  std::string dtype;                            // f32 | f64; empty: as written
+  std::string dtype;                            // f32 | bf16 | f64; empty: as written
+  std::string gradDtype;                        // of bf16: f32 | bf16; empty: f32
   bool tensorParallel = false; // parameters over mesh axis "tensor", as dist-tensor-parallel finds them
   bool sequenceParallel = false; // the residual stream by sequence over the same axis
   bool keepGathered = false; // what that gathers stays for the backward pass

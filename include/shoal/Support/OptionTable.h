@@ -39,6 +39,7 @@ template <typename Struct> struct OptionRow {
   llvm::ArrayRef<llvm::StringRef> choices = {}; // of a string; none: any
   llvm::StringRef flag = {}; // of shoalc without "--", where that has another name; rows that share one
                              // are its comma-separated values
+  llvm::StringRef note = {}; // of a string: why what one may look for is no choice
 
   /// Whether the default is none of the values that the option takes: it says that the option is not in use.
   bool isOffByDefault() const {
@@ -95,7 +96,7 @@ template <typename Struct> struct OptionRow {
               all.push_back(none);
             all.insert(all.end(), choices.begin(), choices.end());
             if (!choices.empty() && !llvm::is_contained(all, value))
-              return "must be " + joinWithOr(all) + ", got: " + value;
+              return "must be " + joinWithOr(all) + ", got: " + value + (note.empty() ? "" : "; " + note.str());
           }
           return "";
         },

@@ -18,8 +18,13 @@ struct AttentionShape {
   int64_t window; // it sees those with |i - j| < window; 0: all
   bool segments;  // it sees those of its own segment
   double scale;   // of the scores
-  DType dtype;    // F32 or F64
+  DType dtype;    // F32, F64 or BF16
 };
+
+// What is computed in, which log-sum-exps and the workspace have: f32 for bf16, which is widened a tile at a time.
+constexpr DType attentionComputeType(const AttentionShape &shape) {
+  return shape.dtype == DType::BF16 ? DType::F32 : shape.dtype;
+}
 
 // The numbers of an Attention or AttentionGrad row. Its operands are q, k, v, o, lse, workspace; the
 // gradient's are the cotangent of o, q, k, v, o, lse, dq, dk, dv, workspace. Segments of queries and
@@ -62,17 +67,22 @@ constexpr int64_t attentionQueryTile(const AttentionShape &shape) {
 
 // Elements from row to row of a tile of scores: whole cache lines.
 constexpr int64_t attentionRowSize(const AttentionShape &shape) {
-  int64_t line = int64_t(64 / elementBytes(shape.dtype));
+  int64_t line = int64_t(64 / elementBytes(attentionComputeType(shape)));
   return (tileSize(shape.keys, kAttentionKeyTile) + line - 1) / line * line;
 }
 
-// Elements of workspace, of type `dtype`: constant in the lengths of the sequences. Forward: one
+// Elements of workspace, of the type that is computed in: constant in the lengths of the sequences. Forward: one
 // tile of scores, and the maximum and the sum of each of its rows. Backward: two tiles, and one
-// number per row.
+// number per row. For bf16 also the rows of a tile as f32 (q and o; backward their cotangents, too), its keys and
+// values, and backward, where queries add up, dk and dv of one key/value head: these grow with the number of keys.
 constexpr uint64_t attentionWorkspace(const AttentionShape &shape, bool backward) {
   uint64_t rows = uint64_t(attentionQueryTile(shape));
   uint64_t columns = uint64_t(attentionRowSize(shape));
-  return backward ? rows * (2 * columns + 1) : rows * (columns + 2);
+  uint64_t scores = backward ? rows * (2 * columns + 1) : rows * (columns + 2);
+  if (shape.dtype != DType::BF16)
+    return scores;
+  uint64_t size = uint64_t(shape.headSize), keys = backward ? uint64_t(shape.keys) : 0;
+  return scores + size * (rows * (backward ? 4 : 2) + columns * 2 + keys * 2);
 }
 
 } // namespace shoal::rt

@@ -321,3 +321,55 @@ func.func @alone(%x: tensor<8x4xf32>, %seed: tensor<i64> {nn.seed}, %step: tenso
   %0 = nn.dropout %x rate = 0.5 id = 3 seed = %seed step = %step : tensor<8x4xf32>
   return %0 : tensor<8x4xf32>
 }
+
+// -----
+
+// A kernel that reads a value of bf16 as f32 widens it itself: what lives from one kernel to the next is narrow.
+
+// CHECK: func.func private @k_cast_exp_0(%[[A:.*]]: tensor<8x4xbf16>) -> tensor<8x4xf32> attributes {exec.kernel} {
+// CHECK: func.func private @k_mul_1(%{{.*}}: tensor<8x4xf32>, %[[B:.*]]: tensor<8x4xbf16>) -> tensor<8x4xf32> attributes {exec.kernel} {
+// CHECK-NEXT: %[[WIDE:.*]] = nn.cast %[[B]] : tensor<8x4xbf16> -> tensor<8x4xf32>
+// CHECK-LABEL: func.func @widened
+// CHECK-SAME: %[[X:.*]]: tensor<8x4xbf16>
+// CHECK: %[[E:.*]] = exec.call @k_cast_exp_0(%[[X]])
+// CHECK: %[[P:.*]] = nn.matmul %[[E]]
+// CHECK: exec.call @k_mul_1(%[[P]], %[[X]])
+func.func @widened(%x: tensor<8x4xbf16> {nn.input = "x"}, %w: tensor<4x4xf32> {nn.input = #nn.input<"w", unbatched>}) -> (tensor<8x4xf32> {nn.output = "y"}) {
+  %0 = nn.cast %x : tensor<8x4xbf16> -> tensor<8x4xf32>
+  %1 = nn.exp %0 : tensor<8x4xf32>
+  %2 = nn.matmul %1, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %3 = nn.mul %2, %0 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %3 : tensor<8x4xf32>
+}
+
+// -----
+
+// So does one that reads it where it was widened in the kernel that made it.
+
+// CHECK: func.func private @k_relu_cast_exp_{{[0-9]+}}(%{{.*}}: tensor<8x4xbf16>) -> (tensor<8x4xbf16>, tensor<8x4xf32>)
+// CHECK-LABEL: func.func @made
+// CHECK: %[[E:.*]]:2 = exec.call @k_relu_cast_exp_
+// CHECK: %[[P:.*]] = nn.matmul %[[E]]#1
+// CHECK: exec.call @k_mul_{{[0-9]+}}(%[[P]], %[[E]]#0)
+func.func @made(%x: tensor<8x4xbf16> {nn.input = "x"}, %w: tensor<4x4xf32> {nn.input = #nn.input<"w", unbatched>}) -> (tensor<8x4xf32> {nn.output = "y"}) {
+  %r = nn.relu %x : tensor<8x4xbf16>
+  %0 = nn.cast %r : tensor<8x4xbf16> -> tensor<8x4xf32>
+  %1 = nn.exp %0 : tensor<8x4xf32>
+  %2 = nn.matmul %1, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %3 = nn.mul %2, %0 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %3 : tensor<8x4xf32>
+}
+
+// -----
+
+// What is counted as something of its own is written by a kernel of its own, though one reader could make it.
+
+// CHECK-LABEL: func.func @copy
+// CHECK: %[[COPY:.*]] = exec.call @k_cast_
+// CHECK: exec.call @k_cast_exp_{{.*}}(%[[COPY]])
+func.func @copy(%w: tensor<8x4xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<8x4xf32> {nn.output = "y"}) {
+  %0 = nn.cast %w {exec.class = "param"} : tensor<8x4xf32> -> tensor<8x4xbf16>
+  %1 = nn.cast %0 : tensor<8x4xbf16> -> tensor<8x4xf32>
+  %2 = nn.exp %1 : tensor<8x4xf32>
+  return %2 : tensor<8x4xf32>
+}

@@ -318,13 +318,38 @@ exec.program @p infer arena = 4096 rows = 0 bytes = <params = 0, grads = 0, opti
 // -----
 
 exec.program @p infer arena = 4096 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xi32>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x6x2x4xi32>
+  %o = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xi32>
+  %l = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1xf32>
+  %w = exec.buffer workspace at 2048 : !exec.buffer<108xf32>
+  // expected-error @+1 {{must be f32, f64 or bf16, got: 'i32'}}
+  exec.attention %q, %k, %k into %o, %l workspace %w scale = 0.5 : (!exec.buffer<2x6x2x1x4xi32>, !exec.buffer<2x6x2x4xi32>, !exec.buffer<2x6x2x4xi32>, !exec.buffer<2x6x2x1x4xi32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<108xf32>)
+}
+
+//// -----
+
+exec.program @p infer arena = 4096 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xbf16>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x6x2x4xbf16>
+  %o = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xbf16>
+  %l = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1xbf16>
+  %w = exec.buffer workspace at 2048 : !exec.buffer<312xf32>
+  // expected-error @+1 {{lse must be '!exec.buffer<2x6x2x1xf32>', got: '!exec.buffer<2x6x2x1xbf16>'}}
+  exec.attention %q, %k, %k into %o, %l workspace %w scale = 0.5 : (!exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x6x2x4xbf16>, !exec.buffer<2x6x2x4xbf16>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x6x2x1xbf16>, !exec.buffer<312xf32>)
+}
+
+// -----
+
+// The widened tiles of bf16 have their place in the workspace: 6 x 18 for scores, and 4 x (2 x 6 + 2 x 16) elements.
+exec.program @p infer arena = 4096 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
   %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xbf16>
   %k = exec.buffer activation at 512 : !exec.buffer<2x6x2x4xbf16>
   %o = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xbf16>
   %l = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1xf32>
-  %w = exec.buffer workspace at 2048 : !exec.buffer<108xf32>
-  // expected-error @+1 {{must be f32 or f64, got: 'bf16'}}
-  exec.attention %q, %k, %k into %o, %l workspace %w scale = 0.5 : (!exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x6x2x4xbf16>, !exec.buffer<2x6x2x4xbf16>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<108xf32>)
+  %w = exec.buffer workspace at 2048 : !exec.buffer<283xf32>
+  // expected-error @+1 {{workspace must have 1136 bytes, got: '!exec.buffer<283xf32>'}}
+  exec.attention %q, %k, %k into %o, %l workspace %w scale = 0.5 : (!exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x6x2x4xbf16>, !exec.buffer<2x6x2x4xbf16>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<283xf32>)
 }
 
 // -----

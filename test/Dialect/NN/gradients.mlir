@@ -289,6 +289,19 @@ func.func @rms_norm_bf16(%x: tensor<3x4xbf16>, %g: tensor<4xbf16> {nn.param = #n
   return %2 : tensor<bf16>
 }
 
+// A chain of factors is computed in f32 for bf16, and rounded once at its end.
+// CHECK-LABEL: func.func @gelu_bf16(
+// CHECK: %[[Y:.*]] = nn.gelu tanh %[[X:.*]] : tensor<4xbf16>
+// CHECK: nn.cast %[[X]] : tensor<4xbf16> -> tensor<4xf32>
+// CHECK-NOT: bf16
+// CHECK: %[[DX:.*]] = nn.cast %{{.*}} : tensor<4xf32> -> tensor<4xbf16>
+// CHECK-NEXT: return %{{.*}}, %[[DX]]
+func.func @gelu_bf16(%x: tensor<4xbf16> {nn.param = #nn.param<"x", init = ones>}) -> (tensor<bf16> {nn.loss}) {
+  %y = nn.gelu tanh %x : tensor<4xbf16>
+  %2 = nn.reduce sum %y dims = [0] : tensor<4xbf16> -> tensor<bf16>
+  return %2 : tensor<bf16>
+}
+
 // Forward and backward turn by one table.
 // CHECK-LABEL: func.func @rope(
 // CHECK: nn.rope_table

@@ -25,6 +25,16 @@ func.func @param(%a: tensor<4xi64> {nn.param = #nn.param<"w", init = zeros>}) { 
 
 // -----
 
+// expected-error @+1 {{argument 0 "w": 'nn.master' is a unit attribute of a parameter of f32, got: 'tensor<4xbf16>'}}
+func.func @master(%a: tensor<4xbf16> {nn.master, nn.param = #nn.param<"w", init = zeros>}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.master' is a unit attribute of a parameter of f32, got: 'tensor<4xf32>'}}
+func.func @master(%a: tensor<4xf32> {nn.master, nn.input = "x"}) { return }
+
+// -----
+
 // expected-error @+1 {{'nn.input' needs elements of f32, f64, bf16, i32, i64 or i1, got: 'tensor<4xf16>'}}
 func.func @half(%a: tensor<4xf16> {nn.input = "x"}) { return }
 

@@ -64,7 +64,7 @@ func.func @updated(%w: tensor<f32> {nn.param = #nn.param<"w", init = zeros>}) ->
 
 // -----
 
-// expected-error @+1 {{gradient of "w" must be 'tensor<f32>', got: 'tensor<2xf32>'}}
+// expected-error @+1 {{gradient of "w" must have the shape of 'tensor<f32>' and be of floats, got: 'tensor<2xf32>'}}
 func.func @type(%w: tensor<f32> {nn.param = #nn.param<"w", init = zeros>}, %g: tensor<2xf32>) -> (tensor<2xf32> {nn.grad = "w"}) {
   return %g : tensor<2xf32>
 }

@@ -5,6 +5,8 @@
 // RUN: shoal-opt %s --nn-optimize="optimizer=adam" | FileCheck %s --check-prefix=ADAM
 // RUN: shoal-opt %s --nn-optimize="clip-grad-norm=2 grad-norm=1" | FileCheck %s --check-prefix=CLIP
 // RUN: shoal-opt %s --nn-optimize="clip-grad-norm=2" | FileCheck %s --check-prefix=SILENT
+// RUN: shoal-opt %s --nn-optimize="optimizer=adamw clip-grad-norm=2" | FileCheck %s --check-prefix=NARROW
+// RUN: shoal-opt %s --nn-optimize="optimizer=adamw" | FileCheck %s --check-prefix=UNCLIPPED
 // RUN: shoal-opt %s --nn-optimize="lr=0.5 lr-schedule=linear warmup-steps=4 decay-steps=12 min-lr=0.25" | FileCheck %s --check-prefix=LINEAR
 // RUN: shoal-opt %s --nn-optimize="lr=0.5 lr-schedule=constant" | FileCheck %s --check-prefix=CONSTANT
 
@@ -120,4 +122,20 @@ func.func @reads_step(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>
     %loss: tensor<f32>) -> (tensor<f32> {nn.loss}, tensor<4xf32> {nn.grad = "w"}) {
   %0 = nn.dropout %w rate = 0.5 id = 0 seed = %seed step = %step : tensor<4xf32>
   return %loss, %0 : tensor<f32>, tensor<4xf32>
+}
+
+// Gradients of bf16 are squared, clipped and applied in f32; moments have the type of the master.
+// NARROW-LABEL: func.func @master
+// NARROW-SAME: %[[M:[^:]*]]: tensor<2xf32> {nn.state = #nn.state<"w.m"
+// NARROW: %[[WIDE:.*]] = nn.cast %[[G:.*]] : tensor<2xbf16> -> tensor<2xf32>
+// NARROW: %[[SQUARE:.*]] = nn.mul %[[WIDE]], %[[WIDE]]
+// NARROW: nn.reduce sum %[[SQUARE]] dims = [0] : tensor<2xf32> -> tensor<f32>
+// NARROW: %[[CLIPPED:.*]] = nn.mul %{{.*}} : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+// NARROW: nn.adam_update %{{.*}}, %[[CLIPPED]], %[[M]], {{.*}} : tensor<2xf32>, tensor<f32>
+// UNCLIPPED-LABEL: func.func @master
+// UNCLIPPED: %[[G:.*]] = nn.cast %{{.*}} : tensor<2xbf16> -> tensor<2xf32>
+// UNCLIPPED: nn.adam_update %{{.*}}, %[[G]],
+func.func @master(%w: tensor<2xf32> {nn.master, nn.param = #nn.param<"w", init = zeros>}, %l: tensor<f32> {nn.input = #nn.input<"l", unbatched>},
+    %g: tensor<2xbf16> {nn.input = #nn.input<"g", unbatched>}) -> (tensor<f32> {nn.loss}, tensor<2xbf16> {nn.grad = "w"}) {
+  return %l, %g : tensor<f32>, tensor<2xbf16>
 }

@@ -1,6 +1,8 @@
 // The rows of attention and of its gradient: what they are given, and their numbers.
 #include "shoal/Dialect/Exec/IR/Attention.h"
 
+#include "shoal/Support/Elements.h"
+
 using namespace mlir;
 
 namespace shoal::exec {
@@ -44,8 +46,8 @@ static LogicalResult verifyAttention(Row row, bool backward, ArrayRef<Part> ofQu
            << "takes queries of [batch, sequence, kv heads, groups, head size] and keys "
               "of [batch, sequence, kv heads, head size], got: "
            << q << " and " << k;
-  if (!element.isF32() && !element.isF64())
-    return row.emitOpError() << "must be f32 or f64, got: " << element;
+  if (!isa<Float32Type, Float64Type, BFloat16Type>(element))
+    return row.emitOpError() << "must be f32, f64 or bf16, got: " << element;
   auto expect = [&](Part part, ArrayRef<int64_t> shape, Type type) -> LogicalResult {
     auto wanted = BufferType::get(row.getContext(), shape, type);
     if (part.buffer.getType() == wanted)
@@ -59,7 +61,7 @@ static LogicalResult verifyAttention(Row row, bool backward, ArrayRef<Part> ofQu
   for (Part part : ofKeys)
     if (failed(expect(part, keys, element)))
       return failure();
-  if (failed(expect(perQuery, queries.drop_back(), element)))
+  if (failed(expect(perQuery, queries.drop_back(), computeType(element))))
     return failure();
   if (!row.getSegments().empty()) {
     if (row.getSegments().size() != 2)
@@ -77,7 +79,8 @@ static LogicalResult verifyAttention(Row row, bool backward, ArrayRef<Part> ofQu
     return row.emitOpError() << "window must be at least 1, got: " << int64_t(*row.getWindow());
   if (!row.getScale().isFinite())
     return row.emitOpError() << "scale must be finite, got: " << row.getScale().convertToDouble();
-  int64_t needed = int64_t(rt::attentionWorkspace(getShape(row), backward)) * q.getElementBytes();
+  rt::AttentionShape shape = getShape(row);
+  int64_t needed = int64_t(rt::attentionWorkspace(shape, backward) * rt::elementBytes(rt::attentionComputeType(shape)));
   if (row.getWorkspace().getType().getNumBytes() < needed)
     return row.emitOpError() << "workspace must have " << needed
                              << " bytes, got: " << row.getWorkspace().getType();

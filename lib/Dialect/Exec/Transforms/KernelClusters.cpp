@@ -8,6 +8,7 @@
 #include "KernelClusters.h"
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Interfaces/Lowering.h"
 #include "shoal/Support/Elements.h"
 
@@ -445,8 +446,14 @@ bool ClusterGraph::pays(unsigned producer, unsigned consumer) const {
   return grown <= saved || grown <= kSmallBytes;
 }
 
+/// Whether the op makes a copy of a parameter, which is kept whole as one.
+static bool copiesParam(Operation *op) { return getAskedClass(op->getResult(0)) == StorageClass::param; }
+
 bool ClusterGraph::tryMerge(unsigned producer, unsigned consumer) {
   Cluster &first = clusters[producer], &second = clusters[consumer];
+  // A copy is written by a kernel of its own, or it would live on in its readers only.
+  if (copiesParam(first.ops.front()) != copiesParam(second.ops.front()))
+    return false;
   if (first.ops.size() + second.ops.size() > kMaxClusterOps)
     return false;
   SmallVector<Operation *> ops(first.ops);

@@ -218,7 +218,7 @@ void Lowering::createArguments() {
         range ? builder.getI64IntegerAttr(range->size) : nullptr,
         mayIgnore ? builder.getI64IntegerAttr(*range->ignored) : nullptr,
         step.getArgAttrOfType<dist::BucketAttr>(i, dist::DistDialect::kBucketAttr),
-        /*master=*/false);
+        /*master=*/bool(step.getArgAttr(i, nn::NNDialect::kMasterAttr)));
     build->setStorage(placement.placeOf(step.getArgument(i)).storage, argument);
   }
 }

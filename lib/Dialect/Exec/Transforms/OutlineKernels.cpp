@@ -114,6 +114,16 @@ static void storeForeignConstants(Block &block) {
   }
 }
 
+/// A cast to a wider float type: kernels that read it make it anew, so that what is kept is the narrow value.
+static bool isWidening(Operation *op) {
+  auto cast = dyn_cast_or_null<nn::CastOp>(op);
+  if (!cast)
+    return false;
+  auto from = dyn_cast<FloatType>(cast.getInput().getType().getElementType());
+  auto to = dyn_cast<FloatType>(cast.getType().getElementType());
+  return from && to && from.getWidth() < to.getWidth();
+}
+
 /// An update may overwrite its argument when the kernel reads the old value only at the place it
 /// then writes, and only on the way to the new value.
 bool Outliner::mayOverwrite(const Cluster &cluster, Value argument, Value result) const {
@@ -188,13 +198,24 @@ Kernel Outliner::signatureOf(unsigned node) const {
   Kernel kernel;
   llvm::SetVector<Value> inputs;
   for (Operation *op : graph[node].ops) {
-    for (Value operand : op->getOperands())
-      if (graph.producerOf(operand) != std::optional(node) &&
-          !lowersAs(operand.getDefiningOp(), LoweringKind::Constant))
-        inputs.insert(operand);
+    for (Value operand : op->getOperands()) {
+      Operation *def = operand.getDefiningOp();
+      if (graph.producerOf(operand) != std::optional(node) && !lowersAs(def, LoweringKind::Constant))
+        inputs.insert(isWidening(def) ? def->getOperand(0) : operand);
+    }
+    auto isOther = [&](Operation *user) { return graph.nodeOf(user) != std::optional(node); };
+    auto isOtherKernel = [&](Operation *user) {
+      std::optional<unsigned> reader = graph.nodeOf(user);
+      return reader && *reader != node && graph[*reader].kernel;
+    };
+    // Of a value that is widened here, other kernels that read it so take the narrow one.
+    auto leaves = [&](Operation *user) {
+      return isWidening(op)     ? isOther(user) && !isOtherKernel(user)
+             : isWidening(user) ? isOther(user) || llvm::any_of(user->getUsers(), isOtherKernel)
+                                : isOther(user);
+    };
     for (Value result : op->getResults())
-      if (llvm::any_of(result.getUsers(),
-                       [&](Operation *user) { return graph.nodeOf(user) != std::optional(node); }))
+      if (llvm::any_of(result.getUsers(), leaves))
         kernel.results.push_back(result);
   }
   kernel.inputs = inputs.takeVector();
@@ -246,10 +267,10 @@ func::FuncOp Outliner::getOrCreate(const Kernel &kernel, ArrayRef<Operation *> o
   IRMapping map;
   map.map(kernel.inputs, body->getArguments());
   for (Operation *op : ops) {
+    // What is neither given nor made here is copied: constants, and casts that widen.
     for (Value operand : op->getOperands())
-      if (Operation *constant = operand.getDefiningOp();
-          lowersAs(constant, LoweringKind::Constant) && !map.contains(operand))
-        builder.clone(*constant, map)->setDiscardableAttrs(builder.getDictionaryAttr({}));
+      if (!map.contains(operand))
+        builder.clone(*operand.getDefiningOp(), map)->setDiscardableAttrs(builder.getDictionaryAttr({}));
     builder.clone(*op, map)->setDiscardableAttrs(builder.getDictionaryAttr({}));
   }
   SmallVector<Value> results;

@@ -51,6 +51,8 @@ struct Build {
       return a;
     return builder.create<CastOp>(loc, typeOf(a).clone(element), a);
   }
+  /// In the type that is computed in: chains of ops on bf16 are rounded once, at their end.
+  mlir::Value wide(mlir::Value a) { return cast(a, computeType(typeOf(a).getElementType())); }
   mlir::Value sum(mlir::Value a, llvm::ArrayRef<int64_t> dims, bool keepDims) {
     return builder.create<ReduceOp>(loc, Reduce::sum, a, dims, keepDims);
   }

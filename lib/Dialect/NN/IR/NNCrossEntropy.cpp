@@ -85,7 +85,7 @@ FailureOr<SmallVector<Value>> CrossEntropyOp::decompose(OpBuilder &builder) {
       int64_t terms = 1;
       for (int64_t dim : dims)
         terms *= typeOf(values.front()).getDimSize(dim);
-      return b.scalar(getLogits(), double(terms));
+      return b.scalar(getLoss(), double(terms));
     });
     loss = b.div(loss, b.cast(count, typeOf(loss).getElementType()));
   }

@@ -92,6 +92,14 @@ static LogicalResult verifyIndices(FunctionOpInterface func, unsigned index, Att
   return success();
 }
 
+static LogicalResult verifyMaster(FunctionOpInterface func, unsigned index, Attribute value) {
+  Type type = func.getArgumentTypes()[index];
+  if (isa<UnitAttr>(value) && func.getArgAttr(index, NNDialect::kParamAttr) && getElementTypeOrSelf(type).isF32())
+    return success();
+  return emitArgError(func, index) << "'" << NNDialect::kMasterAttr << "' is a unit attribute of a parameter of f32, got: "
+                                   << (isa<UnitAttr>(value) ? "" : "a value, ") << type;
+}
+
 LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argIndex,
                                                   NamedAttribute attribute) {
   StringRef name = attribute.getName();
@@ -101,6 +109,8 @@ LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
     return op->emitOpError() << "'" << name << "' belongs to arguments of functions";
   if (name == kIndicesAttr)
     return verifyIndices(func, argIndex, value);
+  if (name == kMasterAttr)
+    return verifyMaster(func, argIndex, value);
   if (!isRoleAttr(name))
     return emitArgError(func, argIndex) << "unknown argument attribute '" << name << "'";
 

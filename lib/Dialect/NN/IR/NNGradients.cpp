@@ -1,5 +1,6 @@
 // Vector-Jacobian products of the `nn` ops, built from `nn` ops. The cotangent of an operand that
-// was broadcast is summed back to the operand's shape.
+// was broadcast is summed back to the operand's shape. A product of several factors is computed in f32 for bf16
+// and rounded once, as the ops themselves do.
 #include "Build.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -39,6 +40,11 @@ static SmallVector<Value> toOperandShapes(Build b, Operation *op, const llvm::Bi
     return nulls(*this);                                                                           \
   [[maybe_unused]] Build b{builder, getLoc()};
 
+/// The same of an op with one operand, whose cotangent is `build` of its result's: both in the type that is computed in.
+static SmallVector<Value> wideCotangent(Build b, Value ct, function_ref<Value(Value)> build) {
+  return {b.cast(build(b.wide(ct)), typeOf(ct).getElementType())};
+}
+
 // Constant and elementwise.
 
 SHOAL_VJP(ConstantOp) { return nulls(*this); }
@@ -63,7 +69,10 @@ SHOAL_VJP(MulOp) {
 SHOAL_VJP(DivOp) {
   SHOAL_COTANGENT
   auto byNumerator = [&] { return b.div(ct, getRhs()); };
-  auto byDenominator = [&] { return b.neg(b.div(b.mul(ct, getResult()), getRhs())); };
+  auto byDenominator = [&] {
+    Value slope = b.div(b.mul(b.wide(ct), b.wide(getResult())), b.wide(getRhs()));
+    return b.cast(b.neg(slope), typeOf(ct).getElementType());
+  };
   return toOperandShapes(b, *this, needed, {byNumerator, byDenominator});
 }
 
@@ -106,19 +115,23 @@ SHOAL_VJP(LogOp) {
 
 SHOAL_VJP(SqrtOp) {
   SHOAL_COTANGENT
-  return SmallVector<Value>{b.div(b.mul(ct, 0.5), getResult())};
+  return wideCotangent(b, ct, [&](Value ct) { return b.div(b.mul(ct, 0.5), b.wide(getResult())); });
 }
 
 SHOAL_VJP(RsqrtOp) {
   SHOAL_COTANGENT
-  Value y = getResult();
-  return SmallVector<Value>{b.mul(b.mul(ct, -0.5), b.mul(y, b.mul(y, y)))};
+  return wideCotangent(b, ct, [&](Value ct) {
+    Value y = b.wide(getResult());
+    return b.mul(b.mul(ct, -0.5), b.mul(y, b.mul(y, y)));
+  });
 }
 
 SHOAL_VJP(TanhOp) {
   SHOAL_COTANGENT
-  Value y = getResult();
-  return SmallVector<Value>{b.mul(ct, b.sub(b.scalar(y, 1), b.mul(y, y)))};
+  return wideCotangent(b, ct, [&](Value ct) {
+    Value y = b.wide(getResult());
+    return b.mul(ct, b.sub(b.scalar(y, 1), b.mul(y, y)));
+  });
 }
 
 // Asks the result and not the input, which then need not be kept for the backward program.
@@ -130,16 +143,19 @@ SHOAL_VJP(ReluOp) {
 
 SHOAL_VJP(SigmoidOp) {
   SHOAL_COTANGENT
-  Value y = getResult();
-  return SmallVector<Value>{b.mul(ct, b.mul(y, b.sub(b.scalar(y, 1), y)))};
+  return wideCotangent(b, ct, [&](Value ct) {
+    Value y = b.wide(getResult());
+    return b.mul(ct, b.mul(y, b.sub(b.scalar(y, 1), y)));
+  });
 }
 
 // s + x s (1 - s), where y = x s.
 SHOAL_VJP(SiluOp) {
   SHOAL_COTANGENT
-  Value s = builder.create<SigmoidOp>(b.loc, getInput());
-  Value slope = b.add(s, b.mul(getResult(), b.sub(b.scalar(s, 1), s)));
-  return SmallVector<Value>{b.mul(ct, slope)};
+  return wideCotangent(b, ct, [&](Value ct) {
+    Value s = builder.create<SigmoidOp>(b.loc, b.wide(getInput()));
+    return b.mul(ct, b.add(s, b.mul(b.wide(getResult()), b.sub(b.scalar(s, 1), s))));
+  });
 }
 
 // 2/sqrt(pi) e^(-x^2).
@@ -149,33 +165,38 @@ static Value slopeOfErf(Build &b, Value x) {
 
 SHOAL_VJP(ErfOp) {
   SHOAL_COTANGENT
-  return SmallVector<Value>{b.mul(ct, slopeOfErf(b, getInput()))};
+  return wideCotangent(b, ct, [&](Value ct) { return b.mul(ct, slopeOfErf(b, b.wide(getInput()))); });
 }
 
 SHOAL_VJP(ErfcOp) {
   SHOAL_COTANGENT
-  return SmallVector<Value>{b.neg(b.mul(ct, slopeOfErf(b, getInput())))};
+  return wideCotangent(b, ct, [&](Value ct) { return b.neg(b.mul(ct, slopeOfErf(b, b.wide(getInput())))); });
 }
 
 SHOAL_VJP(SinOp) {
   SHOAL_COTANGENT
-  return SmallVector<Value>{b.mul(ct, builder.create<CosOp>(b.loc, getInput()))};
+  return wideCotangent(b, ct, [&](Value ct) {
+    return b.mul(ct, builder.create<CosOp>(b.loc, b.wide(getInput())));
+  });
 }
 
 SHOAL_VJP(CosOp) {
   SHOAL_COTANGENT
-  return SmallVector<Value>{b.neg(b.mul(ct, builder.create<SinOp>(b.loc, getInput())))};
+  return wideCotangent(b, ct, [&](Value ct) {
+    return b.neg(b.mul(ct, builder.create<SinOp>(b.loc, b.wide(getInput()))));
+  });
 }
 
-SHOAL_VJP(GeluOp) {
-  SHOAL_COTANGENT
-  Value x = getInput(), one = b.scalar(x, 1);
-  if (getForm() == GeluForm::erf) {
+/// The derivative of gelu at x.
+static Value slopeOfGelu(Build &b, GeluForm form, Value x) {
+  OpBuilder &builder = b.builder;
+  Value one = b.scalar(x, 1);
+  if (form == GeluForm::erf) {
     // cdf(x) + x pdf(x) of the normal distribution.
     Value cdf = b.mul(builder.create<ErfcOp>(b.loc, b.mul(x, -1 / llvm::numbers::sqrt2)), 0.5);
     Value e = builder.create<ExpOp>(b.loc, b.mul(b.mul(x, x), -0.5));
     Value pdf = b.mul(e, llvm::numbers::inv_sqrtpi / llvm::numbers::sqrt2);
-    return SmallVector<Value>{b.mul(ct, b.add(cdf, b.mul(x, pdf)))};
+    return b.add(cdf, b.mul(x, pdf));
   }
   // (1 + tanh(u)) / 2 is s = sigmoid(2 u), so that y = x s and y' = s + x s (1 - s) 2u'. From |x| = 32 on s or
   // 1 - s is 0 in every type. With x kept within, no factor overflows in any order of the products, and 0 times
@@ -187,7 +208,12 @@ SHOAL_VJP(GeluOp) {
   Value s = builder.create<SigmoidOp>(b.loc, twoU);
   Value inner = b.mul(b.add(b.mul(square, 3 * cubic), one), slope);
   Value bend = b.mul(b.mul(b.mul(x, s), b.sub(one, s)), inner);
-  return SmallVector<Value>{b.mul(ct, b.add(s, bend))};
+  return b.add(s, bend);
+}
+
+SHOAL_VJP(GeluOp) {
+  SHOAL_COTANGENT
+  return wideCotangent(b, ct, [&](Value ct) { return b.mul(ct, slopeOfGelu(b, getForm(), b.wide(getInput()))); });
 }
 
 SHOAL_VJP(SelectOp) {
@@ -291,6 +317,8 @@ SHOAL_VJP(MatmulOp) {
   auto aType = getA().getType(), bType = getB().getType();
   bool transposeA = getTransposeA(), transposeB = getTransposeB();
   bool sharedB = aType.getRank() > 2 && bType.getRank() == 2;
+  // A product that keeps the digits of its sums is differentiated like one that does not.
+  ct = b.cast(ct, aType.getElementType());
   auto matmul = [&](RankedTensorType type, Value x, bool transposeX, Value y, bool transposeY,
                     bool sumBatch) -> Value {
     return builder.create<MatmulOp>(b.loc, type, x, y, transposeX, transposeY, sumBatch);
@@ -353,16 +381,20 @@ SHOAL_VJP(ReduceOp) {
 
 SHOAL_VJP(SoftmaxOp) {
   SHOAL_COTANGENT
-  Value y = getResult();
-  Value inner = b.sum(b.mul(ct, y), int64_t(getDim()), /*keepDims=*/true);
-  return SmallVector<Value>{b.mul(y, b.sub(ct, inner))};
+  return wideCotangent(b, ct, [&](Value ct) {
+    Value y = b.wide(getResult());
+    Value inner = b.sum(b.mul(ct, y), int64_t(getDim()), /*keepDims=*/true);
+    return b.mul(y, b.sub(ct, inner));
+  });
 }
 
 SHOAL_VJP(LogSoftmaxOp) {
   SHOAL_COTANGENT
-  Value total = b.sum(ct, int64_t(getDim()), /*keepDims=*/true);
-  Value p = builder.create<ExpOp>(b.loc, getResult());
-  return SmallVector<Value>{b.sub(ct, b.mul(p, total))};
+  return wideCotangent(b, ct, [&](Value ct) {
+    Value total = b.sum(ct, int64_t(getDim()), /*keepDims=*/true);
+    Value p = builder.create<ExpOp>(b.loc, b.wide(getResult()));
+    return b.sub(ct, b.mul(p, total));
+  });
 }
 
 // Losses.
@@ -403,7 +435,7 @@ SHOAL_VJP(CrossEntropyOp) {
     Value ignored = b.scalar(getTargets(), double(int64_t(getIgnoreIndex())));
     Value counted = b.compare(Predicate::ne, getTargets(), ignored);
     auto dims = llvm::to_vector(llvm::seq<int64_t>(0, targets.getRank()));
-    Value count = b.sum(b.cast(counted, logits.getElementType()), dims, /*keepDims=*/false);
+    Value count = b.sum(b.cast(counted, typeOf(ct).getElementType()), dims, /*keepDims=*/false);
     scale = b.div(ct, b.max(count, b.scalar(count, 1)));
   }
   result[0] = builder.create<CrossEntropyGradOp>(b.loc, logits, getLogits(), getTargets(), getLse(),

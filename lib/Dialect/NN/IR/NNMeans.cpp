@@ -36,5 +36,5 @@ Value CrossEntropyOp::buildCount(OpBuilder &builder, CountFn count) {
   if (targets.getRank() != 0)
     terms = b.sum(terms, leadingDims(targets.getRank()), /*keepDims=*/false);
   terms = b.max(terms, b.scalar(terms, 1));
-  return b.cast(terms, logits.getElementType());
+  return b.cast(terms, typeOf(getLoss()).getElementType());
 }

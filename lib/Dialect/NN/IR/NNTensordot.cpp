@@ -51,6 +51,11 @@ LogicalResult TensordotOp::inferReturnTypes(MLIRContext *, std::optional<Locatio
   return success();
 }
 
+bool TensordotOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange actual) {
+  auto wanted = cast<RankedTensorType>(inferred[0]), type = dyn_cast<RankedTensorType>(actual[0]);
+  return type && type.getShape() == wanted.getShape() && isProductType(wanted.getElementType(), type.getElementType());
+}
+
 ShardingRule TensordotOp::getShardingRule() {
   ShardingRule rule;
   auto add = [&](ArrayRef<int64_t> shape, FactorKind kind) {
@@ -79,10 +84,13 @@ ShardingRule TensordotOp::getShardingRule() {
 FailureOr<SmallVector<Value>> TensordotOp::buildVJP(OpBuilder &builder, ArrayRef<Value> cotangents,
                                                     const llvm::BitVector &needed) {
   SmallVector<Value> result(2);
-  Value ct = cotangents[0], a = getA(), b = getB();
+  Value ct = cotangents[0];
+  TypedValue<RankedTensorType> a = getA(), b = getB();
   if (!ct)
     return result;
   bool ta = getTransposeA(), tb = getTransposeB();
+  // A product that keeps the digits of its sums is differentiated like one that does not.
+  ct = Build{builder, getLoc()}.cast(ct, a.getType().getElementType());
   auto product = [&](Value x, bool transposeX, Value y, bool transposeY, size_t axes) -> Value {
     return builder.create<TensordotOp>(getLoc(), x, y, axes, transposeX, transposeY);
   };

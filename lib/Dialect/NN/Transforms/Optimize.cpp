@@ -122,10 +122,11 @@ FailureOr<SmallVector<Gradient>> OptimizePass::findGradients(func::FuncOp model)
                                  << " is the gradient of an unknown parameter: " << name;
     Value value = getReturn(model).getOperand(i);
     Gradient gradient{name, model.getArgument(*arg), value, value.getDefiningOp()};
-    if (gradient.param.getType() != gradient.value.getType())
-      return model.emitOpError() << "gradient of " << name << " must be "
-                                 << gradient.param.getType()
-                                 << ", got: " << gradient.value.getType();
+    auto param = cast<RankedTensorType>(gradient.param.getType());
+    auto type = dyn_cast<RankedTensorType>(gradient.value.getType());
+    if (!type || type.getShape() != param.getShape() || !isa<FloatType>(type.getElementType()))
+      return model.emitOpError() << "gradient of " << name << " must have the shape of " << param
+                                 << " and be of floats, got: " << gradient.value.getType();
     gradients.push_back(gradient);
   }
   if (gradients.empty())
@@ -140,7 +141,7 @@ static Type elementOf(Value value) { return getElementTypeOrSelf(value.getType()
 static Value buildNorm(Build b, ArrayRef<Gradient> gradients, Type element) {
   Value total;
   for (const Gradient &gradient : gradients) {
-    Value g = gradient.value, squares = b.mul(g, g);
+    Value g = b.wide(gradient.value), squares = b.mul(g, g);
     if (int64_t rank = typeOf(g).getRank())
       squares = b.sum(squares, llvm::to_vector(llvm::seq<int64_t>(0, rank)), /*keepDims=*/false);
     squares = b.cast(squares, element);
@@ -225,18 +226,19 @@ void OptimizePass::update(SignatureEdit &signature, OpBuilder &builder, const Gr
         StateAttr::get(&getContext(), stateNames.back(), gradient.name, llvm::APFloat(0.0)));
   };
 
+  Value value = b.cast(gradient.value, type.getElementType());
   Operation *op;
   if (optimizer == "sgd" && momentum == 0) {
-    op = builder.create<SgdUpdateOp>(loc, gradient.param, gradient.value, rate, weightDecayAttr);
+    op = builder.create<SgdUpdateOp>(loc, gradient.param, value, rate, weightDecayAttr);
   } else if (optimizer == "sgd") {
     Value velocity = state(".velocity");
-    op = builder.create<MomentumUpdateOp>(loc, gradient.param, gradient.value, velocity, rate,
+    op = builder.create<MomentumUpdateOp>(loc, gradient.param, value, velocity, rate,
                                           builder.getF64FloatAttr(momentum), weightDecayAttr,
                                           nesterov ? builder.getUnitAttr() : UnitAttr());
   } else {
     Value m = state(".m"), v = state(".v");
     op = builder.create<AdamUpdateOp>(
-        loc, gradient.param, gradient.value, m, v, rate, step, builder.getF64FloatAttr(beta1),
+        loc, gradient.param, value, m, v, rate, step, builder.getF64FloatAttr(beta1),
         builder.getF64FloatAttr(beta2), builder.getF64FloatAttr(eps), weightDecayAttr,
         optimizer == "adamw" ? builder.getUnitAttr() : UnitAttr());
   }
@@ -250,14 +252,14 @@ LogicalResult OptimizePass::optimize(func::FuncOp model) {
   if (failed(gradients))
     return failure();
   for (const Gradient &gradient : *gradients)
-    if (failed(checkRange(model, elementOf(gradient.value))))
+    if (failed(checkRange(model, elementOf(gradient.param))))
       return failure();
   SignatureEdit signature(model);
   OpBuilder builder(getReturn(model));
   Location loc = model.getLoc();
   if (gradNorm || clipGradNorm > 0) {
     auto loss = findLoss(model);
-    Type element = elementOf(loss ? getReturn(model).getOperand(*loss) : gradients->front().value);
+    Type element = computeType(elementOf(loss ? getReturn(model).getOperand(*loss) : gradients->front().value));
     Build b{builder, loc};
     Value norm = buildNorm(b, *gradients, element);
     if (gradNorm)
@@ -266,7 +268,8 @@ LogicalResult OptimizePass::optimize(func::FuncOp model) {
       Value factor = buildClipFactor(b, norm, clipGradNorm);
       for (Gradient &gradient : *gradients) {
         LayerScope layer(builder, gradient.producer ? gradient.producer : model.getOperation());
-        gradient.value = b.mul(gradient.value, b.cast(factor, elementOf(gradient.value)));
+        Value value = b.wide(gradient.value);
+        gradient.value = b.mul(value, b.cast(factor, elementOf(value)));
       }
     }
   }

@@ -24,4 +24,9 @@
 #define GET_OP_CLASSES
 #include "shoal/Dialect/NN/NNOps.h.inc"
 
+namespace shoal::nn {
+/// Which elements a matrix product of `operands` may have: the same, or of bf16 the f32 that it sums in.
+bool isProductType(mlir::Type operands, mlir::Type result);
+} // namespace shoal::nn
+
 #endif // SHOAL_DIALECT_NN_IR_NN_H

@@ -103,7 +103,7 @@ def ConvertDtypePass : Pass<"nn-convert-dtype", "::mlir::ModuleOp"> {
   let description = [{
     `--dtype f64` compares plans to rounding errors only; `f32` trains. The pass changes arguments, results and constants alike, before
     anything is derived from them. Casts between float types become identities and fold away. bf16 is refused:
-    mixed precision is a cast from an f32 argument, not another type of the argument.
+    mixed precision is a cast from an f32 argument, not another type of the argument (`nn-mixed-precision`).
 
     Before, with `to=f64`:
     ```mlir
@@ -117,6 +117,70 @@ def ConvertDtypePass : Pass<"nn-convert-dtype", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"to", "to", "std::string", "\"f32\"", "f32 or f64">];
+  let dependentDialects = ["::shoal::nn::NNDialect"];
+}
+
+def MixedPrecisionPass : Pass<"nn-mixed-precision", "::mlir::ModuleOp"> {
+  let summary = "activations in bf16, from f32 masters";
+  let description = [{
+    `--dtype bf16` (Micikevicius et al. 2018; Kalamkar et al. 2019). Arguments and results keep their types. A parameter becomes a master (`nn.master`) that
+    the step reads through one cast, its copy of class `param`; what comes from inputs alone is cast where it meets activations. The pass runs on the forward program,
+    behind `nn-explicit-counts`, so that what is derived later has these types.
+
+    | ops | operands | result |
+    | --- | --- | --- |
+    | matmul, tensordot, attention | bf16 | bf16; summed in f32 |
+    | elementwise ops, softmax, norms of rows, dropout, masks, rotations, embedding, moves | as they come | bf16 where all that is not scalar or made of inputs alone is bf16, computed in f32 and rounded once; else f32 |
+    | reductions, exponentials, logarithms, roots, losses, and what is not listed | f32 | f32 |
+
+    So losses, metrics, statistics of rows and of batches, and running statistics are f32. Gradients of an op have the types of its operands; inside, they are
+    computed in f32 and rounded once as well. bf16 has the range of f32, so that losses are not scaled. Ops with regions are refused.
+
+    Before:
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x2xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.loss}) {
+      %0 = nn.matmul %x, %w : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+      %1 = nn.tanh %0 : tensor<8x2xf32>
+      %2 = nn.reduce sum %1 dims = [0, 1] : tensor<8x2xf32> -> tensor<f32>
+      return %2 : tensor<f32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x2xf32> {nn.master, nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.loss}) {
+      %0 = nn.cast %w {exec.class = "param"} : tensor<4x2xf32> -> tensor<4x2xbf16>
+      %1 = nn.cast %x : tensor<8x4xf32> -> tensor<8x4xbf16>
+      %2 = nn.matmul %1, %0 : (tensor<8x4xbf16>, tensor<4x2xbf16>) -> tensor<8x2xbf16>
+      %3 = nn.tanh %2 : tensor<8x2xbf16>
+      %4 = nn.cast %3 : tensor<8x2xbf16> -> tensor<8x2xf32>
+      %5 = nn.reduce sum %4 dims = [0, 1] : tensor<8x2xf32> -> tensor<f32>
+      return %5 : tensor<f32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::shoal::nn::NNDialect", "::shoal::exec::ExecDialect"];
+}
+
+def GradientDtypePass : Pass<"nn-gradient-dtype", "::mlir::ModuleOp"> {
+  let summary = "the element type of gradients of masters";
+  let description = [{
+    The gradient of a master that `nn-differentiate` makes is that of its bf16 copy, widened. `to=f32` takes the rounding out where nothing else
+    reads the value: the product of a weight gradient writes the f32 sums that it has, sums of several gradients and over rows are taken in f32. `to=bf16` leaves the widening out.
+    Gradients are then added up and reduced in this type; `nn-optimize` computes in f32 in any case.
+
+    Before:
+    ```mlir
+    %0 = nn.matmul %x, %ct {transpose_a} : (tensor<8x4xbf16>, tensor<8x2xbf16>) -> tensor<4x2xbf16>
+    %1 = nn.cast %0 : tensor<4x2xbf16> -> tensor<4x2xf32>
+    return %loss, %1 : tensor<f32>, tensor<4x2xf32>  // {nn.grad = "w"}
+    ```
+    After, with `to=f32`:
+    ```mlir
+    %0 = nn.matmul %x, %ct {transpose_a} : (tensor<8x4xbf16>, tensor<8x2xbf16>) -> tensor<4x2xf32>
+    return %loss, %0 : tensor<f32>, tensor<4x2xf32>
+    ```
+  }];
+  let options = [Option<"to", "to", "std::string", "\"f32\"", "f32 or bf16">];
   let dependentDialects = ["::shoal::nn::NNDialect"];
 }
 
@@ -186,6 +250,7 @@ def OptimizePass : Pass<"nn-optimize", "::mlir::ModuleOp"> {
     Consumes the gradients of `nn-differentiate`. Every parameter gets a result that `nn.updates` it; momentum and moments are arguments
     `#nn.state` with results of their own, and Adam's count of steps is the argument `nn.step`. With `clip-grad-norm` the updates (not the
     `nn.grad` results) see gradients times min(1, c / (norm + 1e-6)), where the norm is over all parameters; `grad-norm` reports it, before clipping.
+    A gradient of another float type than its parameter is cast before the update, and squares for the norm are summed in f32 or wider.
     Options become constants of the parameters' type; one that would be infinite or 0 in it is refused.
 
     With `lr-schedule` the learning rate is computed in the program, from `nn.step`, and is the metric `lr`. After t steps it is lr (t + 1) / W
