@@ -103,3 +103,22 @@ def gpt2_ranks(work, rounds):
                      f"{stood:.0f}", f"{stood / seconds / 10:.1f}"])
     table(f"{TITLE}, 2 ranks", ["ms a step", "tokens/s", "sent by a rank in a step, MB",
                                 "exposed communication: a rank's waiting, ms", "% of the step"], rows)
+
+
+def gpt2_bf16(work, rounds):
+    model = Gpt2(work)
+    programs = {"f32": model.compile("f32"), "bf16, gradients in f32": model.compile("bf16", "--dtype", "bf16"),
+                "bf16, gradients in bf16": model.compile("narrow", "--dtype", "bf16", "--grad-dtype", "bf16")}
+    times, peak = {name: [] for name in programs}, {}
+    for _ in range(rounds):
+        for name, program in programs.items():
+            steps, ranks = model.run(program, 1, 2)
+            times[name] += steps
+            peak[name] = ranks[0]["bytes"]["peak"]
+    floor = statistics.median(times["f32"])
+    rows = []
+    for name in programs:
+        seconds = statistics.median(times[name])
+        rows.append([name, f"{seconds * 1e3:.0f}", f"{ROWS * TOKENS / seconds:.0f}", f"{seconds / floor:.3f}",
+                     f"{peak[name] / MB:.0f}"])
+    table(f"GPT-2 124M, batch {ROWS} × {TOKENS}, AdamW, 1 rank", ["ms a step", "tokens/s", "to f32", "peak, MB"], rows)
