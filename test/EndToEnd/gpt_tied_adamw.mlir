@@ -10,7 +10,7 @@
 // The stages of ZeRO over sizes that do not divide, a tied table (gathered for both of its uses), beside other strategies.
 // RUN: %python %support/golden.py %s %S/golden/gpt_tied_adamw.json --work %t.zero \
 // RUN:   --plan "data=2 --zero 1 --bucket-mb 0.01" --plan "data=4 --zero 2" --plan "data=3 --zero 3" \
-// RUN:   --plan "data=2,tensor=2 --tensor-parallel --zero 3"
+// RUN:   --plan "data=2,tensor=2 --tensor-parallel --sequence-parallel --zero 3"
 
 func.func @gpt(
     %ids: tensor<4x12xi64> {nn.input = "ids"},

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds what GPT-2 and Llama send in a step against the formulas of tensor and sequence parallelism.
+"""Holds what GPT-2 and Llama send in a step against the formulas of tensor and sequence parallelism, and of ZeRO.
 
 usage: transformer_traffic.py --work FOLDER --pmpi LIBRARY.so
 
@@ -43,10 +43,13 @@ PLANS = {
     # Fewer key/value heads than ranks: each is held by two.
     "GQA": ({"tensor": 4}, ["--tensor-parallel"]),
     "DP x GQA clipped": ({"data": 2, "tensor": 4}, ["--tensor-parallel", "--clip-grad-norm", "1"]),
+    "ZeRO-1": ({"data": 2}, ["--zero", "1"]),
+    "ZeRO-3 clipped": ({"data": 2}, ["--zero", "3", "--clip-grad-norm", "1"]),
     "DP x GQA x SP clipped": ({"data": 2, "tensor": 4}, ["--tensor-parallel", "--sequence-parallel", "--clip-grad-norm", "1"]),
 }
-PLANS_OF = {"gpt2": ("TP", "SP", "SP kept", "DP x TP", "DP x SP", "SP clipped"),
-            "llama": ("TP", "SP kept", "DP x SP", "GQA", "DP x GQA clipped", "DP x GQA x SP clipped")}
+PLANS_OF = {"gpt2": ("TP", "SP", "SP kept", "DP x TP", "DP x SP", "SP clipped", "ZeRO-1", "ZeRO-3 clipped"),
+            "llama": ("TP", "SP kept", "DP x SP", "GQA", "DP x GQA clipped", "DP x GQA x SP clipped",
+                      "ZeRO-3 clipped")}
 
 
 def parameters(family, ranks, kv_ranks):
@@ -63,9 +66,41 @@ def parameters(family, ranks, kv_ranks):
             "around": 2 * VOCAB // ranks * WIDTH + WIDTH}
 
 
+def expected_zero(family, stage, clips, layers):
+    """The same under ZeRO over two ranks: of each bucket of gradients a reduce-scatter, and an all-gather of what is new
+    (stage 1), or of what each use reads (stage 3): forward all, backward what its products and norms read."""
+    sent = collections.Counter()
+    whole = parameters(family, 1, 1)
+
+    def add(times, kind, elements, size=4):
+        sent[kind, "data", -(-elements // 2) * 2 if elements > 1 else 1, size] += times
+
+    add(1 + clips, "all_reduce", 1)  # the loss; the squares of all shards
+    add(1, "all_reduce", 1, size=8)  # how many labels count
+    if stage == 1:
+        for kind in "reduce_scatter", "all_gather":
+            add(1, kind, layers * whole["block"] + whole["around"])
+        return sent
+    # Elements of a bucket: times that forward reads it, whether backward does.
+    table = VOCAB * WIDTH
+    if family == "gpt2":
+        biases = WIDTH + 2 * KV_HEADS[family] * WIDTH // HEADS + INNER + 2 * WIDTH + 2 * WIDTH
+        buckets = [(whole["block"] - biases, 1, True), (biases, 1, False)] * layers
+        # The table is the head, too; positions; the last norm.
+        buckets += [(table, 2, True), (TOKENS * WIDTH, 1, False), (WIDTH, 1, True), (WIDTH, 1, False)]
+    else:
+        buckets = [(whole["block"], 1, True)] * layers + [(table, 1, False), (table, 1, True), (WIDTH, 1, True)]
+    for elements, forward, backward in buckets:
+        add(1, "reduce_scatter", elements)
+        add(forward + backward, "all_gather", elements)
+    return sent
+
+
 def expected(family, plan, layers):
     """What a rank sends in a step: {(kind, axis, elements of the whole buffer, bytes of one): times}."""
     mesh, options = PLANS[plan]
+    if "--zero" in options:
+        return expected_zero(family, int(options[1]), "--clip-grad-norm" in options, layers)
     by_sequence, keeps = "--sequence-parallel" in options, "--keep-gathered" in options
     rows, ranks = ROWS // mesh.get("data", 1), mesh["tensor"]
     kv_ranks = min(ranks, KV_HEADS[family])

@@ -344,8 +344,9 @@ std::vector<Bundle> findBundles(func::FuncOp func, MeshAttr mesh, ArrayRef<Strin
     auto flat = func.getArgAttrOfType<FlatAttr>(argument.getArgNumber(), DistDialect::kFlatAttr);
     bool isParam = nn::getArgRole(func, argument.getArgNumber()) == nn::ArgRole::Param;
     StringRef name = nn::getArgName(func, argument.getArgNumber());
-    if (flat && isParam && mesh.getSize(flat.getAxes()) > 1 && llvm::is_contained(axes, flat.getAxes().front()) &&
-        !seen.contains(name))
+    if (flat && isParam && !seen.contains(name) &&
+        llvm::all_of(flat.getAxes(), [&](StringAttr axis) { return llvm::is_contained(axes, axis); }) &&
+        mesh.getSize(flat.getAxes()) > 1)
       emitRemark(argument.getLoc(), "\"") << name << "\" stays whole and in no bucket: no optimizer updates it";
   }
   llvm::sort(chains, isReadyBefore);

@@ -125,7 +125,7 @@ public:
 private:
   void findClusters();
   Operation *findStart(const Cluster &cluster) const;
-  void gather(const Cluster &cluster);
+  void gather(const Cluster &cluster, Operation *start);
 
   MeshOp mesh;
   ArrayRef<BucketRead> reads;
@@ -158,32 +158,32 @@ void BlockReads::findClusters() {
   }
 }
 
-/// The op in front of which a gather starts: one layer ahead. What stands between layers (embeddings, the last norm) is
-/// short, and starts with the layer in front of it.
+/// The op in front of which a gather starts: one layer ahead, as soon as the layer before that one has read what it reads,
+/// and so in front of the reductions of its gradients, which nobody waits for as long. What stands between layers
+/// (embeddings, the last norm) is short, and starts with the layer in front of it.
 Operation *BlockReads::findStart(const Cluster &cluster) const {
   Operation *first = cluster.uses.front().op;
   if (!overlap)
     return first;
   bool hasLayers = llvm::any_of(runs, [](const Run &run) { return bool(run.layer); });
   unsigned at = cluster.run;
+  // The first layers of a part start with it. Of the backward pass that is behind the last reader of the forward pass.
   while (at > 0 && runs[at - 1].part == cluster.part) {
     --at;
     if (runs[at].layer || !hasLayers)
-      return runs[at].first;
+      break;
   }
-  // The first layers of a part start with it. Of the backward pass that is behind the last reader of the forward pass.
-  if (at == 0)
-    return &first->getBlock()->front();
-  return runs[at - 1].last->getNextNode();
+  return at == 0 ? &first->getBlock()->front() : runs[at - 1].last->getNextNode();
 }
 
-void BlockReads::gather(const Cluster &cluster) {
+/// One gather in front of `start`, and what each reader reads of it.
+void BlockReads::gather(const Cluster &cluster, Operation *start) {
   const BucketRead &read = reads[cluster.uses.front().read];
   constexpr const char *kFor[] = {"the forward pass", "the backward pass", "the update"};
   SmallVector<StringAttr> names;
   for (const BucketRead::Member &member : read.members)
     names.push_back(member.name);
-  OpBuilder b(findStart(cluster));
+  OpBuilder b(start);
   Location loc = cluster.uses.front().op->getLoc();
   auto whole = ShardingAttr::getReplicated(FlatSymbolRefAttr::get(mesh.getSymNameAttr()), 1);
   // Layers are alike: which one it is, is said beside.
@@ -210,8 +210,11 @@ void BlockReads::gather(const Cluster &cluster) {
 
 void BlockReads::run() {
   findClusters();
-  for (const Cluster &cluster : clusters)
-    gather(cluster);
+  // All places before any gather stands in one: those of one place follow each other as they are read.
+  SmallVector<Operation *> starts =
+      llvm::map_to_vector(clusters, [&](const Cluster &cluster) { return findStart(cluster); });
+  for (auto [cluster, start] : llvm::zip_equal(clusters, starts))
+    gather(cluster, start);
 }
 
 } // namespace

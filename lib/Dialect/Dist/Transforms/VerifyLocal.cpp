@@ -112,7 +112,7 @@ public:
 
   LogicalResult verify(FunctionOpInterface func) {
     for (BlockArgument argument : func.getArguments())
-      known[argument] = fromTag(
+      known[argument] = fromArgument(
           func.getArgAttrOfType<GlobalAttr>(argument.getArgNumber(), DistDialect::kGlobalAttr));
     for (Block &block : func.getFunctionBody()) {
       if (failed(verify(block)))
@@ -191,6 +191,7 @@ private:
       layout.kind = partial.kind;
       mayBeMore |= partial.mayBeMore;
     }
+    assumePartial(op, rule, layouts);
     SmallVector<const Layout *> operands;
     for (const Layout &layout : layouts)
       operands.push_back(&layout);
@@ -206,6 +207,23 @@ private:
     for (auto [result, layout] : llvm::zip_equal(results, sharding.results))
       result = {layout.unreduced, layout.kind, mayBeMore};
     return success();
+  }
+
+  /// What may be partial, and is added to what certainly is, is taken to be so too: of a sum that no tag describes, as that
+  /// of the squares of a bucket, nothing else tells.
+  void assumePartial(Operation &op, const ShardingRule &rule, SmallVectorImpl<Layout> &layouts) {
+    for (const auto &group : rule.linear)
+      for (unsigned mine : group)
+        for (unsigned other : group) {
+          Partial theirs = known[op.getOperand(other)];
+          Layout &layout = layouts[mine];
+          if (!known[op.getOperand(mine)].mayBeMore || (!layout.unreduced.empty() && layout.kind != theirs.kind))
+            continue;
+          for (unsigned axis : theirs.axes)
+            if (!llvm::is_contained(layout.unreduced, axis))
+              layout.unreduced.push_back(axis);
+          layout.kind = theirs.kind;
+        }
   }
 
   LogicalResult verifyAccumulate(AccumulateOp op) {
@@ -252,6 +270,9 @@ private:
     diag << name(axis) << ": a reduction is missing";
     return diag;
   }
+
+  /// No argument is partial but one that says so.
+  Partial fromArgument(GlobalAttr tag) { return tag ? fromTag(tag) : Partial(); }
 
   Partial fromTag(GlobalAttr tag) {
     Partial partial;
