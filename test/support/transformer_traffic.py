@@ -89,7 +89,7 @@ def expected_zero(family, stage, clips, layers):
         # The table is the head, too; positions; the last norm.
         buckets += [(table, 2, True), (TOKENS * WIDTH, 1, False), (WIDTH, 1, True), (WIDTH, 1, False)]
     else:
-        buckets = [(whole["block"], 1, True)] * layers + [(table, 1, False), (table, 1, True), (WIDTH, 1, True)]
+        buckets = [(whole["block"], 1, True)] * layers + [(table, 1, False), (table + WIDTH, 1, True)]  # the head with its norm
     for elements, forward, backward in buckets:
         add(1, "reduce_scatter", elements)
         add(forward + backward, "all_gather", elements)
