@@ -2,6 +2,7 @@
 // each cluster of readers.
 // RUN: shoal-opt %s --split-input-file --dist-pack -verify-diagnostics | FileCheck %s
 // RUN: shoal-opt %s --split-input-file --dist-pack=bucket-mb=0.00005 2>/dev/null | FileCheck %s --check-prefix=SMALL
+// RUN: shoal-opt %s --split-input-file --dist-pack=overlap=false 2>/dev/null | FileCheck %s --check-prefix=LATE
 // RUN: shoal-opt %s --split-input-file --dist-pack=axes=tensor 2>/dev/null | FileCheck %s --check-prefix=OTHER
 
 // State and gradients are sharded; the parameters stay whole, and are gathered where they are new. What stands between
@@ -88,4 +89,52 @@ func.func @kinds(%x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"d
   // expected-remark @below {{"c" stays whole and in no bucket: its update reads something else than the gradient times scalars}}
   %nc = nn.sgd_update %c, %t lr = %lr {weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
   return %g, %g, %g, %na, %nb, %nc : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// Readers of one layer and one part of the step share a gather of their own, which starts when the layer before the one in
+// front has read what it reads. What is computed of a parameter alone is computed for each reader.
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+// CHECK-LABEL: func.func @per_use
+// CHECK-SAME: %[[A:[^:]*]]: tensor<16xf32> {dist.bucket = #dist.bucket<[<#nn.param<"a", init = zeros>, tensor<4x4xf32>>]>, dist.flat = #dist.flat<{"data"}, per_use>, dist.sharding = #dist.sharding<@mesh, [{"data"}]>
+// CHECK-SAME: %[[B:[^:]*]]: tensor<16xf32> {dist.bucket = #dist.bucket<[<#nn.param<"b",
+// CHECK-DAG: %[[A1:.*]] = dist.reshard %[[A]] <@mesh, [{}]> {dist.fetch, {{.*}}exec.class = "workspace", nn.layer = "h.0", reason = "the parameters, for the forward pass"}
+// CHECK-DAG: %[[B1:.*]] = dist.reshard %[[B]] <@mesh, [{}]> {dist.fetch, {{.*}}nn.layer = "h.1", reason = "the parameters, for the forward pass"}
+// CHECK-DAG: %[[RA:.*]] = dist.unpack %[[A1]][0:16] {{.*}} -> tensor<4x4xf32>
+// CHECK: nn.matmul %{{.*}}, %[[RA]]
+// CHECK: %[[RB:.*]] = dist.unpack %[[B1]][0:16]
+// CHECK: %[[RBR:.*]] = nn.reshape %[[RB]]
+// CHECK-DAG: nn.matmul %{{.*}}, %[[RBR]]
+// CHECK-DAG: %[[B2:.*]] = dist.reshard %[[B]] <@mesh, [{}]> {dist.fetch, {{.*}}nn.layer = "h.1", reason = "the parameters, for the backward pass"}
+// CHECK: %[[RB2:.*]] = dist.unpack %[[B2]][0:16]
+// CHECK: %[[RBR2:.*]] = nn.reshape %[[RB2]]
+// CHECK: nn.matmul %{{.*}}, %[[RBR2]] {{{.*}}transpose_b}
+// Backward does not read a.
+// CHECK-NOT: dist.reshard %[[A]]
+// CHECK: return
+
+// LATE-LABEL: func.func @per_use
+// LATE: dist.reshard
+// LATE-NEXT: dist.unpack
+// LATE-NEXT: nn.matmul
+// LATE-NEXT: dist.reshard
+// LATE-NEXT: dist.unpack
+func.func @per_use(%x: tensor<4x4xf32> {nn.input = "x", dist.sharding = #dist.sharding<@mesh, [{"data"}, {}]>},
+                   %a: tensor<4x4xf32> {nn.param = #nn.param<"a", init = zeros>, dist.flat = #dist.flat<{"data"}, per_use>},
+                   %b: tensor<16xf32> {nn.param = #nn.param<"b", init = zeros>, dist.flat = #dist.flat<{"data"}, per_use>})
+    -> (tensor<f32> {nn.loss}, tensor<4x4xf32> {nn.grad = "a", dist.flat = #dist.flat<{"data"}, per_use>}, tensor<16xf32> {nn.grad = "b", dist.flat = #dist.flat<{"data"}, per_use>},
+        tensor<4x4xf32> {nn.updates = "a"}, tensor<16xf32> {nn.updates = "b"}) {
+  %r = nn.reshape %b : tensor<16xf32> -> tensor<4x4xf32>
+  %0 = nn.matmul %x, %a {nn.layer = "h.0", dist.shardings = [#dist.sharding<@mesh, [{"data"}, {}]>]} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = nn.matmul %0, %r {nn.layer = "h.1", dist.shardings = [#dist.sharding<@mesh, [{"data"}, {}]>]} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %l = nn.reduce sum %1 dims = [0, 1] {dist.shardings = [#dist.sharding<@mesh, [], unreduced=sum{"data"}>]} : tensor<4x4xf32> -> tensor<f32>
+  %d = nn.matmul %1, %r {transpose_b, nn.layer = "h.1", dist.shardings = [#dist.sharding<@mesh, [{"data"}, {}]>]} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %gr = nn.matmul %0, %1 {transpose_a, nn.layer = "h.1", dist.shardings = [#dist.sharding<@mesh, [{}, {}], unreduced=sum{"data"}>]} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %gb = nn.reshape %gr {nn.layer = "h.1", dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<4x4xf32> -> tensor<16xf32>
+  %ga = nn.matmul %x, %d {transpose_a, nn.layer = "h.0", dist.shardings = [#dist.sharding<@mesh, [{}, {}], unreduced=sum{"data"}>]} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %lr = nn.constant dense<0.1> : tensor<f32>
+  %na = nn.sgd_update %a, %ga lr = %lr {weight_decay = 0.0 : f64} : tensor<4x4xf32>, tensor<f32>
+  %nb = nn.sgd_update %b, %gb lr = %lr {weight_decay = 0.0 : f64} : tensor<16xf32>, tensor<f32>
+  return %l, %ga, %gb, %na, %nb : tensor<f32>, tensor<4x4xf32>, tensor<16xf32>, tensor<4x4xf32>, tensor<16xf32>
 }

@@ -49,3 +49,12 @@ func.func @step(%x: tensor<8x4xf32> {nn.input = "x"},
 func.func @other(%w: tensor<4x10xf32> {nn.param = #nn.param<"w", init = zeros>}) -> tensor<4x10xf32> {
   return %w : tensor<4x10xf32>
 }
+
+// Of a master the step reads a cast, so it lies flat from stage 1 on.
+// CHECK-LABEL: func.func @mixed
+// ONE-SAME: dist.flat = #dist.flat<{"data"}>, {{.*}}nn.master
+// TWO-SAME: dist.flat = #dist.flat<{"data"}>, {{.*}}nn.master
+// THREE-SAME: dist.flat = #dist.flat<{"data"}, per_use>, {{.*}}nn.master
+func.func @mixed(%w: tensor<4xf32> {nn.master, nn.param = #nn.param<"w", init = zeros>}) -> (tensor<4xf32> {nn.grad = "w"}) {
+  return %w : tensor<4xf32>
+}

@@ -47,6 +47,8 @@ Value castBucket(Operation *cast, Value bucket, ShardingAttr sharding) {
   return made;
 }
 
+static StringAttr layerOf(Operation *op) { return op->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr); }
+
 /// Whether an op makes something of a parameter and constants alone.
 static bool isDerived(Operation *op, Value value) {
   return op->getNumResults() == 1 && op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
@@ -65,6 +67,8 @@ static void repeatDerived(Value value) {
     llvm::SetVector<Operation *> readers(user->user_begin(), user->user_end());
     for (Operation *reader : readers) {
       Operation *own = OpBuilder(reader).clone(*user);
+      if (StringAttr layer = layerOf(reader))
+        own->setAttr(nn::NNDialect::kLayerAttr, layer);
       reader->replaceUsesOfWith(user->getResult(0), own->getResult(0));
     }
     user->erase();
@@ -89,8 +93,6 @@ void repeatDerived(func::FuncOp func) {
 }
 
 namespace {
-
-StringAttr layerOf(Operation *op) { return op->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr); }
 
 /// One op that reads a member of a bucket.
 struct Use {

@@ -29,8 +29,9 @@ public:
       auto parameter = state ? arguments.find(state.getOf()) : std::nullopt;
       if (state && (!parameter || isOurs(*parameter)))
         annotateArgument(i, /*perUse=*/false, "the optimizer's state");
-      else if (!state && stage == 3)
-        annotateArgument(i, /*perUse=*/true, "the parameters");
+      // Of a master copy the step reads a cast only, so it is never whole.
+      else if (!state && (stage == 3 || func.getArgAttr(i, nn::NNDialect::kMasterAttr)))
+        annotateArgument(i, /*perUse=*/stage == 3, "the parameters");
     }
     for (unsigned i = 0; i < func.getNumResults(); ++i) {
       auto gradient = func.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kGradAttr);

@@ -45,7 +45,8 @@ def ZeroPass : Pass<"dist-zero", "::mlir::ModuleOp"> {
   let description = [{
     Says of the step which tensors lie sharded over the batch axes, element by element (`dist.flat`), and nothing else; `dist-pack` lays those that
     are updated alike in buckets, and the partitioner makes the collectives. Stage 1: the optimizer's state, and the gradients as they leave the step.
-    Stage 2: gradients are reduced to shards in each micro-batch (`per_use`). Stage 3: parameters, too, which are put together for each use. Where a hand has sharded a parameter over one of the
+    Stage 2: gradients are reduced to shards in each micro-batch (`per_use`). Stage 3: parameters, too, which are put together for each use. A parameter
+    that the step reads through a cast only (`nn.master`) lies sharded from stage 1 on, and what is gathered is its cast. Where a hand has sharded a parameter over one of the
     axes, it and what belongs to it are left alone, with a remark (Rajbhandari et al. 2020).
 
     ```mlir
