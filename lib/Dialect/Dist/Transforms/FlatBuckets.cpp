@@ -617,6 +617,8 @@ LogicalResult packAsTraining(func::FuncOp func, const BucketOptions &options) {
     reads.push_back(std::move(read));
   }
   readFromBuckets(func, options.mesh, reads, parts, options.overlap);
+  // Gathers that start the step stand behind the casts of their shards.
+  sortTopologically(&func.getBody().front());
   func->removeAttr(DistDialect::kBucketsAttr);
   return success();
 }
