@@ -85,24 +85,44 @@ def gpt2(work, rounds):
 
 def gpt2_ranks(work, rounds):
     model = Gpt2(work)
-    tensor_parallel = ["--mesh", "tensor=2", "--tensor-parallel"]
-    plans = {"DDP": ["--mesh", "data=2"], "tensor parallel": tensor_parallel,
+    data, tensor_parallel = ["--mesh", "data=2"], ["--mesh", "tensor=2", "--tensor-parallel"]
+    plans = {"DDP": data, "ZeRO-1": [*data, "--zero", "1"], "ZeRO-2": [*data, "--zero", "2"],
+             "ZeRO-3": [*data, "--zero", "3"], "tensor parallel": tensor_parallel,
              "tensor and sequence parallel": [*tensor_parallel, "--sequence-parallel"]}
+    bounds = {"ZeRO-1": 1.1, "ZeRO-3": 1.35}
+    torch_plans = {"PyTorch DDP": "ddp", "PyTorch FSDP2": "fsdp2"}
     programs = {name: model.compile(str(k), *options) for k, (name, options) in enumerate(plans.items())}
-    times, waiting, sent = ({name: [] for name in plans} for _ in range(3))
+    times, waiting = {name: [] for name in [*plans, *torch_plans]}, {name: [] for name in plans}
+    sent, peak, missing = {}, {}, {}
     for _ in range(rounds):
         for name, program in programs.items():
             steps, ranks = model.run(program, 2, 2)
             times[name] += steps
             waiting[name].append(statistics.mean(rank["measured"]["waiting_ms"] for rank in ranks))
             sent[name] = sum(c["bytes"] for c in ranks[0]["collectives"])
+            peak[name] = max(rank["bytes"]["peak"] for rank in ranks)
+        for name, kind in torch_plans.items():
+            steps = torch_seconds(model, 2, "--ranks", "2", "--parallel", kind)
+            if isinstance(steps, str):
+                missing[name] = steps
+            else:
+                times[name] += steps
+    ddp = statistics.median(times["DDP"])
     rows = []
-    for name in plans:
-        seconds, stood = statistics.median(times[name]), statistics.median(waiting[name])
-        rows.append([name, f"{seconds * 1e3:.0f}", f"{ROWS * TOKENS / seconds:.0f}", f"{sent[name] / MB:.0f}",
-                     f"{stood:.0f}", f"{stood / seconds / 10:.1f}"])
-    table(f"{TITLE}, 2 ranks", ["ms a step", "tokens/s", "sent by a rank in a step, MB",
-                                "exposed communication: a rank's waiting, ms", "% of the step"], rows)
+    for name in times:
+        if name in missing:
+            rows.append([name, "", "", "", "", "", "", missing[name]])
+            continue
+        seconds = statistics.median(times[name])
+        row = [name, f"{seconds * 1e3:.0f}", f"{ROWS * TOKENS / seconds:.0f}", f"{seconds / ddp:.3f}"]
+        if name in plans:
+            stood = statistics.median(waiting[name])
+            row += [f"{sent[name] / MB:.0f}", f"{stood:.0f} ({stood / seconds / 10:.1f}%)", f"{peak[name] / MB:.0f}"]
+        else:
+            row += [""] * 3
+        rows.append([*row, at_most(seconds / ddp, bounds[name]) if name in bounds else ""])
+    table(f"{TITLE}, 2 ranks", ["ms a step", "tokens/s", "to DDP", "sent by a rank in a step, MB",
+                                "exposed communication: a rank's waiting, ms", "peak of a rank, MB", "bound"], rows)
 
 
 def gpt2_bf16(work, rounds):

@@ -8,13 +8,11 @@ The same work as the compiled program does: f32, relu between layers, mean cross
 """
 
 import argparse
-import os
-import socket
 import time
 
 import torch
-import torch.distributed
-import torch.multiprocessing
+
+import torch_ranks
 
 
 def build(sizes):
@@ -24,12 +22,9 @@ def build(sizes):
     return torch.nn.Sequential(*layers[:-1])
 
 
-def train(rank, args, port):
-    torch.set_num_threads(1)
+def train(rank, args):
     model = build(args.sizes)
     if args.ranks > 1:
-        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-        torch.distributed.init_process_group("gloo", rank=rank, world_size=args.ranks)
         model = torch.nn.parallel.DistributedDataParallel(model)
     rows = args.batch // args.ranks
     x, y = torch.rand(rows, args.sizes[0]), torch.arange(rows) % args.sizes[-1]
@@ -53,13 +48,7 @@ def main():
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--blocks", type=int, default=3)
     parser.add_argument("--ranks", type=int, default=1)
-    args = parser.parse_args()
-    if args.ranks == 1:
-        return train(0, args, 0)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    torch.multiprocessing.spawn(train, (args, port), nprocs=args.ranks)
+    torch_ranks.run(train, parser.parse_args())
 
 
 if __name__ == "__main__":
