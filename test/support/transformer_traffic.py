@@ -148,11 +148,15 @@ def bytes_sent(kind, elements, size, ranks):
 
 def run(args, family, layers, plan):
     """What ranks send in a step, seen below MPI's interface; promise and count must be equal."""
-    mesh, options = PLANS[plan]
     base = f"{args.work}/{family}-{layers}-{plan.replace(' ', '')}"
+    return [sent for _, sent in measure(args, base, family, layers, *PLANS[plan])]
+
+
+def measure(args, base, family, layers, mesh, options, rows=ROWS):
+    """Per rank its report, promise and count being equal, and what it sends in a step, seen below MPI's interface."""
     with open(f"{base}.json", "w") as f:
         json.dump(CONFIGS[family] | {LAYERS[family]: layers}, f)
-    shoal.call(["shoal-model", family, "--config", f"{base}.json", "--batch", str(ROWS), "--seq", str(TOKENS),
+    shoal.call(["shoal-model", family, "--config", f"{base}.json", "--batch", str(rows), "--seq", str(TOKENS),
                 "--dropout", "off", "-o", f"{base}.mlir"], shoal.COMPILE_LIMIT)
     program = shoal.shoalc(f"{base}.mlir", base, "--mesh", ",".join(f"{a}={n}" for a, n in mesh.items()), "--optimizer",
                            "adamw", "--lr", "0.001", "--report", f"{base}.promise.json", *options)
@@ -162,7 +166,15 @@ def run(args, family, layers, plan):
     promised, counted = (shoal.ranks_of_report(f"{base}.{side}.json") for side in ("promise", "counted"))
     if promised != counted:
         sys.exit(f"{base}: promised {promised}, counted {counted}")
-    return [seen_below(f"{base}.pmpi.{entry['rank']}", entry) for entry in promised]
+    return [(entry, seen_below(f"{base}.pmpi.{entry['rank']}", entry)) for entry in promised]
+
+
+def write_rows(work, rows=ROWS):
+    """The data of a step."""
+    os.makedirs(work, exist_ok=True)
+    ids = [(7 * i + 3) % VOCAB for i in range(rows * TOKENS)]
+    for name, values in ("input_ids", ids), ("labels", ids[1:] + ids[:1]):
+        write_npy(f"{work}/{name}.npy", tensor("i64", (rows, TOKENS), values))
 
 
 def seen_below(path, promised):
@@ -190,10 +202,7 @@ def main():
     parser.add_argument("--work", required=True)
     parser.add_argument("--pmpi", required=True)
     args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
-    ids = [(7 * i + 3) % VOCAB for i in range(ROWS * TOKENS)]
-    for name, values in ("input_ids", ids), ("labels", ids[1:] + ids[:1]):
-        write_npy(f"{args.work}/{name}.npy", tensor("i64", (ROWS, TOKENS), values))
+    write_rows(args.work)
     failed = False
     for family in CONFIGS:
         for plan in PLANS_OF[family]:

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Holds the bytes of data parallelism and ZeRO, sent and kept, against their formulas.
+
+usage: zero_traffic.py --work FOLDER --pmpi LIBRARY.so [--full]
+       zero_traffic.py --work FOLDER --published
+
+GPT-2 and Llama of two blocks over 2 and 4 ranks, in f32 and in bf16 with gradients of 2 and of 4 bytes, in 1 and 4
+micro-batches, alone and with tensor and sequence parallelism. What is sent is told by three witnesses, which must agree: the
+report of shoalc, that of the program, and a library below MPI's profiling interface. With --published a model of 7.5
+billion parameters is compiled for 64 ranks, and its model states are those that the authors of ZeRO print (Rajbhandari et
+al., 2020, figure 1). --full runs all combinations; without it any two choices meet in some run.
+"""
+
+import argparse
+import collections
+import itertools
+import json
+import os
+import sys
+
+import shoal
+from transformer_traffic import HEADS, INNER, KV_HEADS, VOCAB, WIDTH, measure, parameters, write_rows
+
+ROWS, LAYERS = 8, 2
+# Bytes of a parameter as it is computed with, of a gradient's element, and of what the optimizer keeps per parameter.
+DTYPES = {"f32": (4, 4, 8, []), "bf16": (2, 4, 12, ["--dtype", "bf16", "--grad-dtype", "f32"]),
+          "bf16 gradients": (2, 2, 12, ["--dtype", "bf16", "--grad-dtype", "bf16"])}
+TENSOR = {"alone": (1, []), "tensor and sequence parallel": (2, ["--tensor-parallel", "--sequence-parallel"])}
+CHOICES = {"family": ("gpt2", "llama"), "zero": (0, 1, 2, 3), "dtype": tuple(DTYPES), "microbatches": (1, 4),
+           "data": (2, 4), "tensor": tuple(TENSOR)}
+
+
+def sizes(family, tensor):
+    """A rank's parameters, and how many elements of them ZeRO-3 gathers for a micro-batch."""
+    kv_ranks = min(tensor, KV_HEADS[family])
+    own = parameters(family, tensor, kv_ranks)
+    count = LAYERS * own["block"] + own["around"]
+    table = VOCAB // tensor * WIDTH
+    if family == "llama":
+        # Forward everything, backward all but the table of the embedding.
+        return count, 2 * count - table
+    # A table for embedding and head is used twice forward. Backward reads the head's use of it, matrices and scales of norms.
+    kv = KV_HEADS[family] * WIDTH // HEADS // kv_ranks
+    unread = WIDTH // tensor + 2 * kv + INNER // tensor + 2 * WIDTH + 2 * WIDTH
+    return count, count + table + LAYERS * (own["block"] - unread) + table + WIDTH
+
+
+def sent_over_data(plan):
+    """Bytes that a rank sends over axis data in a step, by kind (ZeRO paper, section 7)."""
+    ranks, times = plan["data"], plan["microbatches"]
+    of_parameter, of_gradient, _, _ = DTYPES[plan["dtype"]]
+    count, gathers = sizes(plan["family"], TENSOR[plan["tensor"]][0])
+
+    def ring(elements, size):
+        return (ranks - 1) * -(-elements // ranks) * size
+
+    sent = collections.Counter({"all_reduce": 2 * ring(1, 4) + 2 * ring(1, 8)})  # the loss, how many labels count
+    if plan["zero"] == 0:
+        sent["all_reduce"] += 2 * ring(count, of_gradient)
+    else:
+        sent["reduce_scatter"] = ring(count, of_gradient) * (times if plan["zero"] > 1 else 1)
+        sent["all_gather"] = times * ring(gathers, of_parameter) if plan["zero"] == 3 else ring(count, of_parameter)
+    return sent
+
+
+def states(zero, dtype, count, ranks):
+    """Bytes of model states on a rank: parameters, gradients, the optimizer's (ZeRO paper, section 5)."""
+    of_parameter, of_gradient, of_optimizer, _ = DTYPES[dtype]
+    parts = [of_optimizer, of_gradient, of_parameter]  # in the order in which stages shard them
+    return sum(size * count // (ranks if i < zero else 1) for i, size in enumerate(parts))
+
+
+def options_of(plan):
+    return ["--zero", str(plan["zero"]), "--microbatches", str(plan["microbatches"]), *DTYPES[plan["dtype"]][-1]]
+
+
+def check(args, plan, number):
+    """The faults of a plan."""
+    tensor, options = TENSOR[plan["tensor"]]
+    mesh = {"data": plan["data"]} | ({"tensor": tensor} if tensor > 1 else {})
+    faults = []
+    wanted = sent_over_data(plan)
+    count, _ = sizes(plan["family"], tensor)
+    kept = states(plan["zero"], plan["dtype"], count, plan["data"])
+    for entry, sent in measure(args, f"{args.work}/{number}", plan["family"], LAYERS, mesh, options_of(plan) + options, ROWS):
+        got = collections.Counter()
+        for (kind, axis, elements, size), times in sent.items():
+            if axis == "data":
+                share = -(-elements // plan["data"]) * size * (plan["data"] - 1)
+                got[kind] += times * share * (2 if kind == "all_reduce" else 1)
+        if got != wanted:
+            faults.append(f"{plan}: rank {entry['rank']} sends {dict(got)} over data, expected {dict(wanted)}")
+        model = sum(entry["bytes"][part] for part in ("params", "grads", "optimizer"))
+        if model != kept:
+            faults.append(f"{plan}: rank {entry['rank']} keeps {model} bytes of model states, expected {kept}: {entry['bytes']}")
+    return faults
+
+
+def cover(plans):
+    """Some of the plans, among which any two choices of two kinds meet."""
+    def pairs(plan):
+        return set(itertools.combinations(sorted(plan.items()), 2))
+
+    missing, chosen = set().union(*map(pairs, plans)), []
+    while missing:
+        best = max(plans, key=lambda plan: len(pairs(plan) & missing))
+        missing -= pairs(best)
+        chosen.append(best)
+    return chosen
+
+
+def published(args):
+    """The faults of what the compiler promises for 7.5 billion parameters over 64 ranks."""
+    ranks, layers, width, tokens = 64, 36, 4096, 8
+    vocab = 61112 - tokens
+    count = layers * (12 * width * width + 13 * width) + (vocab + tokens) * width + 2 * width
+    with open(f"{args.work}/config.json", "w") as f:
+        json.dump({"model_type": "gpt2", "vocab_size": vocab, "n_positions": tokens, "n_embd": width, "n_layer": layers,
+                   "n_head": 32}, f)
+    shoal.call(["shoal-model", "gpt2", "--config", f"{args.work}/config.json", "--batch", str(ranks), "--seq", str(tokens),
+                "--dropout", "off", "-o", f"{args.work}/model.mlir"], shoal.COMPILE_LIMIT)
+    faults = []
+    for dtype, paper in ("bf16 gradients", (120, 31.4, 16.6, 1.9)), ("bf16", (135, 46.4, 16.9, 2.1)):
+        for zero, gigabytes in enumerate(paper):
+            report = f"{args.work}/{zero}.json"
+            shoal.call(["shoalc", f"{args.work}/model.mlir", "--mesh", f"data={ranks}", "--optimizer", "adam", "--emit", "exec",
+                        "-o", f"{args.work}/model.exec", "--report", report, "--zero", str(zero), *DTYPES[dtype][-1]],
+                       shoal.COMPILE_LIMIT)
+            for entry in shoal.ranks_of_report(report):
+                model = sum(entry["bytes"][part] for part in ("params", "grads", "optimizer"))
+                if model != states(zero, dtype, count, ranks) or round(model / 1e9, 1) != gigabytes:
+                    faults.append(f"--zero {zero} in {dtype}: {model} bytes, expected {states(zero, dtype, count, ranks)}, "
+                                  f"as published {gigabytes} GB")
+                    break
+    return faults
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--pmpi")
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--published", action="store_true")
+    args = parser.parse_args()
+    write_rows(args.work, ROWS)
+    if args.published:
+        faults = published(args)
+    else:
+        plans = [dict(zip(CHOICES, values)) for values in itertools.product(*CHOICES.values())]
+        # At most 4 ranks; of a micro-batch some of them have no row.
+        plans = [plan for plan in plans if plan["data"] * TENSOR[plan["tensor"]][0] <= 4]
+        plans = plans if args.full else cover(plans)
+        faults = [fault for number, plan in enumerate(plans) for fault in check(args, plan, number)]
+        print(f"{len(plans)} plans")
+    print("\n".join(faults))
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()
