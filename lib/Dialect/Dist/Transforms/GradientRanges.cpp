@@ -1,6 +1,7 @@
 // Cuts the flat gradients of a group into buckets, and reads gradients out of them; see GradientRanges.h.
 #include "GradientRanges.h"
 
+#include "ForeignAttrs.h"
 #include "PlanMesh.h"
 
 #include "shoal/Dialect/NN/IR/NN.h"
@@ -218,6 +219,9 @@ void Packer::pack(Group &group, int64_t index) {
     auto type = RankedTensorType::get({last - first}, group.elementType);
     auto packed = b.create<PackOp>(loc, type, inputs, begins, ends, index, first);
     setSharding(packed, partialOver(1, group.unreduced));
+    // What is still partial is on its way to another bucket, which is where gradients lie.
+    if (!group.rest.empty())
+      setClass(packed, exec::StorageClass::workspace);
     auto reduced = b.create<ReshardOp>(loc, packed, partialOver(1, group.rest),
                                        b.getStringAttr(reason(group, members, bucket, cut.count)));
     setSharding(reduced, partialOver(1, group.rest));
