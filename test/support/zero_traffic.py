@@ -64,10 +64,15 @@ def sent_over_data(plan):
 
 
 def states(zero, dtype, count, ranks):
-    """Bytes of model states on a rank: parameters, gradients, the optimizer's (ZeRO paper, section 5)."""
+    """Bytes of model states on a rank (ZeRO paper, section 5)."""
     of_parameter, of_gradient, of_optimizer, _ = DTYPES[dtype]
-    parts = [of_optimizer, of_gradient, of_parameter]  # in the order in which stages shard them
-    return sum(size * count // (ranks if i < zero else 1) for i, size in enumerate(parts))
+    parts = {"optimizer": of_optimizer, "grads": of_gradient, "params": of_parameter}  # in the order in which stages shard them
+    return {part: size * count // (ranks if i < zero else 1) for i, (part, size) in enumerate(parts.items())}
+
+
+def find_wrong_states(entry, wanted):
+    return "".join(f"; {entry['bytes'][part]} bytes of {part}, expected {size}" for part, size in wanted.items()
+                   if entry["bytes"][part] != size)
 
 
 def options_of(plan):
@@ -90,9 +95,8 @@ def check(args, plan, number):
                 got[kind] += times * share * (2 if kind == "all_reduce" else 1)
         if got != wanted:
             faults.append(f"{plan}: rank {entry['rank']} sends {dict(got)} over data, expected {dict(wanted)}")
-        model = sum(entry["bytes"][part] for part in ("params", "grads", "optimizer"))
-        if model != kept:
-            faults.append(f"{plan}: rank {entry['rank']} keeps {model} bytes of model states, expected {kept}: {entry['bytes']}")
+        if wrong := find_wrong_states(entry, kept):
+            faults.append(f"{plan}: rank {entry['rank']} keeps{wrong}")
     return faults
 
 
@@ -127,10 +131,10 @@ def published(args):
                         "-o", f"{args.work}/model.exec", "--report", report, "--zero", str(zero), *DTYPES[dtype][-1]],
                        shoal.COMPILE_LIMIT)
             for entry in shoal.ranks_of_report(report):
-                model = sum(entry["bytes"][part] for part in ("params", "grads", "optimizer"))
-                if model != states(zero, dtype, count, ranks) or round(model / 1e9, 1) != gigabytes:
-                    faults.append(f"--zero {zero} in {dtype}: {model} bytes, expected {states(zero, dtype, count, ranks)}, "
-                                  f"as published {gigabytes} GB")
+                wanted = states(zero, dtype, count, ranks)
+                wrong = find_wrong_states(entry, wanted)
+                if wrong or round(sum(wanted.values()) / 1e9, 1) != gigabytes:
+                    faults.append(f"--zero {zero} in {dtype}: {gigabytes} GB are published{wrong}")
                     break
     return faults
 
