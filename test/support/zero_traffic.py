@@ -2,13 +2,14 @@
 """Holds the bytes of data parallelism and ZeRO, sent and kept, against their formulas.
 
 usage: zero_traffic.py --work FOLDER --pmpi LIBRARY.so [--full]
-       zero_traffic.py --work FOLDER --published
+       zero_traffic.py --work FOLDER --published | --peak [--full]
 
 GPT-2 and Llama of two blocks over 2 and 4 ranks, in f32 and in bf16 with gradients of 2 and of 4 bytes, in 1 and 4
 micro-batches, alone and with tensor and sequence parallelism. What is sent is told by three witnesses, which must agree: the
 report of shoalc, that of the program, and a library below MPI's profiling interface. With --published a model of 7.5
 billion parameters is compiled for 64 ranks, and its model states are those that the authors of ZeRO print (Rajbhandari et
-al., 2020, figure 1). --full runs all combinations; without it any two choices meet in some run.
+al., 2020, figure 1). --peak is GPT-2 of 124 million parameters over 4 ranks: under ZeRO-3 a rank's peak is less than half
+of DDP's, promised, and with --full counted. --full runs all combinations; without it any two choices meet in some run.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import os
 import sys
 
 import shoal
+from tensor_files import tensor, write_npy
 from transformer_traffic import HEADS, INNER, KV_HEADS, VOCAB, WIDTH, measure, parameters, write_rows
 
 ROWS, LAYERS = 8, 2
@@ -139,16 +141,50 @@ def published(args):
     return faults
 
 
+def compare_peaks(args):
+    """The faults of GPT-2 of 124 million parameters under DDP and ZeRO-3."""
+    ranks, tokens = 4, 64
+    with open(f"{args.work}/124m.json", "w") as f:
+        json.dump({"model_type": "gpt2", "vocab_size": 50257, "n_positions": 1024, "n_embd": 768, "n_layer": 12, "n_head": 12}, f)
+    model = f"{args.work}/124m.mlir"
+    shoal.call(["shoal-model", "gpt2", "--config", f"{args.work}/124m.json", "--batch", str(ranks), "--seq", str(tokens),
+                "--dropout", "off", "-o", model], shoal.COMPILE_LIMIT)
+    data = []
+    for name in "input_ids", "labels":
+        write_npy(f"{args.work}/124m.{name}.npy", tensor("i64", (ranks, tokens), range(ranks * tokens)))
+        data += ["--data", f"{name}={args.work}/124m.{name}.npy"]
+    faults, peaks = [], {}
+    for zero in 0, 3:
+        program, report = f"{args.work}/124m.{zero}", f"{args.work}/124m.{zero}.json"
+        shoal.shoalc(model, program, "--mesh", f"data={ranks}", "--optimizer", "adamw", "--lr", "0.001", "--zero", str(zero),
+                     "--report", report, *([] if args.full else ["--emit", "exec"]))
+        promised = shoal.ranks_of_report(report)
+        faults += [f"124M, --zero {zero}, rank {entry['rank']}{wrong}" for entry in promised
+                   if (wrong := find_wrong_states(entry, states(zero, "f32", 124_439_808, ranks)))]
+        peaks[zero] = max(entry["bytes"]["peak"] for entry in promised)
+        if args.full:
+            shoal.run(ranks, program, *data, "--steps", "1", "--report", f"{report}.counted")
+            if shoal.ranks_of_report(f"{report}.counted") != promised:
+                faults.append(f"124M, --zero {zero}: {report} promises something else than {report}.counted counts")
+    print(f"peaks of GPT-2 124M: {peaks[0]} bytes under DDP, {peaks[3]} under ZeRO-3")
+    if peaks[3] > peaks[0] / 2:
+        faults.append(f"124M: a peak of {peaks[3]} bytes under ZeRO-3, expected less than half of {peaks[0]}")
+    return faults
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--work", required=True)
     parser.add_argument("--pmpi")
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--published", action="store_true")
+    parser.add_argument("--peak", action="store_true")
     args = parser.parse_args()
     write_rows(args.work, ROWS)
     if args.published:
         faults = published(args)
+    elif args.peak:
+        faults = compare_peaks(args)
     else:
         plans = [dict(zip(CHOICES, values)) for values in itertools.product(*CHOICES.values())]
         # At most 4 ranks; of a micro-batch some of them have no row.
