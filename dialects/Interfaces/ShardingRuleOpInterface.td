@@ -32,6 +32,10 @@ def ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
       }],
       "::llvm::FailureOr<::llvm::SmallVector<::mlir::Value>>", "decompose",
       (ins "::mlir::OpBuilder &":$builder), "", [{ return ::mlir::failure(); }]>,
+    InterfaceMethod<[{
+        Multiplications and additions of products, which is where the time goes: 2 per point of a contraction. A float, since
+        those of a long sequence leave 64 bits.
+      }], "double", "getFlops", (ins), "", [{ return ::shoal::flopsOfContraction($_op.getOperation(), $_op.getShardingRule()); }]>,
   ];
 }
 

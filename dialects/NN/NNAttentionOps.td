@@ -3,7 +3,10 @@
 
 // Attention and its gradient. Included by NNOps.td, whose classes these ops are made with.
 
-class NN_Attention<string mnemonic, list<Trait> traits = []> : NN_Op<mnemonic, traits> {
+class NN_Attention<string mnemonic, list<Trait> traits = []>
+    : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure, KnownAttributes,
+        DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["getFlops"]>,
+        DeclareOpInterfaceMethods<DifferentiableOpInterface>])> {
   // Query and key segments, or none.
   dag masks = (ins Variadic<NN_TensorOf<I64>>:$segments, UnitAttr:$causal, OptionalAttr<I64Attr>:$window, F64Attr:$scale);
   let hasVerifier = 1;

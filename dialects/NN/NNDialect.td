@@ -28,7 +28,7 @@ def NN_Dialect : Dialect {
     | `nn.grad = "w"` | result | the gradient that the update sees, before clipping; made by `nn-differentiate` |
     | `nn.updates = "w"` | result | replaces the argument of that name (param, buffer, state, or "step"), in its buffer |
 
-    Ops may carry `nn.layer = "h.3"`. A model marked `nn.evaluation` computes the loss of a training model without training it; `nn-select-results`
+    Ops may carry `nn.layer = "h.3"`. Those that `nn-recompute` makes carry `nn.recompute`, which keeps them apart from the ops that they repeat. A model marked `nn.evaluation` computes the loss of a training model without training it; `nn-select-results`
     makes it so, and it runs on the parameters of that training step.
   }];
   let useDefaultAttributePrinterParser = 1;
@@ -52,6 +52,7 @@ def NN_Dialect : Dialect {
     static constexpr llvm::StringLiteral kGradAttr = "nn.grad";
     static constexpr llvm::StringLiteral kUpdatesAttr = "nn.updates";
     static constexpr llvm::StringLiteral kLayerAttr = "nn.layer";
+    static constexpr llvm::StringLiteral kRecomputeAttr = "nn.recompute";
 
     void registerAttributes();
   }];

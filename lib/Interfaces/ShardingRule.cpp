@@ -20,6 +20,33 @@ LogicalResult localizeByCloning(Operation *op, OpBuilder &builder, ValueRange op
   return success();
 }
 
+bool holds(const TensorFactors &tensor, unsigned factor) {
+  return llvm::any_of(tensor, [&](ArrayRef<unsigned> dim) { return llvm::is_contained(dim, factor); });
+}
+
+bool isContraction(const ShardingRule &rule) {
+  SmallVector<unsigned> alone; // the operands in which the op is linear
+  for (const auto &group : rule.linear)
+    if (group.size() == 1)
+      alone.push_back(group.front());
+  for (auto [f, factor] : llvm::enumerate(rule.factors))
+    if (factor.kind == FactorKind::Reduction &&
+        llvm::count_if(alone, [&](unsigned operand) { return holds(rule.operands[operand], f); }) >= 2)
+      return true;
+  return false;
+}
+
+double countPoints(const ShardingRule &rule) {
+  double points = 1;
+  for (const Factor &factor : rule.factors)
+    points *= factor.size;
+  return points;
+}
+
+double flopsOfContraction(Operation *op, const ShardingRule &rule) {
+  return fits(rule, op) && isContraction(rule) ? 2 * countPoints(rule) : 0;
+}
+
 bool fits(const ShardingRule &rule, Operation *op) {
   auto fitsValues = [&](ArrayRef<TensorFactors> tensors, TypeRange types) {
     if (tensors.size() != types.size())

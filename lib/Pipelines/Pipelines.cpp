@@ -56,6 +56,12 @@ void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
       gradient.to = options.gradDtype.empty() ? "f32" : options.gradDtype;
       pm.addPass(nn::createGradientDtypePass(gradient));
     }
+    // Before anything is added behind the backward pass: its ops read what the forward pass made.
+    if (options.recompute != "none") {
+      nn::RecomputePassOptions recompute;
+      recompute.mode = options.recompute;
+      pm.addPass(nn::createRecomputePass(recompute));
+    }
     nn::OptimizePassOptions optimize = options.optimize;
     // Clipping computes the norm anyway, and users want to see what it did.
     optimize.gradNorm |= optimize.clipGradNorm > 0;

@@ -9,6 +9,7 @@ namespace {
 constexpr llvm::StringRef kModes[] = {"train", "infer", "eval"};
 constexpr llvm::StringRef kDtypes[] = {"f32", "bf16", "f64"};
 constexpr llvm::StringRef kGradDtypes[] = {"f32", "bf16"};
+constexpr llvm::StringRef kRecompute[] = {"none", "selective", "full"};
 constexpr llvm::StringRef kTargets[] = {"cpu", "cuda"};
 
 template <auto Member> auto &get(PlanOptions &plan) { return plan.*Member; }
@@ -52,6 +53,11 @@ std::vector<PlanOption> makeTable() {
         .help = "shard over mesh axis data: 1 optimizer state, 2 gradients of micro-batches, too, 3 parameters, too",
         .rule = &dist::kZeroRule},
        "Plan", kToGlobal, /*isOfTraining=*/true, /*axis=*/"data"},
+      {{.name = "recompute", .member = get<&PlanOptions::recompute>,
+        .help = "what of each layer the backward pass computes again instead of keeping it: none; selective: all but "
+                "products (attention, norms, activation functions, dropout); full: all",
+        .choices = kRecompute},
+       "Plan", kToGlobal, /*isOfTraining=*/true},
       {{.name = "bucket-mb", .member = get<&PlanOptions::bucketMb>,
         .help = "bytes of one gradient bucket, in MiB", .rule = &dist::kBucketMbRule},
        "Plan", kToLocal, /*isOfTraining=*/true, /*axis=*/"data"},

@@ -128,6 +128,17 @@ class Checker:
         return bool(self.failures)
 
 
+def prepare_case(path, work):
+    """Reads the case and writes its data and parameters to the folder `work`."""
+    with open(path) as f:
+        case = json.load(f)
+    os.makedirs(work, exist_ok=True)
+    for spec in case["inputs"]:
+        write_npy(f"{work}/{spec['name']}.npy", input_tensor(spec, case))
+    write_safetensors(f"{work}/params.safetensors", {spec["name"]: param_tensor(spec) for spec in case["params"]})
+    return case
+
+
 def run_case(case, model, plan, work, extra):
     """Compiles and runs the case under a plan; returns the checker with its findings."""
     mesh, *flags = plan.split()
@@ -169,14 +180,7 @@ def main():
     parser.add_argument("--shoalc-option", action="append", default=[])
     args = parser.parse_args()
 
-    with open(args.case) as f:
-        case = json.load(f)
-    os.makedirs(args.work, exist_ok=True)
-    for spec in case["inputs"]:
-        write_npy(f"{args.work}/{spec['name']}.npy", input_tensor(spec, case))
-    write_safetensors(f"{args.work}/params.safetensors",
-                      {spec["name"]: param_tensor(spec) for spec in case["params"]})
-
+    case = prepare_case(args.case, args.work)
     failed = False
     ranks = args.ranks or ("" if args.plan else "1,2,3,4")
     plans = [f"data={n}" if n != "1" else "one" for n in ranks.split(",") if n] + args.plan

@@ -75,6 +75,17 @@ struct ShardingRule {
 /// Whether the rule has an entry for every dimension of the op's operands and results.
 bool fits(const ShardingRule &rule, mlir::Operation *op);
 
+/// Whether a tensor has a dimension of that factor.
+bool holds(const TensorFactors &tensor, unsigned factor);
+
+/// Whether an op multiplies two operands and sums over dimensions that both have.
+bool isContraction(const ShardingRule &rule);
+
+/// Multiplications and additions of the products of a contraction, 0 of any other op.
+double flopsOfContraction(mlir::Operation *op, const ShardingRule &rule);
+/// The points of the op's iteration space.
+double countPoints(const ShardingRule &rule);
+
 /// What leaves a reduction of elements of a type as it is: 0; the least value, the greatest. None
 /// where a double cannot hold it, so that no mask can write it: the greatest i64.
 std::optional<double> reductionIdentity(ReduceKind kind, mlir::Type elementType);

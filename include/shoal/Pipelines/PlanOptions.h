@@ -26,6 +26,7 @@ struct PlanOptions {
   bool sequenceParallel = false; // the residual stream by sequence over the same axis
   bool keepGathered = false; // what that gathers stays for the backward pass
   int64_t zero = 0;          // 0..3: what lies sharded over mesh axis "data", as dist-zero says
+  std::string recompute = "none"; // none | selective | full: what backward computes again, per layer
   nn::OptimizePassOptions optimize;
   double bucketMb = 25;       // units of 2^20 bytes
   std::string target = "cpu"; // cpu | cuda: whose kernels the arena has workspace for

@@ -132,3 +132,16 @@ func.func @updates(%w: tensor<8xf32> {nn.param = #nn.param<"w", init = zeros>, d
     -> (tensor<8xf32> {nn.updates = "w"}) {
   return %w : tensor<8xf32>
 }
+
+// -----
+
+// What is computed again for the backward pass has become one with what it repeats.
+func.func @merged_with_its_copy(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x2xf32> {nn.param = #nn.param<"w", init = zeros>})
+    -> (tensor<f32> {nn.loss}, tensor<4x2xf32> {nn.grad = "w"}) {
+  // expected-error @+1 {{is marked 'nn.recompute', and the forward pass reads it: it must serve the backward pass alone}}
+  %0 = nn.tanh %x {nn.layer = "a", nn.recompute} : tensor<8x4xf32>
+  %1 = nn.matmul %0, %w {nn.layer = "a"} : (tensor<8x4xf32>, tensor<4x2xf32>) -> tensor<8x2xf32>
+  %loss = nn.reduce sum %1 dims = [0, 1] : tensor<8x2xf32> -> tensor<f32>
+  %g = nn.matmul %0, %1 {nn.layer = "a", transpose_a} : (tensor<8x4xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+  return %loss, %g : tensor<f32>, tensor<4x2xf32>
+}

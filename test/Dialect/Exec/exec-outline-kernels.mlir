@@ -373,3 +373,23 @@ func.func @copy(%w: tensor<8x4xf32> {nn.param = #nn.param<"w", init = zeros>}) -
   %2 = nn.exp %1 : tensor<8x4xf32>
   return %2 : tensor<8x4xf32>
 }
+
+// -----
+
+// What is computed again for the backward pass runs there, in the kernel of the forward pass only in so far as that is called
+// a second time; with its readers it may be one.
+
+// CHECK: func.func private @k_add_tanh_0({{.*}}) -> (tensor<8x4xf32>, tensor<8x4xf32>)
+// CHECK: func.func private @k_tanh_mul_1(
+// CHECK: func.func @again
+// CHECK: %[[K:.*]]:2 = exec.call @k_add_tanh_0
+// CHECK: %[[M:.*]] = nn.matmul %[[K]]#1
+// CHECK: exec.call @k_tanh_mul_1(%[[K]]#0, %[[M]])
+func.func @again(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x4xf32>) -> tensor<8x4xf32> {
+  %0 = nn.add %x, %x : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  %1 = nn.tanh %0 : tensor<8x4xf32>
+  %2 = nn.matmul %1, %w : (tensor<8x4xf32>, tensor<4x4xf32>) -> tensor<8x4xf32>
+  %3 = nn.tanh %0 {nn.recompute} : tensor<8x4xf32>
+  %4 = nn.mul %3, %2 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %4 : tensor<8x4xf32>
+}

@@ -612,7 +612,7 @@ func.func @unknown(%x: tensor<4xf32>) {
 // -----
 
 func.func @unknown(%x: tensor<4xf32>) {
-  // expected-error @+1 {{unknown attribute 'nn.layr', the nn dialect knows on ops: nn.layer, and on functions: nn.evaluation}}
+  // expected-error @+1 {{unknown attribute 'nn.layr', the nn dialect knows on ops: nn.layer, nn.recompute, and on functions: nn.evaluation}}
   %0 = nn.neg %x {nn.layr = "h.0"} : tensor<4xf32>
   return
 }

@@ -109,25 +109,9 @@ LogicalResult forEachModel(ModuleOp module, function_ref<LogicalResult(func::Fun
   return success();
 }
 
-bool holds(const TensorFactors &tensor, unsigned factor) {
-  return llvm::any_of(tensor, [&](ArrayRef<unsigned> dim) { return llvm::is_contained(dim, factor); });
-}
-
 bool needsWhole(Operation *op, const Factor &factor) {
   return factor.kind == FactorKind::NeedReplication ||
          (factor.kind == FactorKind::Decompose && !isa<nn::MeanOpInterface>(op));
-}
-
-bool isContraction(const ShardingRule &rule) {
-  SmallVector<unsigned> alone; // the operands in which the op is linear
-  for (const auto &group : rule.linear)
-    if (group.size() == 1)
-      alone.push_back(group.front());
-  for (auto [f, factor] : llvm::enumerate(rule.factors))
-    if (factor.kind == FactorKind::Reduction &&
-        llvm::count_if(alone, [&](unsigned operand) { return holds(rule.operands[operand], f); }) >= 2)
-      return true;
-  return false;
 }
 
 Origins findOrigins(FunctionOpInterface func) {

@@ -52,15 +52,9 @@ private:
 llvm::LogicalResult forEachModel(mlir::ModuleOp module,
                                  llvm::function_ref<llvm::LogicalResult(mlir::func::FuncOp, DimGroups &&)> annotate);
 
-/// Whether a tensor has a dimension of that factor.
-bool holds(const TensorFactors &tensor, unsigned factor);
-
 /// Whether sharding the factor costs the op whole tensors of traffic, or more: norms, rotations. A loss, the mean of
 /// what its rows are worth, costs three numbers a token over sharded classes.
 bool needsWhole(mlir::Operation *op, const Factor &factor);
-
-/// Whether an op multiplies two operands and sums over dimensions that both have.
-bool isContraction(const ShardingRule &rule);
 
 /// Values by what they are made of: parameters alone (a weight, cast or reshaped), or inputs, too.
 struct Origins {

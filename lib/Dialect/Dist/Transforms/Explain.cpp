@@ -79,22 +79,6 @@ uint64_t sentBytes(const Traffic &traffic, int64_t ranks, int64_t bytes) {
 /// Ops that cost nothing at run time: their result lies where their operand does.
 bool isFree(Operation *op) { return isa<nn::ReshapeOp, UnpackOp, PackOp>(op); }
 
-/// Multiplications and additions of products, which is where the time goes.
-double flopsOf(Operation *op) {
-  auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
-  if (!ruled || op->getNumRegions())
-    return 0;
-  // Two products forward, five backward, which makes the scores again.
-  bool isAttention = isa<nn::AttentionOp, nn::AttentionGradOp>(op);
-  ShardingRule rule = ruled.getShardingRule();
-  if (!isAttention && (!fits(rule, op) || !isContraction(rule)))
-    return 0;
-  double flops = isa<nn::AttentionGradOp>(op) ? 10 : isAttention ? 4 : 2;
-  for (const Factor &factor : rule.factors)
-    flops *= factor.size;
-  return flops;
-}
-
 std::string printFlops(double flops) {
   constexpr std::pair<double, const char *> kUnits[] = {
       {1e12, "TFLOP"}, {1e9, "GFLOP"}, {1e6, "MFLOP"}, {1e3, "kFLOP"}};
@@ -151,7 +135,8 @@ private:
     if (!isa_and_nonnull<nn::NNDialect>(op->getDialect()) || isFree(op) || op->hasTrait<OpTrait::ConstantLike>())
       return;
     ops += times;
-    flops += times * flopsOf(op);
+    if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op); ruled && !op->getNumRegions())
+      flops += times * ruled.getFlops();
   }
 
   /// The first op of the block that reads what `op` makes, in another shape too.

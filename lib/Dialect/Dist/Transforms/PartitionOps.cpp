@@ -268,7 +268,7 @@ LogicalResult Partitioner::decompose(ShardingRuleOpInterface op, const OpShardin
         addCause(op, mesh.name(axis), cause);
   for (Operation &part : made->parts) {
     identify(&part, op, made->values);
-    for (StringRef name : {StringRef(nn::NNDialect::kLayerAttr), StringRef(DistDialect::kWhyAttr)})
+    for (StringRef name : {nn::NNDialect::kLayerAttr, nn::NNDialect::kRecomputeAttr, DistDialect::kWhyAttr})
       if (Attribute attr = op->getAttr(name))
         part.setAttr(name, attr);
     placeSource(&part, op, sharding);

@@ -205,7 +205,7 @@ void SequenceParallel::cutAt(Value value) {
     shard = reshard(builder, value, /*isShardedAlong=*/true, producer);
     for (OpOperand *use : others)
       use->set(shard);
-  } else if (isForward && !getSharding(value)) {
+  } else if ((isForward || producer->hasAttr(nn::NNDialect::kRecomputeAttr)) && !getSharding(value)) {
     setSharding(value, toSharding(value, /*isShardedAlong=*/true));
     addCause(producer, axes, why);
   }

@@ -65,4 +65,20 @@ int64_t countRuns(Operation *op) {
 StepParts::StepParts(FunctionOpInterface step)
     : forward(findForwardOps(step)), backward(slice(findResults(step, {nn::NNDialect::kGradAttr}))) {}
 
+LogicalResult verifyRecompute(FunctionOpInterface func) {
+  SmallVector<Operation *> marked;
+  func.walk([&](Operation *op) {
+    if (op->hasAttr(nn::NNDialect::kRecomputeAttr))
+      marked.push_back(op);
+  });
+  if (marked.empty())
+    return success();
+  StepParts parts(func);
+  for (Operation *op : marked)
+    if (parts.get(op) == StepParts::Forward)
+      return op->emitOpError() << "is marked '" << nn::NNDialect::kRecomputeAttr
+                               << "', and the forward pass reads it: it must serve the backward pass alone";
+  return success();
+}
+
 } // namespace shoal::dist

@@ -2,6 +2,7 @@
 #include "PropagationGraph.h"
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
+#include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 
 namespace shoal::dist {
@@ -148,6 +149,9 @@ struct VerifyGlobalPass : dist::impl::VerifyGlobalPassBase<VerifyGlobalPass> {
     markAllAnalysesPreserved();
     if (failed(verifyNoCollectives(getOperation())))
       return signalPassFailure();
+    for (auto func : getOperation().getOps<FunctionOpInterface>())
+      if (!func.isExternal() && failed(verifyRecompute(func)))
+        return signalPassFailure();
     MeshOp mesh = lookupMesh(getOperation());
     if (!mesh)
       return; // one device: there is nothing to annotate

@@ -8,6 +8,7 @@
 
 #include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
+#include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -309,7 +310,11 @@ struct VerifyLocalPass : dist::impl::VerifyLocalPassBase<VerifyLocalPass> {
       return signalPassFailure();
     MeshOp mesh = lookupMesh(getOperation());
     for (auto func : getOperation().getOps<FunctionOpInterface>()) {
-      if (!mesh || func.isExternal())
+      if (func.isExternal())
+        continue;
+      if (failed(verifyRecompute(func)))
+        return signalPassFailure();
+      if (!mesh)
         continue;
       if (failed(verifyGroups(func, mesh.getMesh())))
         return signalPassFailure();

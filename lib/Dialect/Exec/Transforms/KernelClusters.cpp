@@ -449,6 +449,19 @@ bool ClusterGraph::pays(unsigned producer, unsigned consumer) const {
 /// Whether the op makes a copy of a parameter, which is kept whole as one.
 static bool copiesParam(Operation *op) { return getAskedClass(op->getResult(0)) == StorageClass::param; }
 
+/// Whether ops, in program order, would make one that computes a value again run when the value was first there: it
+/// stands behind ops of the forward pass.
+static bool repeatsTooEarly(ArrayRef<Operation *> ops) {
+  bool found = false; // an op that repeats none
+  for (Operation *op : ops) {
+    bool repeats = op->hasAttr(nn::NNDialect::kRecomputeAttr);
+    if (repeats && found)
+      return true;
+    found |= !repeats;
+  }
+  return false;
+}
+
 bool ClusterGraph::tryMerge(unsigned producer, unsigned consumer) {
   Cluster &first = clusters[producer], &second = clusters[consumer];
   // A copy is written by a kernel of its own, or it would live on in its readers only.
@@ -459,7 +472,7 @@ bool ClusterGraph::tryMerge(unsigned producer, unsigned consumer) {
   SmallVector<Operation *> ops(first.ops);
   llvm::append_range(ops, second.ops);
   llvm::sort(ops, [&](Operation *a, Operation *b) { return position(a) < position(b); });
-  std::optional<Shape> space = commonSpace(ops, cache->iterations);
+  std::optional<Shape> space = repeatsTooEarly(ops) ? std::nullopt : commonSpace(ops, cache->iterations);
   if (!space || !formsKernel(ops, *space, cache->iterations) || !pays(producer, consumer))
     return false;
   if (!moveBehind(producer, consumer, /*merging=*/true))

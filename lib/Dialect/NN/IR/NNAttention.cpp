@@ -105,6 +105,10 @@ ShardingRule AttentionGradOp::getShardingRule() {
   return r.rule;
 }
 
+// Two products forward; five backward, which makes the scores again.
+double AttentionOp::getFlops() { return 4 * countPoints(getShardingRule()); }
+double AttentionGradOp::getFlops() { return 10 * countPoints(getShardingRule()); }
+
 // Gradients.
 
 FailureOr<SmallVector<Value>> AttentionOp::buildVJP(OpBuilder &builder, ArrayRef<Value> cotangents,

@@ -173,13 +173,18 @@ LogicalResult NNDialect::verifyOperationAttribute(Operation *op, NamedAttribute 
       return op->emitOpError() << "'" << name << "' must " << rule << ", got: " << value;
     return success();
   }
+  if (name == kRecomputeAttr) {
+    if (isa<FunctionOpInterface>(op) || !isa<UnitAttr>(value))
+      return op->emitOpError() << "'" << name << "' is a unit attribute of ops in a model, got: " << value;
+    return success();
+  }
   if (name == kEvaluationAttr) {
     if (!isa<FunctionOpInterface>(op) || !isa<UnitAttr>(value))
       return op->emitOpError() << "'" << name << "' is a unit attribute of functions, got: " << value;
     return success();
   }
   return op->emitOpError() << "unknown attribute '" << name << "', the nn dialect knows on ops: " << kLayerAttr
-                           << ", and on functions: " << kEvaluationAttr;
+                           << ", " << kRecomputeAttr << ", and on functions: " << kEvaluationAttr;
 }
 
 /// Every `nn.updates` names an argument of the same type, and none is named twice.

@@ -72,9 +72,10 @@ LogicalResult RopeOp::canonicalize(RopeOp op, PatternRewriter &rewriter) {
   SmallVector<Value> values = *op.decompose(rewriter);
   Operation *last = values[0].getDefiningOp(), *rotate = last->getOperand(0).getDefiningOp();
   last->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  if (Attribute layer = op->getAttr(NNDialect::kLayerAttr))
-    for (Operation *part : {rotate, rotate->getOperand(0).getDefiningOp()})
-      part->setAttr(NNDialect::kLayerAttr, layer);
+  for (StringRef name : {NNDialect::kLayerAttr, NNDialect::kRecomputeAttr})
+    if (Attribute attr = op->getAttr(name))
+      for (Operation *part : {rotate, rotate->getOperand(0).getDefiningOp()})
+        part->setAttr(name, attr);
   rewriter.replaceOp(op, values);
   return success();
 }

@@ -391,7 +391,8 @@ def VerifyGlobalPass : Pass<"dist-verify-global", "::mlir::ModuleOp"> {
   let description = [{
     Checks what `dist-partition` relies on, and changes nothing: no collectives; where the module has a mesh, a closed sharding on every tensor; partial
     values only where a sharded reduction or an op that is linear in them makes them (a non-linear op on a partial value must read it
-    reduced); function results reduced, updated arguments and their new values in one layout; no op without a sharding rule on a sharded operand.
+    reduced); function results reduced, updated arguments and their new values in one layout; no op without a sharding rule on a sharded operand; no op that computes a value again
+    (`nn.recompute`) is read by the forward pass, on one device either.
   }];
   let dependentDialects = ["::shoal::dist::DistDialect"];
 }
@@ -415,7 +416,7 @@ def VerifyLocalPass : Pass<"dist-verify-local", "::mlir::ModuleOp"> {
   let description = [{
     Checks, and changes nothing: no `dist.reshard` and no sharding that names an axis is left; in a function that the partitioner made (it carries
     `dist.global`) every collective says its reason, and every value that `dist.globals` calls partial is reduced exactly once before an op that is not
-    linear in it. Functions written by hand at L2 carry no tags, so their partial values cannot be known; their control flow must depend only on the
+    linear in it, and no op that computes a value again (`nn.recompute`) is read by the forward pass. Functions written by hand at L2 carry no tags, so their partial values cannot be known; their control flow must depend only on the
     position and constants, and bring each collective its whole group. What they send is matched by `exec-verify`, on the rows that run.
   }];
   // Of the copy whose control flow is folded.

@@ -31,6 +31,10 @@ private:
   llvm::DenseSet<mlir::Operation *> forward, backward;
 };
 
+/// Diagnoses an op that computes a value again (`nn.recompute`) and that the forward pass reads: it has become one with
+/// what it repeats, and nothing is saved.
+llvm::LogicalResult verifyRecompute(mlir::FunctionOpInterface func);
+
 } // namespace shoal::dist
 
 #endif // SHOAL_DIALECT_DIST_TRANSFORMS_STEPPARTS_H

@@ -244,6 +244,38 @@ def DifferentiatePass : Pass<"nn-differentiate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::shoal::nn::NNDialect"];
 }
 
+def RecomputePass : Pass<"nn-recompute", "::mlir::ModuleOp"> {
+  let summary = "backward computes activations of a layer again, instead of keeping them";
+  let description = [{
+    What the backward pass reads of the forward pass lives from one to the other, and is most of the memory of a step. The pass copies the ops that
+    make such values, per layer (`nn.layer`), to right before the first op of the backward pass that reads them (Chen et al. 2016). What enters a layer is
+    kept, and so is what does not depend on the batch: casts of weights, tables of rotations. With `mode=full` nothing else is. With
+    `mode=selective` results of products stay, which cost the most, and attention, norms, activation functions, dropout and sums run again
+    (Korthikanti et al. 2022). Only what backward needs is copied: of the last product of a layer mostly nothing.
+
+    Copies carry `nn.recompute`, so that no later pass merges them with the ops that they repeat, and kernels keep the passes apart. Random ops
+    draw the same numbers, since they have the same id. A model without layers is an error.
+
+    Before, after `nn-differentiate`, with `mode=selective`:
+    ```mlir
+    %0 = nn.matmul %x, %w1 {nn.layer = "h.0"} : (tensor<8x4xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
+    %1 = nn.tanh %0 {nn.layer = "h.0"} : tensor<8x6xf32>
+    ...
+    %5 = nn.matmul %1, %4 {nn.layer = "h.0", transpose_a} : (tensor<8x6xf32>, tensor<8x2xf32>) -> tensor<6x2xf32>
+    ```
+    After:
+    ```mlir
+    %0 = nn.matmul %x, %w1 {nn.layer = "h.0"} : (tensor<8x4xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
+    %1 = nn.tanh %0 {nn.layer = "h.0"} : tensor<8x6xf32>
+    ...
+    %5 = nn.tanh %0 {nn.layer = "h.0", nn.recompute} : tensor<8x6xf32>
+    %6 = nn.matmul %5, %4 {nn.layer = "h.0", transpose_a} : (tensor<8x6xf32>, tensor<8x2xf32>) -> tensor<6x2xf32>
+    ```
+  }];
+  let options = [Option<"mode", "mode", "std::string", "\"full\"", "selective or full">];
+  let dependentDialects = ["::shoal::nn::NNDialect"];
+}
+
 def OptimizePass : Pass<"nn-optimize", "::mlir::ModuleOp"> {
   let summary = "append the optimizer: updates of parameters, and its state as arguments";
   let description = [{
