@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Trains a model whose gradient shows its dropout mask, and compares the masks with ones drawn here.
 
-usage: dropout.py --work FOLDER MESH...
+usage: dropout.py --work FOLDER PLAN...
 
-MESH replaces the mesh of the model: '["data"=2, "tensor"=2]'. The loss is the sum of w * dropout(dropout(x)) with x = 1,
+A plan is the mesh of the model and options of shoalc: '["data"=2, "tensor"=2] --no-overlap'. The loss is the sum of w * dropout(dropout(x)) with x = 1,
 so that the gradient of w is what each element of x was multiplied by; the sum over two steps shows the second masks.
-Evaluation and inference drop nothing, and a seed of inference is refused.
+Masks that are drawn again for the backward pass are the same to the last bit. Evaluation and inference drop nothing, and
+a seed of inference is refused.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import sys
 import shoal
 from metrics import read_evaluations, read_metrics
 from philox import dropout_factors
-from plans import ranks_of
+from plans import ranks_of, split_plan
 from tensor_files import read_npy, read_safetensors, tensor, write_npy
 
 ROWS, COLUMNS, RATE, IDS = 10, 7, 0.25, (6, 2**32 - 1)
@@ -26,9 +27,9 @@ func.func @masked(
     %x: tensor<10x7xf64> {nn.input = "x"},
     %w: tensor<10x7xf64> {nn.param = #nn.param<"w", init = ones>, dist.sharding = #dist.sharding<@mesh, [{?}, {"tensor"}]>})
     -> (tensor<f64> {nn.loss}, tensor<10x7xf64> {nn.output = "y"}) {
-  %0 = nn.dropout %x rate = 0.25 id = 6 : tensor<10x7xf64>
-  %drop = nn.dropout %0 rate = 0.25 id = 4294967295 : tensor<10x7xf64>
-  %1 = nn.mul %drop, %w : (tensor<10x7xf64>, tensor<10x7xf64>) -> tensor<10x7xf64>
+  %0 = nn.dropout %x rate = 0.25 id = 6 {nn.layer = "drops"} : tensor<10x7xf64>
+  %drop = nn.dropout %0 rate = 0.25 id = 4294967295 {nn.layer = "drops"} : tensor<10x7xf64>
+  %1 = nn.mul %drop, %w {nn.layer = "drops"} : (tensor<10x7xf64>, tensor<10x7xf64>) -> tensor<10x7xf64>
   %loss = nn.reduce sum %1 dims = [0, 1] : tensor<10x7xf64> -> tensor<f64>
   return %loss, %1 : tensor<f64>, tensor<10x7xf64>
 }
@@ -39,14 +40,16 @@ def near(got, expected):
     return len(got) == len(expected) and all(abs(g - e) <= 1e-12 for g, e in zip(got, expected))
 
 
-def check_mesh(work, index, mesh, seed):
-    """The faults that were found under one mesh."""
+def check_plan(work, index, plan, seed):
+    """The faults that were found under one plan."""
+    mesh, options = split_plan(plan)
+
     def path(name):
         return os.path.join(work, f"{index}-{name}")
 
     with open(path("model.mlir"), "w") as f:
         f.write(MODEL.replace("MESH", mesh))
-    program = shoal.shoalc(path("model.mlir"), path("program"), "--lr", "1", "--report", path("promise.json"))
+    program = shoal.shoalc(path("model.mlir"), path("program"), "--lr", "1", "--report", path("promise.json"), *options)
     ranks, data = ranks_of(mesh), ("--data", f"x={work}/x.npy", "--eval-data", f"x={work}/x.npy")
     shoal.run(ranks, program, *data, "--steps", "2", "--seed", str(seed), "--eval-every", "2",
               "--dump-grads", path("grads.safetensors"), "--dump-params", path("params.safetensors"),
@@ -67,6 +70,10 @@ def check_mesh(work, index, mesh, seed):
     evaluated = read_evaluations(path("metrics.jsonl"))[-1]["eval_loss"]
     if not near([evaluated], [sum(end)]):
         faults.append(f"evaluation gives {evaluated}, without dropout it is {sum(end)}")
+    again = shoal.shoalc(path("model.mlir"), path("again"), "--lr", "1", "--recompute", "full", *options)
+    shoal.run(ranks, again, *data[:2], "--steps", "2", "--seed", str(seed), "--dump-grads", path("again.safetensors"))
+    if read_safetensors(path("again.safetensors"))["w"].data != grads["w"].data:
+        faults.append("recompute drops others")
     if shoal.ranks_of_report(path("promise.json")) != shoal.ranks_of_report(path("counted.json")):
         faults.append("the reports of compiler and program differ")
     return faults
@@ -86,17 +93,17 @@ def check_inference(work):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("meshes", nargs="+")
+    parser.add_argument("plans", nargs="+", metavar="PLAN")
     parser.add_argument("--work", required=True)
     args = parser.parse_args()
     os.makedirs(args.work, exist_ok=True)
     write_npy(f"{args.work}/x.npy", tensor("f64", (ROWS, COLUMNS), [1.0] * (ROWS * COLUMNS)))
 
     failed = False
-    for index, mesh in enumerate(args.meshes):
+    for index, plan in enumerate(args.plans):
         for seed in (3, 2**64 - 1) if index == 0 else (3,):
-            faults = check_mesh(args.work, index, mesh, seed)
-            print(f"{mesh}, seed {seed}: {'; '.join(faults) or 'the masks are those of one device'}")
+            faults = check_plan(args.work, index, plan, seed)
+            print(f"{plan}, seed {seed}: {'; '.join(faults) or 'the masks are those of one device'}")
             failed |= bool(faults)
     faults = check_inference(args.work)
     print("inference: " + ("; ".join(faults) or "nothing is dropped"))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs one training program under several meshes as real processes, against its first mesh.
+"""Runs one training program under several plans as real processes, against its first plan.
 
-usage: plans.py MODEL.mlir --rows ROWS --work FOLDER [--shoalc "OPTIONS"] [--steps N] MESH...
+usage: plans.py MODEL.mlir --rows ROWS --work FOLDER [--shoalc "OPTIONS"] [--steps N] PLAN...
 
-MESH replaces the word MESH of the model (`dist.mesh @mesh <MESH>`); the first is one
-device: '["data"=1, "tensor"=1]'. Its batched inputs are made here: floats, y (i64 classes, some
+A plan is a mesh, which replaces the word MESH of the model (`dist.mesh @mesh <MESH>`), and options of shoalc for it alone:
+'["data"=2, "tensor"=2] --recompute full'. The first is one device: '["data"=1, "tensor"=1]'. The model's batched inputs are made here: floats, y (i64 classes, some
 ignored), and other integers, which index the vocabulary that the classes are. Losses and gradient norms, first-step gradients, and
 parameters and optimizer state at the end must agree: in f64 to 1e-10 of each tensor's
 root mean square. The bytes that shoalc promises must be those that the program counts.
@@ -50,25 +50,33 @@ def ranks_of(mesh):
     return n
 
 
-def check_reports(mesh, promised, counted):
+def check_reports(plan, promised, counted):
     for ours, theirs in zip(promised, counted, strict=True):
         if ours != theirs:
-            sys.exit(f"mesh {mesh}: promised {ours}, counted {theirs}")
+            sys.exit(f"mesh {plan}: promised {ours}, counted {theirs}")
 
 
-def run_plan(args, text, data, index, mesh):
-    """Compiles and trains under one mesh; returns records, gradients and parameters."""
+def split_plan(plan):
+    """The mesh, and the options behind it."""
+    mesh, *options = plan.split(" --")
+    return mesh, shlex.split(" ".join("--" + option for option in options))
+
+
+def run_plan(args, text, data, index, plan):
+    """Compiles and trains under one plan; returns records, gradients and parameters."""
+    mesh, options = split_plan(plan)
+
     def path(name):
         return os.path.join(args.work, f"{index}-{name}")
 
     with open(path("model.mlir"), "w") as f:
         f.write(text.replace("MESH", mesh))
     program = shoal.shoalc(path("model.mlir"), path("program"), "--report", path("promise.json"),
-                           *shlex.split(args.shoalc))
+                           *shlex.split(args.shoalc), *options)
     shoal.run(ranks_of(mesh), program, *data, "--steps", str(args.steps), "--seed", "3", "--shuffle", "--metrics", path("metrics.jsonl"),
               "--report", path("counted.json"), "--dump-params", path("params.safetensors"),
               "--dump-grads", path("grads.safetensors"))
-    check_reports(mesh, shoal.ranks_of_report(path("promise.json")), shoal.ranks_of_report(path("counted.json")))
+    check_reports(plan, shoal.ranks_of_report(path("promise.json")), shoal.ranks_of_report(path("counted.json")))
     return (read_metrics(path("metrics.jsonl")), read_safetensors(path("grads.safetensors")),
             read_safetensors(path("params.safetensors")))
 
@@ -92,7 +100,7 @@ def compare(got, expected):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("model")
-    parser.add_argument("meshes", nargs="+", metavar="MESH")
+    parser.add_argument("plans", nargs="+", metavar="PLAN")
     parser.add_argument("--rows", type=int, required=True)
     parser.add_argument("--work", required=True)
     parser.add_argument("--shoalc", default="")
@@ -104,13 +112,13 @@ def main():
     data = make_data(text, args.rows, args.work)
 
     expected, failed = None, False
-    for index, mesh in enumerate(args.meshes):
-        got = run_plan(args, text, data, index, mesh)
+    for index, plan in enumerate(args.plans):
+        got = run_plan(args, text, data, index, plan)
         if expected is None:
             expected = got
             continue
         check = compare(got, expected)
-        failed |= check.fails(f"mesh {mesh}")
+        failed |= check.fails(f"mesh {plan}")
     sys.exit(1 if failed else 0)
 
 

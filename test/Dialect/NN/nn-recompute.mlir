@@ -56,7 +56,7 @@ func.func @attention(%x: tensor<2x3x8xf64> {nn.input = "x"}, %k: tensor<2x3x1x4x
     %w: tensor<8x1x2x4xf64> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f64> {nn.loss}) {
   %q = nn.tensordot %x, %w axes = 1 {nn.layer = "h"} : (tensor<2x3x8xf64>, tensor<8x1x2x4xf64>) -> tensor<2x3x1x2x4xf64>
   %o, %lse = nn.attention %q, %k, %v scale = 0.5 {nn.layer = "h"} : (tensor<2x3x1x2x4xf64>, tensor<2x3x1x4xf64>, tensor<2x3x1x4xf64>) -> tensor<2x3x1x2x4xf64>
-  %loss = nn.reduce sum %o dims = [0, 1, 2, 3, 4] {nn.layer = "h"} : tensor<2x3x1x2x4xf64> -> tensor<f64>
+  %loss = nn.reduce sum %o dims = [0, 1, 2, 3, 4] : tensor<2x3x1x2x4xf64> -> tensor<f64>
   return %loss : tensor<f64>
 }
 
@@ -73,5 +73,23 @@ func.func @weights(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4x4xf64> {nn
   %e = nn.exp %x {nn.layer = "h"} : tensor<8x4xf64>
   %y = nn.matmul %e, %c {nn.layer = "h"} : (tensor<8x4xf64>, tensor<4x4xf64>) -> tensor<8x4xf64>
   %loss = nn.reduce sum %y dims = [0, 1] : tensor<8x4xf64> -> tensor<f64>
+  return %loss : tensor<f64>
+}
+
+// -----
+
+// The layer that makes the loss, a sum of its own divided by a count, has nothing to gain: its backward pass follows at once.
+// CHECK-LABEL: func.func @head
+// CHECK: nn.exp {{.*}} {nn.layer = "h", nn.recompute}
+// CHECK-NOT: nn.layer = "head", nn.recompute
+// CHECK: return
+func.func @head(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4x4xf64> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f64> {nn.loss}) {
+  %y = nn.matmul %x, %w {nn.layer = "h"} : (tensor<8x4xf64>, tensor<4x4xf64>) -> tensor<8x4xf64>
+  %e = nn.exp %y {nn.layer = "h"} : tensor<8x4xf64>
+  %z = nn.matmul %e, %w {nn.layer = "h"} : (tensor<8x4xf64>, tensor<4x4xf64>) -> tensor<8x4xf64>
+  %t = nn.exp %z {nn.layer = "head"} : tensor<8x4xf64>
+  %s = nn.reduce sum %t dims = [0, 1] {nn.layer = "head"} : tensor<8x4xf64> -> tensor<f64>
+  %c = nn.constant dense<8.0> : tensor<f64>
+  %loss = nn.div %s, %c : (tensor<f64>, tensor<f64>) -> tensor<f64>
   return %loss : tensor<f64>
 }

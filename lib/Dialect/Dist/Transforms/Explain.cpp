@@ -291,9 +291,19 @@ private:
   std::string names;
 };
 
+/// Whether what a collective brings along is computed again for the backward pass.
+bool isRepeated(Operation *op) {
+  Operation *def = op->getOperand(0).getDefiningOp();
+  while (def && isFree(def) && !def->hasAttr(nn::NNDialect::kRecomputeAttr))
+    def = def->getOperand(0).getDefiningOp();
+  return def && def->hasAttr(nn::NNDialect::kRecomputeAttr);
+}
+
 const char *tellPart(const StepParts &parts, Operation *op) {
   constexpr const char *kNames[] = {"the forward pass", "the backward pass", "the update"};
-  return parts.hasGradients() ? kNames[parts.get(op)] : "";
+  if (!parts.hasGradients())
+    return "";
+  return isRepeated(op) ? "the forward pass computed again (--recompute)" : kNames[parts.get(op)];
 }
 
 } // namespace

@@ -30,6 +30,7 @@ public:
 private:
   void findForward();
   void findActivations();
+  void findLossLayers();
   bool isKept(Value value) const;
   bool isRepeatable(Operation *op) const;
   bool isOfLayer(Operation *user, Attribute layer) const;
@@ -42,6 +43,7 @@ private:
   bool keepsProducts;
   DenseSet<Operation *> forward;  // what results other than gradients are computed from
   DenseSet<Value> activations;    // values that depend on the batch
+  DenseSet<Attribute> lossLayers; // layers whose backward pass follows their forward pass at once
   DenseSet<Operation *> repeated; // ops of the forward pass
   IRMapping again;                // their results to those of the copies
 };
@@ -84,13 +86,32 @@ void Recomputer::findActivations() {
   }
 }
 
+/// The layers that make the loss, which is a scalar of theirs divided by a count, or a sum of such.
+void Recomputer::findLossLayers() {
+  std::optional<unsigned> loss = findLoss(model);
+  SmallVector<Value> work;
+  if (loss)
+    work.push_back(getReturn(model).getOperand(*loss));
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    Operation *op = value.getDefiningOp();
+    if (!op || !type || type.getNumElements() != 1)
+      continue;
+    if (Attribute layer = layerOf(op))
+      lossLayers.insert(layer);
+    else
+      llvm::append_range(work, op->getOperands());
+  }
+}
+
 bool Recomputer::isOfLayer(Operation *user, Attribute layer) const {
   Operation *op = block.findAncestorOpInBlock(*user);
   return op->hasTrait<OpTrait::IsTerminator>() || !forward.contains(op) || layerOf(op) == layer;
 }
 
 bool Recomputer::isRepeatable(Operation *op) const {
-  if (!forward.contains(op) || !layerOf(op) || !isMemoryEffectFree(op))
+  if (!forward.contains(op) || !layerOf(op) || lossLayers.contains(layerOf(op)) || !isMemoryEffectFree(op))
     return false;
   auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
   return !keepsProducts || !ruled || !isContraction(ruled.getShardingRule());
@@ -140,6 +161,7 @@ LogicalResult Recomputer::run() {
     return model.emitOpError() << "recomputes layer by layer, and none of its ops has 'nn.layer': name the layers, or leave "
                                   "--recompute out";
   findActivations();
+  findLossLayers();
 
   // Copies come before their reader, so the walk does not meet them.
   SmallVector<Operation *> backward;

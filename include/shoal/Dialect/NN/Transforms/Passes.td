@@ -251,7 +251,8 @@ def RecomputePass : Pass<"nn-recompute", "::mlir::ModuleOp"> {
     make such values, per layer (`nn.layer`), to right before the first op of the backward pass that reads them (Chen et al. 2016). What enters a layer is
     kept, and so is what does not depend on the batch: casts of weights, tables of rotations. With `mode=full` nothing else is. With
     `mode=selective` results of products stay, which cost the most, and attention, norms, activation functions, dropout and sums run again
-    (Korthikanti et al. 2022). Only what backward needs is copied: of the last product of a layer mostly nothing.
+    (Korthikanti et al. 2022). Only what backward needs is copied: of the last product of a layer mostly nothing. The layer that makes the loss keeps
+    all: its backward pass follows at once, so that nothing would live shorter.
 
     Copies carry `nn.recompute`, so that no later pass merges them with the ops that they repeat, and kernels keep the passes apart. Random ops
     draw the same numbers, since they have the same id. A model without layers is an error.
