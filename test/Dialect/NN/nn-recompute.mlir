@@ -56,6 +56,22 @@ func.func @attention(%x: tensor<2x3x8xf64> {nn.input = "x"}, %k: tensor<2x3x1x4x
     %w: tensor<8x1x2x4xf64> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f64> {nn.loss}) {
   %q = nn.tensordot %x, %w axes = 1 {nn.layer = "h"} : (tensor<2x3x8xf64>, tensor<8x1x2x4xf64>) -> tensor<2x3x1x2x4xf64>
   %o, %lse = nn.attention %q, %k, %v scale = 0.5 {nn.layer = "h"} : (tensor<2x3x1x2x4xf64>, tensor<2x3x1x4xf64>, tensor<2x3x1x4xf64>) -> tensor<2x3x1x2x4xf64>
+  %t = nn.tanh %o {nn.layer = "h"} : tensor<2x3x1x2x4xf64>
+  %loss = nn.reduce sum %t dims = [0, 1, 2, 3, 4] : tensor<2x3x1x2x4xf64> -> tensor<f64>
+  return %loss : tensor<f64>
+}
+
+// -----
+
+// What enters another layer is there, and with it all that its op makes: the log-sum-exp is no reason to run attention again.
+// CHECK-LABEL: func.func @whole_op
+// CHECK: %[[O:.*]], %[[LSE:.*]] = nn.attention
+// CHECK-NOT: nn.recompute
+// CHECK: nn.attention_grad {{.*}}, %[[O]], %[[LSE]] scale
+func.func @whole_op(%x: tensor<2x3x1x2x4xf64> {nn.input = "x"}, %k: tensor<2x3x1x4xf64> {nn.input = "k"}, %v: tensor<2x3x1x4xf64> {nn.input = "v"},
+    %w: tensor<1x1x4xf64> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f64> {nn.loss}) {
+  %q = nn.mul %x, %w : (tensor<2x3x1x2x4xf64>, tensor<1x1x4xf64>) -> tensor<2x3x1x2x4xf64>
+  %o, %lse = nn.attention %q, %k, %v scale = 0.5 {nn.layer = "h"} : (tensor<2x3x1x2x4xf64>, tensor<2x3x1x4xf64>, tensor<2x3x1x4xf64>) -> tensor<2x3x1x2x4xf64>
   %loss = nn.reduce sum %o dims = [0, 1, 2, 3, 4] : tensor<2x3x1x2x4xf64> -> tensor<f64>
   return %loss : tensor<f64>
 }

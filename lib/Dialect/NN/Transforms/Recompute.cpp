@@ -117,11 +117,11 @@ bool Recomputer::isRepeatable(Operation *op) const {
   return !keepsProducts || !ruled || !isContraction(ruled.getShardingRule());
 }
 
-/// What enters another layer serves that one's backward pass, and is there for its own.
+/// What enters another layer serves that one's backward pass, and is there for its own; with it all that its op makes.
 bool Recomputer::isKept(Value value) const {
   Operation *op = value.getDefiningOp();
   return !op || !activations.contains(value) || !isRepeatable(op) ||
-         llvm::any_of(value.getUsers(), [&](Operation *user) { return !isOfLayer(user, layerOf(op)); });
+         llvm::any_of(op->getUsers(), [&](Operation *user) { return !isOfLayer(user, layerOf(op)); });
 }
 
 SmallVector<Operation *> Recomputer::findMissing(Value value) const {
