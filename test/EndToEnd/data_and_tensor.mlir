@@ -2,7 +2,8 @@
 // permuted devices, sizes that nothing divides (hidden 11, classes 5, batch 10, 23 rows), ignored labels, clipping.
 // RUN: %python %support/plans.py %s --rows 23 --work %t/adam --shoalc "--optimizer adamw --lr 0.01 --weight-decay 0.1 --clip-grad-norm 0.3 --grad-norm" \
 // RUN:   '["data"=1, "tensor"=1]' '["data"=2, "tensor"=2]' '["data"=2, "tensor"=3]' '["data"=3, "tensor"=1]' '["data"=1, "tensor"=4]' \
-// RUN:   '["tensor"=2, "data"=2]' '["data"=2, "tensor"=3], device_ids=[4, 1, 5, 0, 3, 2]'
+// RUN:   '["tensor"=2, "data"=2]' '["data"=2, "tensor"=3], device_ids=[4, 1, 5, 0, 3, 2]' \
+// RUN:   '["data"=2, "tensor"=3] --zero 1' '["data"=3, "tensor"=2] --zero 3'
 // RUN: %python %support/plans.py %s --rows 23 --work %t/sgd --shoalc "--optimizer sgd --lr 0.1 --momentum 0.9 --bucket-mb 0.0001" \
 // RUN:   '["data"=1, "tensor"=1]' '["data"=4, "tensor"=2]' '["data"=3, "tensor"=2], device_ids=[5, 0, 3, 1, 4, 2]'
 

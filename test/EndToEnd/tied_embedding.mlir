@@ -1,7 +1,8 @@
 // A table that is read by its rows and multiplied as the head, and heads as dimensions, as real processes: the vocabulary of 11
 // divides by nothing, 6 heads in 2 groups, 2 and 4 tensor ranks, rows of the batch that do not divide, ignored labels.
 // RUN: %python %support/plans.py %s --rows 13 --work %t/adam --shoalc "--optimizer adamw --lr 0.01 --weight-decay 0.1 --clip-grad-norm 0.3 --grad-norm" \
-// RUN:   '["data"=1, "tensor"=1]' '["data"=2, "tensor"=2]' '["data"=1, "tensor"=4]' '["data"=3, "tensor"=2], device_ids=[5, 0, 3, 1, 4, 2]'
+// RUN:   '["data"=1, "tensor"=1]' '["data"=2, "tensor"=2]' '["data"=1, "tensor"=4]' '["data"=3, "tensor"=2], device_ids=[5, 0, 3, 1, 4, 2]' \
+// RUN:   '["data"=2, "tensor"=2] --zero 3' '["data"=3, "tensor"=1] --zero 2' '["data"=3, "tensor"=2], device_ids=[5, 0, 3, 1, 4, 2] --zero 1'
 // RUN: %python %support/plans.py %s --rows 13 --work %t/sgd --shoalc "--optimizer sgd --lr 0.1 --momentum 0.9 --bucket-mb 0.0001" \
 // RUN:   '["data"=1, "tensor"=1]' '["data"=2, "tensor"=3]' '["data"=4, "tensor"=1]'
 

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Trains golden cases under combinations of meshes, ZeRO stages and recompute, against PyTorch's values.
+
+usage: golden_matrix.py FOLDER --work FOLDER --set pairs|all [--only WORD]... [--list]
+
+FOLDER holds the models, and golden/ the cases. `all` is every combination of the rows of FACTORS that means something;
+`pairs` a part of them in which any two values of two rows meet at least once, made the same way in every run. --only
+keeps plans that hold the word, --list prints them and runs none.
+"""
+
+import argparse
+import itertools
+import os
+import sys
+import time
+
+from golden import prepare_case, run_case
+
+TENSOR, SEQUENCE = "--tensor-parallel", "--tensor-parallel --sequence-parallel"
+FACTORS = {
+    "case": ["gpt_tied_adamw", "gpt_ignored_targets", "llama_gqa_adamw"],
+    "mesh": ["one", "data=2", "data=3", "data=4", f"data=2,tensor=2 {TENSOR}", f"data=2,tensor=2 {SEQUENCE}",
+             "replica=2,data=2"],
+    "zero": ["", "--zero 1", "--zero 2", "--zero 3"],
+    "recompute": ["", "--recompute selective", "--recompute full"],
+}
+MODELS = {"gpt_ignored_targets": "gpt_tied_adamw"}  # others are named as their case
+
+
+def means_something(combination):
+    """ZeRO shards over other devices; of one there are none."""
+    return combination[1] != "one" or not combination[2]
+
+
+def every_combination():
+    return [c for c in itertools.product(*FACTORS.values()) if means_something(c)]
+
+
+def pairs_of(combination):
+    return set(itertools.combinations(enumerate(combination), 2))
+
+
+def covering_pairs():
+    """The combination with the most pairs that are still missing, the first of equals, until none is missing."""
+    combinations = every_combination()
+    missing = set().union(*map(pairs_of, combinations))
+    chosen = []
+    while missing:
+        chosen.append(max(combinations, key=lambda c: len(pairs_of(c) & missing)))
+        missing -= pairs_of(chosen[-1])
+    return chosen
+
+
+def plan_of(combination):
+    return " ".join(word for word in combination[1:] if word)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder")
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--set", choices=["pairs", "all"], required=True)
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--list", action="store_true")
+    args = parser.parse_args()
+
+    chosen = covering_pairs() if args.set == "pairs" else every_combination()
+    chosen = [c for c in chosen if all(word in f"{c[0]} {plan_of(c)}" for word in args.only)]
+    if args.list:
+        print("\n".join(f"{c[0]} on {plan_of(c)}" for c in chosen))
+        return
+    cases, failures, start = {}, 0, time.monotonic()
+    for combination in chosen:
+        name, plan = combination[0], plan_of(combination)
+        work = os.path.join(args.work, name)
+        if name not in cases:
+            cases[name] = prepare_case(f"{args.folder}/golden/{name}.json", work)
+        try:
+            check = run_case(cases[name], f"{args.folder}/{MODELS.get(name, name)}.mlir", plan, work, [])
+            failures += check.fails(f"{name} on {plan}")
+        except SystemExit as end:  # of a tool: the other plans run all the same
+            print(f"{name} on {plan}: {end.code}")
+            failures += 1
+        sys.stdout.flush()
+    print(f"{len(chosen) - failures} of {len(chosen)} plans keep the meaning")
+    print(f"{time.monotonic() - start:.0f} s", file=sys.stderr)
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
