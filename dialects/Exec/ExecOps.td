@@ -4,6 +4,7 @@
 include "ExecAttrs.td"
 include "Dist/DistAttrs.td"
 include "Interfaces/KnownAttributes.td"
+include "Interfaces/LoweringOpInterface.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/RegionKindInterface.td"
@@ -88,6 +89,19 @@ def Exec_CallOp : Exec_Op<"call", [Pure, DeclareOpInterfaceMethods<SymbolUserOpI
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyStaticShapeTensor>:$inputs);
   let results = (outs Variadic<AnyStaticShapeTensor>:$results);
   let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)";
+}
+
+def Exec_AddToOp : Exec_Op<"add_to", [Pure, AllTypesMatch<["sum", "term", "result"]>,
+    DeclareOpInterfaceMethods<LoweringOpInterface, ["getLoweringKind"]>]> {
+  let summary = "a product that is added to a running sum where that lies";
+  let description = [{
+    `exec.add_to %sum, %term : tensor<64x10xf32>`: `%term` is a library call's result that nobody else reads, and so is `%sum`. The call that makes
+    the term adds to the buffer of `%sum`, which has the result: the term has no buffer. Made by `exec-outline-kernels` of sums over
+    micro-batches, consumed by `exec-lower`.
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$sum, AnyStaticShapeTensor:$term);
+  let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat = "$sum `,` $term attr-dict `:` type($result)";
 }
 
 // The program and its memory.

@@ -27,6 +27,8 @@ def LoweringOpInterface : OpInterface<"LoweringOpInterface"> {
       "::llvm::LogicalResult", "lowerToRows", (ins "::shoal::exec::RowContext &":$rows), "", [{
         return $_op->emitOpError("is in no kernel (run exec-outline-kernels)");
       }]>,
+    InterfaceMethod<"Whether the rows of a library call can add to what the buffer of its result holds (`RowContext::adds`).",
+      "bool", "canAdd", (ins), "", [{ return false; }]>,
     InterfaceMethod<"Bytes of scratch memory that the rows of a library call share, for `RowContext::getWorkspace`.",
       "int64_t", "getWorkspaceBytes", (ins), "", [{ return 0; }]>,
   ];

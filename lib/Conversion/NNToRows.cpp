@@ -37,6 +37,7 @@ struct Products {
   exec::RowContext &rows;
   bool transposeA, transposeB;
   StringAttr name = nameOf(op);
+  bool adds = rows.adds();
 
   void add(const Product &p) {
     OpBuilder &builder = rows.getBuilder();
@@ -44,7 +45,7 @@ struct Products {
                                  /*lda=*/transposeA ? p.m : p.k, /*ldb=*/transposeB ? p.k : p.n,
                                  /*ldc=*/p.n, p.batch,
                                  p.batch > 1 ? builder.getDenseI64ArrayAttr(p.strides) : nullptr,
-                                 transposeA, transposeB, p.accumulate, 0, name);
+                                 transposeA, transposeB, adds || p.accumulate, 0, name);
   }
 };
 
@@ -149,21 +150,22 @@ template <typename Op> int64_t noWorkspace(Op) { return 0; }
 
 /// The interface of a library call by plain functions.
 template <typename Op, LogicalResult (*build)(Op, exec::RowContext &),
-          int64_t (*workspaceBytes)(Op) = noWorkspace<Op>>
+          int64_t (*workspaceBytes)(Op) = noWorkspace<Op>, bool adds = false>
 struct LibraryModel
-    : LoweringOpInterface::ExternalModel<LibraryModel<Op, build, workspaceBytes>, Op> {
+    : LoweringOpInterface::ExternalModel<LibraryModel<Op, build, workspaceBytes, adds>, Op> {
   LoweringKind getLoweringKind(Operation *) const { return LoweringKind::Library; }
   LogicalResult lowerToRows(Operation *op, exec::RowContext &rows) const {
     return build(cast<Op>(op), rows);
   }
   int64_t getWorkspaceBytes(Operation *op) const { return workspaceBytes(cast<Op>(op)); }
+  bool canAdd(Operation *) const { return adds; }
 };
 
 } // namespace
 
 void attachLibraryModels(MLIRContext &context) {
-  nn::MatmulOp::attachInterface<LibraryModel<nn::MatmulOp, buildMatmul>>(context);
-  nn::TensordotOp::attachInterface<LibraryModel<nn::TensordotOp, buildTensordot>>(context);
+  nn::MatmulOp::attachInterface<LibraryModel<nn::MatmulOp, buildMatmul, noWorkspace<nn::MatmulOp>, true>>(context);
+  nn::TensordotOp::attachInterface<LibraryModel<nn::TensordotOp, buildTensordot, noWorkspace<nn::TensordotOp>, true>>(context);
   nn::AttentionOp::attachInterface<
       LibraryModel<nn::AttentionOp, buildAttention, getAttentionWorkspace<nn::AttentionOp>>>(
       context);

@@ -91,6 +91,14 @@ void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
     zero.stage = options.zero;
     pm.addPass(dist::createZeroPass(zero));
   }
+  if (options.microbatches > 1) {
+    // Hazard: behind the strategies, which look for rows in dimension 0 and do not see into regions.
+    dist::MicrobatchPassOptions microbatch;
+    microbatch.count = options.microbatches;
+    pm.addPass(dist::createMicrobatchPass(microbatch));
+    // What is made twice, before the micro-batches and in them, is two values.
+    pm.addPass(dist::createNumberPass());
+  }
   // Hazard: after every strategy, which would find nothing open.
   pm.addPass(dist::createCloseArgumentsPass());
   pm.addPass(dist::createPropagatePass());

@@ -15,10 +15,16 @@ SignatureEdit::SignatureEdit(FunctionOpInterface func)
 }
 
 SignatureEdit::~SignatureEdit() {
-  if (args.size() != func.getNumArguments() || results.size() != func.getNumResults())
+  if (isRetyped || args.size() != func.getNumArguments() || results.size() != func.getNumResults())
     func.setType(func.cloneTypeWith(argTypes, resultTypes));
   func.setAllArgAttrs(args);
   func.setAllResultAttrs(results);
+}
+
+void SignatureEdit::setArgType(unsigned index, Type type) {
+  argTypes[index] = type;
+  func.getArgument(index).setType(type);
+  isRetyped = true;
 }
 
 BlockArgument SignatureEdit::addArgument(Type type, StringRef name, Attribute attr) {

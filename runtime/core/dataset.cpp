@@ -34,11 +34,13 @@ Dataset::Dataset(const Program &program, uint32_t position,
     std::string name(program.str(arg.name));
     auto given = files.find(name);
     if (given == files.end())
-      badInput("input '", name, "' ", shapeText(program.dims(arg)), " needs ", flag, " ", name,
+      badInput("input '", name, "' ", shapeText(program.batchShape(arg)), " needs ", flag, " ", name,
                "=FILE.npy");
+    std::span<const Dim> dims = program.fileDims(arg);
+    uint64_t microbatches = dims.size() < arg.numDims ? program.dims(arg).front().global : 1;
     inputs_.push_back(std::unique_ptr<Input>(
-        new Input{&arg, program.views()[arg.view].dtype,
-                  boxOf(program, program.dims(arg), position), NpyFile(given->second), {}}));
+        new Input{&arg, program.views()[arg.view].dtype, boxOf(program, dims, position), microbatches,
+                  arg.batchDim < 0 ? 0 : dims.front().global, NpyFile(given->second), {}}));
     Input &input = *inputs_.back();
     checkShape(input);
     if (arg.batchDim < 0) {
@@ -49,7 +51,7 @@ Dataset::Dataset(const Program &program, uint32_t position,
       input.file.checkWhole();
       continue;
     }
-    uint64_t rows = input.file.shape()[size_t(arg.batchDim)];
+    uint64_t rows = input.file.shape().front();
     if (!first)
       rows_ = rows;
     else if (rows != rows_)
@@ -68,14 +70,15 @@ Dataset::Dataset(const Program &program, uint32_t position,
 void Dataset::checkShape(const Input &input) const {
   const std::string &path = input.file.path();
   std::string name(program_.str(input.arg->name));
-  std::span<const Dim> dims = program_.dims(*input.arg);
+  std::span<const Dim> dims = program_.fileDims(*input.arg);
+  int32_t batchDim = input.arg->batchDim < 0 ? -1 : 0;
   const std::vector<uint64_t> &shape = input.file.shape();
   bool same = shape.size() == dims.size();
   for (size_t d = 0; same && d < dims.size(); ++d)
-    same = int64_t(d) == input.arg->batchDim || shape[d] == dims[d].global;
+    same = int64_t(d) == batchDim || shape[d] == dims[d].global;
   if (!same)
     badInput(path, ": has shape ", shapeText(shape), ", but input '", name, "' expects ",
-             shapeText(dims, input.arg->batchDim));
+             shapeText(dims, batchDim));
   if (!canConvert(input.file.type(), input.type))
     badInput(path, ": holds ", fileTypeName(input.file.type()), ", but input '", name,
              "' expects ", dtypeName(input.type));
@@ -139,26 +142,27 @@ uint64_t Dataset::fill(uint64_t epoch, uint64_t batch, char *arena) {
 
 void Dataset::fillBatched(const Input &input, const std::vector<uint64_t> &fileRows,
                           char *to) const {
-  size_t batchDim = size_t(input.arg->batchDim);
   Box box = input.box;
-  for (size_t d = 0; d < box.dims.size(); ++d)
-    if (d != batchDim && box.dims[d].valid != box.dims[d].local) {
-      std::memset(to, 0, box.localElements() * elementBytes(input.type));
-      break;
-    }
-  BoxDim &rows = box.dims[batchDim];
+  uint64_t elements = box.localElements();
+  bool isPadded = false;
+  for (size_t d = 1; d < box.dims.size(); ++d)
+    isPadded |= box.dims[d].valid != box.dims[d].local;
+  if (isPadded)
+    std::memset(to, 0, input.microbatches * elements * elementBytes(input.type));
+  BoxDim &rows = box.dims.front();
   uint64_t start = rows.start;
   rows.global = rows_;
   rows.valid = 1;
-  // One row of the file at a time goes to one row of the buffer; a shard's rows past the
-  // batch repeat the last row, too.
-  for (uint64_t i = 0; i < rows.local; ++i) {
-    rows.start = fileRows[std::min(start + i, uint64_t(fileRows.size()) - 1)];
-    rows.localStart = i;
-    box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
-      take(input, global, count, to + local * elementBytes(input.type));
-    });
-  }
+  // One row of the file at a time goes to one row of the buffer. Rows past the batch, of a shard or of the last
+  // micro-batch, repeat the last row, too; those past a micro-batch are rows of the next, and count in that.
+  for (uint64_t m = 0; m < input.microbatches; ++m)
+    for (uint64_t i = 0; i < rows.local; ++i) {
+      rows.start = fileRows[std::min(m * input.rows + start + i, uint64_t(fileRows.size()) - 1)];
+      rows.localStart = i;
+      box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
+        take(input, global, count, to + (m * elements + local) * elementBytes(input.type));
+      });
+    }
   input.file.checkWhole();
 }
 

@@ -41,7 +41,8 @@ private:
   struct Input {
     const Arg *arg;
     DType type;
-    Box box; // of the step's batch
+    Box box; // of a micro-batch, in the dimensions of the file
+    uint64_t microbatches, rows; // of a batch, and of one of them on all ranks
     NpyFile file;
     std::vector<char> whole; // un-batched: converted once
   };

@@ -54,7 +54,7 @@ std::string describe(const Program &program, const Program *evaluation) {
       continue;
     std::string input(program.str(arg.name));
     text += "  input    " + input + "  " +
-            shapeWithType(program, globalShape(program.dims(arg)), arg.batchDim, arg.view) + "\n";
+            shapeWithType(program, program.batchShape(arg), arg.batchDim < 0 ? -1 : 0, arg.view) + "\n";
     data += " --data " + input + "=" + input + ".npy";
   }
   for (const Tensor &tensor : program.tensors())

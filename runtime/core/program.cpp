@@ -56,6 +56,13 @@ std::vector<uint64_t> globalShape(std::span<const Dim> dims) {
   return shape;
 }
 
+std::vector<uint64_t> Program::batchShape(const Arg &a) const {
+  std::vector<uint64_t> shape = globalShape(fileDims(a));
+  if (a.batchDim >= 0)
+    shape.front() = header().batchRows;
+  return shape;
+}
+
 std::vector<uint64_t> Program::fileShape(const Tensor &t) const {
   if (t.numFileSizes == 0)
     return globalShape(dims(t));

@@ -43,6 +43,9 @@ public:
       return {};
     return axesOf((t.kind == TensorKind::Grad ? dims(results_[t.owner]) : dims(args_[t.owner]))[0]);
   }
+  // The dimensions of an input in files, which know no micro-batches, and its shape with the rows of a batch.
+  std::span<const Dim> fileDims(const Arg &a) const { return dims(a).subspan(a.batchDim > 0 ? 1 : 0); }
+  std::vector<uint64_t> batchShape(const Arg &a) const;
   // The shape in files, of the same elements as the logical shape.
   std::vector<uint64_t> fileShape(const Tensor &t) const;
   std::span<const uint32_t> axesOf(const Dim &d) const {

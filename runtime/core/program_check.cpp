@@ -204,11 +204,15 @@ void ProgramChecker::checkArgs() const {
                uint32_t(storageClassOf(arg.kind)), ", got: a part of view ", view.storage,
                " of class ", uint32_t(view.storageClass));
     if (arg.batchDim >= 0) {
-      uint64_t rows = p.dims(arg)[arg.batchDim].global;
+      std::span<const Dim> dims = p.dims(arg);
+      uint64_t rows = dims[arg.batchDim].global, all = p.header().batchRows;
       batched = true;
-      if (rows != p.header().batchRows || rows == 0)
-        badInput("program: the batch dimension of ", who, " must be the batch of ",
-                 p.header().batchRows, " rows and not 0, got: ", rows);
+      if (rows == 0 || all == 0 || arg.batchDim > 1 || (arg.batchDim == 0 && rows != all))
+        badInput("program: the batch dimension of ", who, " must be the batch of ", all,
+                 " rows and not 0, or the second behind the micro-batches, got: ", rows, " in dimension ", arg.batchDim);
+      if (arg.batchDim == 1 && (dims[0].global == 0 || dims[0].numAxes != 0 || rows != (all - 1) / dims[0].global + 1))
+        badInput("program: ", who, " must hold a batch of ", all, " rows in whole micro-batches, got: ",
+                 dims[0].global, " of ", rows, " rows");
     }
   }
   if (!batched && p.header().batchRows != 0)

@@ -2,11 +2,13 @@
 // RUN: %python %support/golden.py %s %S/golden/gpt_tied_adamw.json --work %t.gpt_tied_adamw \
 // RUN:   --ranks 1,2,3,4 --plan "tensor=2 --tensor-parallel" --plan "tensor=3 --tensor-parallel" --plan "tensor=4 --tensor-parallel" \
 // RUN:   --plan "tensor=2 --tensor-parallel --sequence-parallel" --plan "tensor=3 --tensor-parallel --sequence-parallel --keep-gathered" \
-// RUN:   --plan "data=2,tensor=2 --tensor-parallel" --plan "data=2,tensor=3 --tensor-parallel --sequence-parallel"
+// RUN:   --plan "data=2,tensor=2 --tensor-parallel" --plan "data=2,tensor=3 --tensor-parallel --sequence-parallel" \
+// RUN:   --plan "one --microbatches 3" --plan "data=2 --microbatches 2"
 // RUN: %python %support/golden.py %s %S/golden/gpt_ignored_targets.json --work %t.gpt_ignored_targets \
 // RUN:   --ranks 1,2,3,4 --plan "tensor=2 --tensor-parallel" --plan "tensor=3 --tensor-parallel" --plan "tensor=4 --tensor-parallel" \
 // RUN:   --plan "tensor=2 --tensor-parallel --sequence-parallel" --plan "tensor=3 --tensor-parallel --sequence-parallel --keep-gathered" \
-// RUN:   --plan "data=2,tensor=2 --tensor-parallel" --plan "data=2,tensor=3 --tensor-parallel --sequence-parallel"
+// RUN:   --plan "data=2,tensor=2 --tensor-parallel" --plan "data=2,tensor=3 --tensor-parallel --sequence-parallel" \
+// RUN:   --plan "one --microbatches 4" --plan "data=2,tensor=2 --tensor-parallel --sequence-parallel --microbatches 2"
 // The stages of ZeRO over sizes that do not divide, a tied table (gathered for both of its uses), beside other strategies.
 // RUN: %python %support/golden.py %s %S/golden/gpt_tied_adamw.json --work %t.zero \
 // RUN:   --plan "data=2 --zero 1 --bucket-mb 0.01" --plan "data=4 --zero 2" --plan "data=3 --zero 3" \

@@ -2,7 +2,8 @@
 // RUN: %python %support/golden.py %s %S/golden/llama_gqa_adamw.json --work %t.llama_gqa_adamw \
 // RUN:   --ranks 1,2,3,4 --plan "tensor=2 --tensor-parallel" --plan "tensor=3 --tensor-parallel" --plan "tensor=4 --tensor-parallel" \
 // RUN:   --plan "tensor=2 --tensor-parallel --sequence-parallel" --plan "tensor=3 --tensor-parallel --sequence-parallel --keep-gathered" \
-// RUN:   --plan "data=2,tensor=2 --tensor-parallel" --plan "data=2,tensor=3 --tensor-parallel --sequence-parallel"
+// RUN:   --plan "data=2,tensor=2 --tensor-parallel" --plan "data=2,tensor=3 --tensor-parallel --sequence-parallel" \
+// RUN:   --plan "data=2 --microbatches 3" --plan "data=2,tensor=2 --tensor-parallel --microbatches 2"
 // The stages of ZeRO, beside tensor parallelism and over replicas.
 // RUN: %python %support/golden.py %s %S/golden/llama_gqa_adamw.json --work %t.zero \
 // RUN:   --plan "data=3 --zero 1" --plan "data=2,tensor=2 --tensor-parallel --zero 2" --plan "replica=2,data=2 --zero 3 --no-overlap"

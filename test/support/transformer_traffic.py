@@ -40,6 +40,10 @@ PLANS = {
     "DP x TP": ({"data": 2, "tensor": 2}, ["--tensor-parallel"]),
     "DP x SP": ({"data": 2, "tensor": 2}, ["--tensor-parallel", "--sequence-parallel"]),
     "SP clipped": ({"tensor": 2}, ["--tensor-parallel", "--sequence-parallel", "--clip-grad-norm", "1"]),
+    # Micro-batches repeat what a block sends, each for its rows, and reduce gradients, loss and counts once.
+    "DP in 2": ({"data": 2}, ["--microbatches", "2"]),
+    "DP x TP in 2": ({"data": 2, "tensor": 2}, ["--tensor-parallel", "--microbatches", "2"]),
+    "DP x SP in 2": ({"data": 2, "tensor": 2}, ["--tensor-parallel", "--sequence-parallel", "--microbatches", "2"]),
     # Fewer key/value heads than ranks: each is held by two.
     "GQA": ({"tensor": 4}, ["--tensor-parallel"]),
     "DP x GQA clipped": ({"data": 2, "tensor": 4}, ["--tensor-parallel", "--clip-grad-norm", "1"]),
@@ -47,9 +51,9 @@ PLANS = {
     "ZeRO-3 clipped": ({"data": 2}, ["--zero", "3", "--clip-grad-norm", "1"]),
     "DP x GQA x SP clipped": ({"data": 2, "tensor": 4}, ["--tensor-parallel", "--sequence-parallel", "--clip-grad-norm", "1"]),
 }
-PLANS_OF = {"gpt2": ("TP", "SP", "SP kept", "DP x TP", "DP x SP", "SP clipped", "ZeRO-1", "ZeRO-3 clipped"),
+PLANS_OF = {"gpt2": ("TP", "SP", "SP kept", "DP x TP", "DP x SP", "SP clipped", "ZeRO-1", "ZeRO-3 clipped", "DP in 2", "DP x SP in 2"),
             "llama": ("TP", "SP kept", "DP x SP", "GQA", "DP x GQA clipped", "DP x GQA x SP clipped",
-                      "ZeRO-3 clipped")}
+                      "ZeRO-3 clipped", "DP x TP in 2")}
 
 
 def parameters(family, ranks, kv_ranks):
@@ -102,23 +106,25 @@ def expected(family, plan, layers):
     if "--zero" in options:
         return expected_zero(family, int(options[1]), "--clip-grad-norm" in options, layers)
     by_sequence, keeps = "--sequence-parallel" in options, "--keep-gathered" in options
-    rows, ranks = ROWS // mesh.get("data", 1), mesh["tensor"]
+    parts = int(options[options.index("--microbatches") + 1]) if "--microbatches" in options else 1
+    rows, ranks = ROWS // mesh.get("data", 1) // parts, mesh.get("tensor", 1)
     kv_ranks = min(ranks, KV_HEADS[family])
     sent = collections.Counter()
 
     def add(times, kind, elements, axis="tensor", size=4):
-        sent[kind, axis, elements, size] += times
+        if axis in mesh or ranks > 1:
+            sent[kind, axis, elements, size] += times
 
     # The residual stream: a block forward and backward; and the embedding forward, the head backward.
     stream, per_rank = rows * TOKENS * WIDTH, parameters(family, ranks, kv_ranks)
     if by_sequence:
-        add(layers * 4 + 2, "reduce_scatter", stream)
+        add(parts * (layers * 4 + 2), "reduce_scatter", stream)
         # The head gathers as the halves of a block do; the embedding's gradient reads the whole sequence.
-        add(layers * (4 if keeps else 6) + (2 if keeps else 3), "all_gather", stream)
+        add(parts * (layers * (4 if keeps else 6) + (2 if keeps else 3)), "all_gather", stream)
     else:
-        add(layers * 4 + 2, "all_reduce", stream)
+        add(parts * (layers * 4 + 2), "all_reduce", stream)
     # The loss over a sharded vocabulary: maximum, sum of exponentials, the target's logit.
-    add(3, "all_reduce", rows * TOKENS)
+    add(3 * parts, "all_reduce", rows * TOKENS)
     # Gradients that are sums over a shard of the sequence are reduced in one bucket.
     if by_sequence:
         add(1, "all_reduce", layers * (per_rank["norms"] + per_rank["biases"]) + per_rank["final norm"])

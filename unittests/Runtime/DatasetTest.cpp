@@ -120,6 +120,40 @@ TEST(Dataset, EveryPlanSeesTheSameRows) {
     }
 }
 
+// Row i of micro-batch m is row m * 3 + i of the batch of 7, over one rank and over two; rows that are not there repeat the last.
+TEST(Dataset, MicrobatchesArePartsOfTheBatch) {
+  constexpr uint64_t microbatches = 3, part = 3, batch = 7, columns = 2, fileRows = 11;
+  ScratchFile x(npy<float>(FileType::F32, {fileRows, columns}, 0));
+  for (uint32_t data : {1u, 2u})
+    for (uint32_t position = 0; position < data; ++position) {
+      BlobBuilder blob("data");
+      uint32_t axis = blob.addAxis("data", data);
+      uint64_t local = (part + data - 1) / data;
+      uint32_t view = blob.addView(0, microbatches * local * columns, DType::F64);
+      uint32_t valid = blob.addView(1024, 1, DType::I64);
+      blob.header().arenaBytes = 4096;
+      blob.header().batchRows = batch;
+      blob.addArg({.name = "x", .view = view, .dims = {{microbatches}, {part, {axis}}, {columns}}, .batchDim = 1});
+      blob.addArg({"valid", ArgKind::ValidRows, valid});
+      std::vector<unsigned char> bytes = blob.finish();
+      Program program(bytes.data(), bytes.size());
+      Dataset dataset(program, position, {{"x", x.path()}});
+      EXPECT_EQ(dataset.batchesPerEpoch(), 2u);
+      for (uint64_t b = 0; b < 2; ++b) {
+        Arena arena(program.header().arenaBytes);
+        uint64_t rows = dataset.fill(0, b, arena.base());
+        EXPECT_EQ(rows, b == 0 ? 7u : 4u);
+        const double *values = reinterpret_cast<const double *>(arena.base());
+        for (uint64_t m = 0; m < microbatches; ++m)
+          for (uint64_t i = 0; i < local; ++i) {
+            uint64_t row = b * batch + std::min(m * part + position * local + i, rows - 1);
+            for (uint64_t c = 0; c < columns; ++c)
+              EXPECT_EQ(values[(m * local + i) * columns + c], double(row * columns + c)) << m << " " << i;
+          }
+      }
+    }
+}
+
 TEST(Dataset, FilesMustFit) {
   Built built = build(1, 1, 4, 5);
   const Program &program = *built.program;

@@ -162,7 +162,7 @@ TEST(Program, RecordRules) {
   expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.indices = 4; }, "in an input of i32 or i64");
   expectBroken<Arg>(&Header::args, 1, [](Arg &a) { a.indices = 4; }, "in an input of i32 or i64");
   expectBroken<Arg>(&Header::args, 1, [](Arg &a) { a.indices = -4; }, "got: -4");
-  expectBroken<Arg>(&Header::args, 1, [](Arg &a) { a.batchDim = 1; }, "batch of 5 rows");
+  expectBroken<Arg>(&Header::args, 1, [](Arg &a) { a.batchDim = 1; }, "must hold a batch of 5 rows in whole micro-batches");
   expectBroken<Arg>(&Header::args, 2, [](Arg &a) { a.view = 6; }, "must be a scalar i64");
   expectBroken<Arg>(&Header::args, 2, [](Arg &a) { a.view = 3; }, "must not share storage");
   expectBroken<Arg>(&Header::args, 2, [](Arg &a) { a.kind = ArgKind::Step; }, "only one argument");

@@ -28,6 +28,7 @@ struct PlanOptions {
   int64_t zero = 0;          // 0..3: what lies sharded over mesh axis "data", as dist-zero says
   std::string recompute = "none"; // none | selective | full: what backward computes again, per layer
   nn::OptimizePassOptions optimize;
+  int64_t microbatches = 1;   // parts of the batch, one after the other
   double bucketMb = 25;       // units of 2^20 bytes
   std::string target = "cpu"; // cpu | cuda: whose kernels the arena has workspace for
   bool overlap = true;        // start collectives as early as their operands allow

@@ -29,6 +29,8 @@ public:
     set(results[index], name, attr);
   }
 
+  /// Gives an argument another type; its users see that at once.
+  void setArgType(unsigned index, mlir::Type type);
   /// Appends an argument with one attribute.
   mlir::BlockArgument addArgument(mlir::Type type, llvm::StringRef name, mlir::Attribute attr);
   /// Appends a result with one attribute, returned by the terminator of the only block.
@@ -40,6 +42,7 @@ private:
   mlir::FunctionOpInterface func;
   llvm::SmallVector<mlir::DictionaryAttr> args, results;
   llvm::SmallVector<mlir::Type> argTypes, resultTypes;
+  bool isRetyped = false;
 };
 
 } // namespace shoal

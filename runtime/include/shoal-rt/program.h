@@ -124,7 +124,7 @@ struct Arg {
   uint32_t view;     // into `views`: its storage in the arena
   uint32_t firstDim; // into `dims`
   uint32_t numDims;
-  int32_t batchDim; // inputs: the sample dimension, -1 when un-batched
+  int32_t batchDim; // inputs: the sample dimension, -1 when un-batched; 1: dimension 0 counts micro-batches
   uint32_t pad;
   int64_t indices; // inputs: elements are in [0, indices), or `ignored`; 0: they may be anything
   int64_t ignored; // 0 where none is

@@ -93,11 +93,11 @@ func.func @alone(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // Micro-batches in order, their results summed.
 // CHECK-LABEL: @accumulate
-// CHECK: %[[A:.*]] = nn.slice %{{.*}} dim = 0 start = 0 : tensor<8x4xf32> -> tensor<4x4xf32>
+// CHECK: %[[A:.*]] = nn.slice %{{.*}} dim = 0 start = 0 {dist.microbatch = 0 : i64}
 // CHECK-NEXT: %[[R:.*]] = nn.reduce sum %[[A]]
 // CHECK-NEXT: %[[B:.*]] = nn.slice %{{.*}} dim = 0 start = 4
 // CHECK-NEXT: %[[S:.*]] = nn.reduce sum %[[B]]
-// CHECK-NEXT: nn.add %[[R]], %[[S]]
+// CHECK-NEXT: nn.add %[[R]], %[[S]] {dist.microbatch = 1 : i64, dist.running_sum}
 func.func @accumulate(%a: tensor<8x4xf32>) -> tensor<4xf32> {
   %0 = dist.accumulate(%a) microbatches = 2 {
   ^bb0(%m: tensor<4x4xf32>):

@@ -393,3 +393,28 @@ func.func @again(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x4xf32>) -> t
   %4 = nn.mul %3, %2 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
   return %4 : tensor<8x4xf32>
 }
+
+// -----
+
+// A product that is one more term of a sum over micro-batches is added where the sum lies; a kernel that adds another term
+// overwrites it.
+// CHECK-LABEL: func.func private @k_add
+// CHECK-SAME: exec.inplace = array<i64: 0>
+// CHECK-LABEL: func.func @running
+// CHECK-DAG: %[[W0:.*]] = nn.matmul %arg0, %arg1
+// CHECK-DAG: %[[B0:.*]] = exec.call @[[REDUCE:k_reduce.*]](%arg1)
+// CHECK-DAG: %[[W1:.*]] = nn.matmul %arg2, %arg3
+// CHECK-DAG: %[[W:.*]] = exec.add_to %[[W0]], %[[W1]] : tensor<4x3xf32>
+// CHECK-DAG: %[[B1:.*]] = exec.call @[[REDUCE]](%arg3)
+// CHECK-DAG: %[[B:.*]] = exec.call @k_add{{.*}}(%[[B0]], %[[B1]])
+// CHECK: return %[[W]], %[[B]]
+func.func @running(%a: tensor<8x4xf32> {nn.input = "a"}, %b: tensor<8x3xf32> {nn.input = "b"}, %c: tensor<8x4xf32> {nn.input = "c"},
+                   %d: tensor<8x3xf32> {nn.input = "d"}) -> (tensor<4x3xf32> {nn.output = "w"}, tensor<3xf32> {nn.output = "v"}) {
+  %0 = nn.matmul %a, %b {transpose_a} : (tensor<8x4xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %1 = nn.reduce sum %b dims = [0] : tensor<8x3xf32> -> tensor<3xf32>
+  %2 = nn.matmul %c, %d {transpose_a} : (tensor<8x4xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %3 = nn.add %0, %2 {dist.running_sum} : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  %4 = nn.reduce sum %d dims = [0] : tensor<8x3xf32> -> tensor<3xf32>
+  %5 = nn.add %1, %4 {dist.running_sum} : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return %3, %5 : tensor<4x3xf32>, tensor<3xf32>
+}

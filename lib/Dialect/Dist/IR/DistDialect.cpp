@@ -1,6 +1,7 @@
 // The dist dialect: what it registers, its annotations on arguments, results and ops, and the
 // helpers that read and write them.
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
+#include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/NN/IR/ArgErrors.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
@@ -372,6 +373,17 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
         }))
       return success();
     return op->emitOpError() << name << " on functions lists the attributes of buckets, got: " << attr.getValue();
+  }
+  if (name == kMicrobatchAttr) {
+    auto number = dyn_cast<IntegerAttr>(attr.getValue());
+    if (!number || !number.getType().isInteger(64) || number.getInt() < 0)
+      return op->emitOpError() << name << " must be an i64 of at least 0, got: " << attr.getValue();
+    return success();
+  }
+  if (name == kRunningSumAttr) {
+    if (!isa<UnitAttr>(attr.getValue()) || op->getNumOperands() != 2 || op->getNumResults() != 1)
+      return op->emitOpError() << name << " is a unit attribute of nn.add, got: " << attr.getValue();
+    return success();
   }
   if (name == kShardingAttr)
     return op->emitOpError() << name << " belongs on arguments and results of functions; ops have "

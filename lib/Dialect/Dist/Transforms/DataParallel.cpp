@@ -44,9 +44,10 @@ private:
     for (unsigned index = 0; index < func.getNumArguments(); ++index) {
       if (!nn::isBatchedInput(func, index))
         continue;
-      switch (arguments.ask(index, 0, split)) {
+      unsigned dim = nn::getBatchDim(func, index);
+      switch (arguments.ask(index, dim, split)) {
       case ArgAnnotator::Answer::Free:
-        arguments.shard(index, 0, split,
+        arguments.shard(index, dim, split,
                         getStrategyCause(&getContext(), kDataParallel,
                                          "the batch of \"" + nn::getArgName(func, index) + "\""));
         [[fallthrough]];
@@ -56,8 +57,8 @@ private:
       case ArgAnnotator::Answer::Closed: // written by hand: these rows stay together
         break;
       case ArgAnnotator::Answer::UsedElsewhere: {
-        InFlightDiagnostic diag = func.emitError("data parallelism shards dimension 0 of input \"")
-                                  << nn::getArgName(func, index) << "\" over ";
+        InFlightDiagnostic diag = func.emitError("data parallelism shards dimension ")
+                                  << dim << " of input \"" << nn::getArgName(func, index) << "\" over ";
         llvm::interleaveComma(split, diag);
         diag << ", but its annotation uses the axis elsewhere: " << arguments.get(index);
         diag.attachNote(func.getArgument(index).getLoc()) << "annotated here";

@@ -127,7 +127,7 @@ void SequenceParallel::findDims() {
         set.set(group);
     };
     if (nn::isBatchedInput(func, argument.getArgNumber()))
-      mark(batch, 0);
+      mark(batch, nn::getBatchDim(func, argument.getArgNumber()));
     if (nn::getArgRole(func, argument.getArgNumber()) != nn::ArgRole::Param)
       continue;
     if (ShardingAttr sharding = getSharding(argument))

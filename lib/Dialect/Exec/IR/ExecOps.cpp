@@ -197,6 +197,8 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+LoweringKind AddToOp::getLoweringKind() { return LoweringKind::View; }
+
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   func::FuncOp kernel = lookupKernel(*this, getKernelAttr(), symbols);
   if (!kernel)

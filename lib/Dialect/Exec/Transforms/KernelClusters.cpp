@@ -8,6 +8,7 @@
 #include "KernelClusters.h"
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Interfaces/Lowering.h"
 #include "shoal/Support/Elements.h"
@@ -468,6 +469,9 @@ bool ClusterGraph::tryMerge(unsigned producer, unsigned consumer) {
   if (copiesParam(first.ops.front()) != copiesParam(second.ops.front()))
     return false;
   if (first.ops.size() + second.ops.size() > kMaxClusterOps)
+    return false;
+  auto microbatchOf = [](const Cluster &cluster) { return cluster.ops.front()->getAttr(dist::kMicrobatchAttr); };
+  if (microbatchOf(first) != microbatchOf(second))
     return false;
   SmallVector<Operation *> ops(first.ops);
   llvm::append_range(ops, second.ops);

@@ -213,7 +213,7 @@ void Lowering::createArguments() {
     auto argument = builder.create<ArgOp>(
         step.getArgument(i).getLoc(), BufferType::get(type), kindOf(nn::getArgRole(step, i)),
         nn::getArgName(step, i), /*offset=*/0, logical.type, logical.sharding,
-        nn::isBatchedInput(step, i) ? 0 : -1, initOf(initial), APFloat(a), APFloat(b),
+        nn::isBatchedInput(step, i) ? int64_t(nn::getBatchDim(step, i)) : -1, initOf(initial), APFloat(a), APFloat(b),
         file ? builder.getDenseI64ArrayAttr(*file) : nullptr,
         range ? builder.getI64IntegerAttr(range->size) : nullptr,
         mayIgnore ? builder.getI64IntegerAttr(*range->ignored) : nullptr,
@@ -262,7 +262,10 @@ void Lowering::planProbes() {
        llvm::enumerate(step.getBody().front().getTerminator()->getOperands())) {
     if (!isResultRole(index))
       continue;
-    Value root = stripViews(value);
+    // A sum is whole with its last term.
+    Value root = value;
+    while (lowersAs(root.getDefiningOp(), LoweringKind::View) && !isa<AddToOp>(root.getDefiningOp()))
+      root = root.getDefiningOp()->getOperand(0);
     if (isa<BlockArgument>(root))
       probesFirst.push_back(index);
     else if (!comesFromCommunication(root))

@@ -4,6 +4,7 @@
 #include "RandomIds.h"
 #include "StepFunction.h"
 
+#include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interfaces/Lowering.h"
@@ -43,9 +44,25 @@ static SmallVector<Value> partsOf(Value value) {
   return aliases;
 }
 
+/// Whether the op adds to a sum over micro-batches that nobody else reads.
+static bool isRunningSum(Operation *op) {
+  return op->hasAttr(dist::kRunningSumAttr) && op->getOperand(0).hasOneUse() &&
+         op->getOperand(0).getType() == op->getResult(0).getType() && op->getOperand(1).getType() == op->getResult(0).getType();
+}
+
+/// The views of a value and of the sums that it begins.
+static SmallVector<Value> sumsOf(Value value) {
+  SmallVector<Value> aliases = viewsOf(value);
+  for (unsigned i = 0; i < aliases.size(); ++i)
+    for (Operation *user : aliases[i].getUsers())
+      if (isRunningSum(user) && user->getOperand(0) == aliases[i])
+        llvm::append_range(aliases, viewsOf(user->getResult(0)));
+  return aliases;
+}
+
 /// Whether the value ends in a bucket, where it lies at any multiple of its element size.
 static bool entersBucket(Value value) {
-  return llvm::any_of(viewsOf(value), [](Value alias) {
+  return llvm::any_of(sumsOf(value), [](Value alias) {
     return llvm::any_of(alias.getUsers(), [](Operation *user) { return isa<dist::PackOp>(user); });
   });
 }
@@ -73,12 +90,16 @@ public:
         kernels(kernels), graph(block) {}
 
   void run() {
+    orderProducts();
     graph.fuse();
+    placeSums();
     placeUpdates();
     rebuild();
   }
 
 private:
+  void orderProducts();
+  void placeSums();
   void placeUpdates();
   void gatherLast(Value argument, unsigned gather);
   bool mayOverwrite(const Cluster &cluster, Value argument, Value result) const;
@@ -92,7 +113,8 @@ private:
   Block &block;
   KernelTable &kernels;
   ClusterGraph graph;
-  DenseMap<Value, Value> overwritten; // result -> argument of the step
+  DenseMap<Value, Value> overwritten;         // result -> argument of the step
+  DenseMap<Value, OpOperand *> sumsInPlace; // result -> the use of the sum it is one more term of
 };
 
 } // namespace
@@ -122,6 +144,48 @@ static bool isWidening(Operation *op) {
   auto from = dyn_cast<FloatType>(cast.getInput().getType().getElementType());
   auto to = dyn_cast<FloatType>(cast.getType().getElementType());
   return from && to && from.getWidth() < to.getWidth();
+}
+
+/// Products that are added to a sum which is there already go to its buffer.
+static void addProductsInPlace(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (!isRunningSum(&op) || isa<BlockArgument>(op.getOperand(0)) || lowersAs(op.getOperand(0).getDefiningOp(), LoweringKind::Constant))
+      continue;
+    Value term = op.getOperand(1);
+    while (term.hasOneUse() && lowersAs(term.getDefiningOp(), LoweringKind::View))
+      term = term.getDefiningOp()->getOperand(0);
+    auto product = term.getDefiningOp<LoweringOpInterface>();
+    if (!product || !term.hasOneUse() || product.getLoweringKind() != LoweringKind::Library || !product.canAdd() ||
+        product->getNumResults() != 1 || product->getBlock() != &block)
+      continue;
+    OpBuilder builder(&op);
+    auto sum = builder.create<AddToOp>(op.getLoc(), op.getResult(0).getType(), op.getOperand(0), op.getOperand(1));
+    op.getResult(0).replaceAllUsesWith(sum);
+    op.erase();
+  }
+}
+
+/// The call that adds to a sum runs when that is there.
+void Outliner::orderProducts() {
+  for (auto sum : block.getOps<AddToOp>()) {
+    std::optional<unsigned> before = graph.producerOf(sum.getSum()), product = graph.producerOf(stripViews(sum.getTerm()));
+    bool isOrdered = before && product && graph.addOrder(*before, *product);
+    assert(isOrdered && "a term needs no sum of its own kind");
+    (void)isOrdered;
+  }
+}
+
+/// Other terms are added by kernels that write over the sum.
+void Outliner::placeSums() {
+  for (Operation &op : block) {
+    if (!isRunningSum(&op))
+      continue;
+    Value sum = op.getOperand(0), result = op.getResult(0);
+    std::optional<unsigned> node = graph.nodeOf(&op), before = graph.producerOf(sum);
+    if (node && before && *before != *node && graph[*node].kernel && (stripViews(sum) == sum || isa<AddToOp>(sum.getDefiningOp())) &&
+        !isa_and_nonnull<dist::DistDialect>(sum.getDefiningOp()->getDialect()) && mayOverwrite(graph[*node], sum, result))
+      sumsInPlace[result] = &op.getOpOperand(0);
+  }
 }
 
 /// An update may overwrite its argument when the kernel reads the old value only at the place it
@@ -220,7 +284,9 @@ Kernel Outliner::signatureOf(unsigned node) const {
   }
   kernel.inputs = inputs.takeVector();
   for (Value result : kernel.results) {
-    Value argument = overwritten.lookup(result);
+    // A sum that is a kernel's has been replaced by its call.
+    OpOperand *sum = sumsInPlace.lookup(result);
+    Value argument = sum ? sum->get() : overwritten.lookup(result);
     auto at = llvm::find(kernel.inputs, argument);
     kernel.inplace.push_back(argument ? at - kernel.inputs.begin() : -1);
   }
@@ -256,7 +322,9 @@ func::FuncOp Outliner::getOrCreate(const Kernel &kernel, ArrayRef<Operation *> o
   if (llvm::any_of(kernel.inplace, [](int64_t operand) { return operand >= 0; }))
     func->setAttr(ExecDialect::kInplaceAttr, builder.getDenseI64ArrayAttr(kernel.inplace));
   for (auto [i, value] : llvm::enumerate(kernel.inputs))
-    if (leavesBucket(value))
+    if (leavesBucket(value) || llvm::any_of(llvm::enumerate(kernel.inplace), [&, i = i](auto result) {
+          return result.value() == int64_t(i) && entersBucket(kernel.results[result.index()]);
+        }))
       func.setArgAttr(i, ExecDialect::kUnalignedAttr, builder.getUnitAttr());
   for (auto [i, value] : llvm::enumerate(kernel.results))
     if (entersBucket(value))
@@ -355,6 +423,7 @@ struct OutlineKernels : impl::OutlineKernelsPassBase<OutlineKernels> {
       Block &block = step.getBody().front();
       eraseDeadOps(block);
       moveIdsToSteps(block);
+      addProductsInPlace(block);
       storeForeignConstants(block);
       Outliner(getOperation(), step, kernels).run();
     }

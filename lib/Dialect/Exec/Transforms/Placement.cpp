@@ -18,6 +18,34 @@ static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
+AddToOp findSum(Value term) {
+  while (term.hasOneUse()) {
+    Operation *user = *term.getUsers().begin();
+    if (auto sum = dyn_cast<AddToOp>(user))
+      return sum.getTerm() == term ? sum : AddToOp();
+    if (!lowersAs(user, LoweringKind::View))
+      break;
+    term = user->getResult(0);
+  }
+  return {};
+}
+
+Value Placement::overwrittenBy(Value result) {
+  auto call = result.getDefiningOp<CallOp>();
+  auto kernel = call ? symbols.lookup<func::FuncOp>(call.getKernel()) : func::FuncOp();
+  int64_t operand = kernel ? getInplace(kernel)[cast<OpResult>(result).getResultNumber()] : -1;
+  return operand >= 0 ? call.getInputs()[operand] : Value();
+}
+
+Value Placement::baseOf(Value value) {
+  while (true) {
+    Value root = stripViews(value);
+    value = overwrittenBy(root);
+    if (!value)
+      return root;
+  }
+}
+
 unsigned Placement::addStorage(RankedTensorType type, StorageClass storageClass) {
   storages.push_back(
       {type.getNumElements(), type.getElementType(), type.getShape(), storageClass, -1});
@@ -90,8 +118,7 @@ bool Placement::mayLieInGroup(Value root, int64_t overwrittenAt) {
   if (!def)
     return false;
   if (auto call = dyn_cast<CallOp>(def)) {
-    auto kernel = symbols.lookup<func::FuncOp>(call.getKernel());
-    if (!kernel || getInplace(kernel)[cast<OpResult>(root).getResultNumber()] >= 0)
+    if (!symbols.lookup<func::FuncOp>(call.getKernel()))
       return false;
   } else if (!lowersAs(def, LoweringKind::Library) &&
              !isa<dist::AllGatherOp, dist::ReduceScatterOp, dist::AllToAllOp>(def)) {
@@ -106,6 +133,9 @@ bool Placement::mayLieInGroup(Value root, int64_t overwrittenAt) {
         work.push_back(user->getResult(0));
       else if (!isa<dist::PackOp>(user) && indexOf(user) >= overwrittenAt)
         return false;
+      for (Value result : user->getResults())
+        if (overwrittenBy(result) == value)
+          work.push_back(result);
     }
   }
   return true;
@@ -122,7 +152,7 @@ void Placement::claimInputs(Group &group) {
     int64_t at = pack.getAt();
     for (auto [input, begin, end] :
          llvm::zip_equal(pack.getInputs(), pack.getBegins(), pack.getEnds())) {
-      Value root = stripViews(input);
+      Value root = baseOf(input);
       bool fresh = !claims.contains(root);
       Claim &claim = claims[root];
       if (fresh)
@@ -262,6 +292,8 @@ void Placement::place(Operation *op) {
     for (auto [result, value] :
          llvm::zip_equal(group.getResults(), body.getTerminator()->getOperands()))
       places[result] = placeOf(value);
+  } else if (AddToOp sum = op->getNumResults() == 1 ? findSum(op->getResult(0)) : AddToOp()) {
+    places[op->getResult(0)] = placeOf(sum.getSum());
   } else {
     for (Value result : op->getResults())
       if (isa<RankedTensorType, dist::FutureType>(result.getType()))
@@ -276,7 +308,7 @@ LogicalResult Placement::run() {
     indices[&op] = next++;
   for (auto [index, value] : llvm::enumerate(block.getTerminator()->getOperands()))
     if (step.getResultAttr(index, nn::NNDialect::kGradAttr))
-      gradients.insert(stripViews(value));
+      gradients.insert(baseOf(value));
   for (BlockArgument argument : block.getArguments()) {
     places[argument] = {addStorage(typeOf(argument), StorageClass::input), 0};
     storages.back().argument = argument.getArgNumber();

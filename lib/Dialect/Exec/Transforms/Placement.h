@@ -30,6 +30,9 @@ struct CopyRange {
   Place target;
 };
 
+/// The sum that a library call's result is added to where it lies; null for any other value.
+AddToOp findSum(mlir::Value term);
+
 class Placement {
 public:
   /// `symbols` holds the kernels that the step calls.
@@ -59,6 +62,10 @@ private:
   void claimInputs(Group &group);
   void claimGathers();
   bool reads(mlir::Value value, mlir::Value argument) const;
+  /// Where a value was begun: through views, and through kernels that write in place.
+  mlir::Value baseOf(mlir::Value value);
+  /// The operand that a kernel's result is written over; null when it has a buffer of its own.
+  mlir::Value overwrittenBy(mlir::Value result);
   bool mayLieInGroup(mlir::Value root, int64_t overwrittenAt);
   bool mayReduceInPlace(dist::AllReduceOp op);
   void placeUnpack(dist::UnpackOp op);

@@ -95,28 +95,29 @@ namespace {
 /// What the rows of one library call are built from.
 class LibraryRows : public RowContext {
 public:
-  LibraryRows(RowBuilder &rows, Placement &placement, Location loc, Value workspace)
-      : rows(rows), placement(placement), loc(loc), workspace(workspace) {}
+  LibraryRows(RowBuilder &rows, Placement &placement, Operation *op, Value workspace)
+      : rows(rows), placement(placement), op(op), workspace(workspace) {}
 
   OpBuilder &getBuilder() override { return rows.getBuilder(); }
   Value bufferOf(Value tensor) override { return rows.bufferOf(tensor); }
-  Value alignedBufferOf(Value tensor) override { return rows.aligned(loc, tensor, false); }
+  Value alignedBufferOf(Value tensor) override { return rows.aligned(op->getLoc(), tensor, false); }
   Value rangeOf(Value tensor, int64_t start, ArrayRef<int64_t> shape) override {
     Place place = placement.placeOf(tensor);
     return rows.rangeOf({place.storage, place.start + start}, shape);
   }
+  bool adds() override { return findSum(op->getResult(0)); }
   Value getWorkspace() override { return workspace; }
 
 private:
   RowBuilder &rows;
   Placement &placement;
-  Location loc;
+  Operation *op;
   Value workspace;
 };
 } // namespace
 
 LogicalResult RowBuilder::library(LoweringOpInterface op) {
-  LibraryRows rows(*this, placement, op->getLoc(), workspace(op.getWorkspaceBytes()));
+  LibraryRows rows(*this, placement, op, workspace(op.getWorkspaceBytes()));
   return op.lowerToRows(rows);
 }
 

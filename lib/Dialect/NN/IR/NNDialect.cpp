@@ -100,6 +100,20 @@ static LogicalResult verifyMaster(FunctionOpInterface func, unsigned index, Attr
                                    << (isa<UnitAttr>(value) ? "" : "a value, ") << type;
 }
 
+/// `[micro-batch, row, ...]` of an input that is whole; of a shard the rank program's argument is checked.
+static LogicalResult verifyBatchRows(FunctionOpInterface func, unsigned index, Attribute value) {
+  auto rows = dyn_cast<IntegerAttr>(value);
+  auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[index]);
+  if (!rows || !rows.getType().isInteger(64) || rows.getInt() < 1 || !isBatchedInput(func, index) || !type || type.getRank() < 2 || type.getDimSize(0) < 1)
+    return emitArgError(func, index) << "'" << kBatchRowsAttr
+                                     << "' is the i64 number of rows of a batched input [micro-batch, row, ...], got: "
+                                     << value << " of " << func.getArgumentTypes()[index];
+  if (!func.getArgAttr(index, "dist.global") && type.getDimSize(1) != shoal::shardSize(rows.getInt(), type.getDimSize(0)))
+    return emitArgError(func, index) << "a micro-batch of " << rows.getInt() << " rows in " << type.getDimSize(0) << " has "
+                                     << shoal::shardSize(rows.getInt(), type.getDimSize(0)) << ", got: " << type;
+  return success();
+}
+
 LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned argIndex,
                                                   NamedAttribute attribute) {
   StringRef name = attribute.getName();
@@ -107,6 +121,8 @@ LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
   auto func = dyn_cast<FunctionOpInterface>(op);
   if (!func)
     return op->emitOpError() << "'" << name << "' belongs to arguments of functions";
+  if (name == kBatchRowsAttr)
+    return verifyBatchRows(func, argIndex, value);
   if (name == kIndicesAttr)
     return verifyIndices(func, argIndex, value);
   if (name == kMasterAttr)

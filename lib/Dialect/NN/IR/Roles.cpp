@@ -96,13 +96,15 @@ FailureOr<int64_t> getBatchRows(FunctionOpInterface func, function_ref<RankedTen
   for (unsigned i = 0; i < func.getNumArguments(); ++i) {
     if (!isBatchedInput(func, i))
       continue;
+    auto split = func.getArgAttrOfType<IntegerAttr>(i, kBatchRowsAttr);
     auto type = wholeType ? wholeType(i) : cast<RankedTensorType>(func.getArgumentTypes()[i]);
-    if (first && type.getDimSize(0) != rows)
+    int64_t held = split ? split.getInt() : type.getDimSize(0);
+    if (first && held != rows)
       return func.emitError() << "batched inputs must have one number of rows, got: " << rows << " in \""
-                              << getArgName(func, *first) << "\" and " << type.getDimSize(0) << " in \""
-                              << getArgName(func, i) << "\"";
+                              << getArgName(func, *first) << "\" and " << held << " in \"" << getArgName(func, i)
+                              << "\"";
     first = first.value_or(i);
-    rows = type.getDimSize(0);
+    rows = held;
   }
   if (first && rows < 1)
     return func.emitError() << "a batch must have at least 1 row, got: " << rows;

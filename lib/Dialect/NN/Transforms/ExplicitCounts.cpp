@@ -3,9 +3,9 @@
 #include "shoal/Dialect/NN/Transforms/Passes.h"
 
 #include "../IR/Build.h"
-#include "BatchDims.h"
 #include "ModelRewriter.h"
 
+#include "shoal/Interfaces/BatchDims.h"
 #include "shoal/Support/Decomposition.h"
 #include "shoal/Support/SignatureEdit.h"
 
@@ -65,6 +65,10 @@ LogicalResult CountRewriter::addValidRows() {
   FailureOr<int64_t> rows = getBatchRows(model);
   if (failed(rows) || *rows == 0)
     return rows;
+  for (unsigned i = 0; i < model.getNumArguments(); ++i)
+    if (getBatchDim(model, i) != 0)
+      return model.emitOpError() << "is split into micro-batches, got input \"" << getArgName(model, i)
+                                 << "\": rows are counted before";
   batch = BatchDims(*rows);
   // A batch of one row is never short.
   if (*rows > 1)

@@ -1,10 +1,10 @@
 // nn-seed: random ops draw from the seed of the run and the step they are in.
 #include "shoal/Dialect/NN/Transforms/Passes.h"
 
-#include "BatchDims.h"
 #include "ModelRewriter.h"
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Interfaces/BatchDims.h"
 #include "shoal/Support/SignatureEdit.h"
 
 namespace shoal::nn {

@@ -22,6 +22,10 @@ inline constexpr NumberRule kBucketMbRule = {"above 0 and at most 1e6", "MIB",
 /// Of what --zero takes; dist-zero runs for stages from 1 on.
 inline constexpr NumberRule kZeroRule = {"0, 1, 2 or 3", "0|1|2|3", [](double value) { return value >= 0 && value <= 3; }};
 
+/// Of dist-microbatch's count.
+inline constexpr NumberRule kMicrobatchesRule = {"from 1 to 65536", "M",
+                                                 [](double value) { return value >= 1 && value <= 65536; }};
+
 } // namespace shoal::dist
 
 #endif // SHOAL_DIALECT_DIST_TRANSFORMS_PASSES_H

@@ -146,6 +146,50 @@ def SplitAxisPass : Pass<"dist-split-axis", "::mlir::ModuleOp"> {
   let dependentDialects = ["::shoal::dist::DistDialect"];
 }
 
+def MicrobatchPass : Pass<"dist-microbatch", "::mlir::ModuleOp"> {
+  let summary = "the batch in parts, one after the other";
+  let description = [{
+    Activations of a large batch need not be held at once: what depends on rows becomes the body of one `dist.accumulate`, and gradients and losses its
+    results. Inputs `[B, ...]` become `[count, b, ...]` with b = ceil(B / count) and say so (`nn.batch_rows = B`); files stay as they are, and row i of
+    micro-batch m is row m * b + i of the batch. Rows past the last real one are masked as those of a short batch are, so `count` need not divide B.
+    A sharding of the rows moves to dimension 1: a device has its rows of every micro-batch, and none is exchanged.
+
+    The pass finds by sharding rules what has rows, what is a sum over them, and what is linear in sums: that runs once per micro-batch, by the
+    ops' `localize`, for which a micro-batch is a shard in time. What has neither is made before, also sums that need inputs alone and that
+    micro-batches read whole (the targets that count). What reads sums otherwise (clipping, the optimizer) stands behind. A model that reads a
+    sum over the batch beside its rows, as batch_norm does in training, is refused: no micro-batch knows it before all have run.
+
+    It stands behind the strategies, which see one block and rows in dimension 0, and before `dist-close-arguments`. Evaluation is split as its training.
+
+    Before, with `count=2`:
+    ```mlir
+    func.func @f(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x3xf32> {nn.param = #nn.param<"w", init = zeros>})
+        -> (tensor<4x3xf32> {nn.output = "g"}) {
+      %0 = nn.matmul %x, %w : (tensor<8x4xf32>, tensor<4x3xf32>) -> tensor<8x3xf32>
+      %1 = nn.matmul %x, %0 {transpose_a} : (tensor<8x4xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+      return %1 : tensor<4x3xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @f(%x: tensor<2x4x4xf32> {nn.batch_rows = 8, nn.input = "x"}, %w: tensor<4x3xf32> {nn.param = #nn.param<"w", init = zeros>})
+        -> (tensor<4x3xf32> {nn.output = "g"}) {
+      %m = nn.iota dim = 0 : tensor<2xi64>
+      %0 = dist.accumulate(%x, %m) microbatches = 2 {
+      ^bb0(%xm: tensor<1x4x4xf32>, %i: tensor<1xi64>):
+        %1 = nn.reshape %xm : tensor<1x4x4xf32> -> tensor<4x4xf32>
+        %2 = nn.matmul %1, %w : (tensor<4x4xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+        %3 = nn.matmul %1, %2 {transpose_a} : (tensor<4x4xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+        dist.yield %3 : tensor<4x3xf32>
+      } : (tensor<2x4x4xf32>, tensor<2xi64>) -> tensor<4x3xf32>
+      return %0 : tensor<4x3xf32>
+    }
+    ```
+  }];
+  let options = [Option<"count", "count", "int64_t", "1", "micro-batches of a batch">];
+  let dependentDialects = ["::shoal::dist::DistDialect", "::shoal::nn::NNDialect"];
+}
+
 def CloseArgumentsPass : Pass<"dist-close-arguments", "::mlir::ModuleOp"> {
   let summary = "arguments that no strategy sharded are whole";
   let description = [{

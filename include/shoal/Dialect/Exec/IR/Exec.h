@@ -6,6 +6,7 @@
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interfaces/KnownAttributes.h"
+#include "shoal/Interfaces/Lowering.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -19,6 +19,8 @@ public:
   /// The elements from `start` on of an operand or result, in another shape.
   virtual mlir::Value rangeOf(mlir::Value tensor, int64_t start,
                               llvm::ArrayRef<int64_t> shape) = 0;
+  /// Whether the op's result is added to what its buffer holds; asked of ops that can (`canAdd`).
+  virtual bool adds() = 0;
   /// The op's scratch memory, at a multiple of 64 bytes; null when it asks for none.
   virtual mlir::Value getWorkspace() = 0;
 };

@@ -15,6 +15,9 @@ namespace shoal::nn {
 /// short batch lacks are not written. Set by `nn-explicit-counts`; absent when it holds none.
 inline constexpr llvm::StringLiteral kBatchDimAttr = "nn.batch_dim";
 
+/// On a batched input, i64: the rows of the batch, which the input holds as [micro-batch, row, ...]. Set by `dist-microbatch`.
+inline constexpr llvm::StringLiteral kBatchRowsAttr = "nn.batch_rows";
+
 /// On a model: it computes the loss beside a training step, and updates nothing.
 inline constexpr llvm::StringLiteral kEvaluationAttr = "nn.evaluation";
 
@@ -45,14 +48,19 @@ bool holdsAsMany(mlir::DenseI64ArrayAttr shape, mlir::RankedTensorType type);
 /// What the elements of an input index, where `nn-bound-indices` or the user says so.
 std::optional<IndexRange> getIndexRange(mlir::FunctionOpInterface func, unsigned index);
 
-/// Whether the argument is an input whose first dimension is the sample dimension.
+/// Whether the argument is an input with a sample dimension.
 bool isBatchedInput(mlir::FunctionOpInterface func, unsigned index);
+
+/// The sample dimension of a batched input: the first, or the second behind the micro-batches.
+inline unsigned getBatchDim(mlir::FunctionOpInterface func, unsigned index) {
+  return func.getArgAttr(index, kBatchRowsAttr) ? 1 : 0;
+}
 
 /// Whether some input has a sample dimension, which data parallelism splits.
 bool hasBatchedInput(mlir::FunctionOpInterface func);
 
-/// The rows of a whole batch, which all batched inputs have as their first dimension, or an error; 0 without
-/// any. `wholeType` tells the type that an argument is a shard of, where it may be one.
+/// The rows of a whole batch, which all batched inputs have as their first dimension or in micro-batches, or an
+/// error; 0 without any. `wholeType` tells the type that an argument is a shard of, where it may be one.
 llvm::FailureOr<int64_t>
 getBatchRows(mlir::FunctionOpInterface func,
              llvm::function_ref<mlir::RankedTensorType(unsigned)> wholeType = nullptr);

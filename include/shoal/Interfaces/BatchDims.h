@@ -5,14 +5,14 @@
 // size = batch size * `inner`, and the rows [0, valid) are the elements [0, valid * inner). A
 // transpose moves such a dimension, a reshape may merge it with those behind it; where rows come to
 // lie scattered, the value has lost its batch dimension and cannot be masked any more.
-#ifndef SHOAL_LIB_DIALECT_NN_TRANSFORMS_BATCHDIMS_H
-#define SHOAL_LIB_DIALECT_NN_TRANSFORMS_BATCHDIMS_H
+#ifndef SHOAL_INTERFACES_BATCHDIMS_H
+#define SHOAL_INTERFACES_BATCHDIMS_H
 
 #include "shoal/Interfaces/ShardingRule.h"
 
 #include "llvm/ADT/DenseMap.h"
 
-namespace shoal::nn {
+namespace shoal {
 
 /// An op's factors that hold the batch, major to minor; elements per row inside the last.
 struct BatchFactors {
@@ -44,13 +44,19 @@ public:
                                          llvm::ArrayRef<BatchFactors> batches);
   /// Records the results of an op.
   void propagate(mlir::Operation *op, const ShardingRule &rule);
+  /// Records what operands and results say of each other, also of operands that are made from nothing: a
+  /// broadcast scalar, positions. Whether anything is new.
+  bool join(mlir::Operation *op, const ShardingRule &rule);
 
 private:
+  void addBatchFactors(mlir::Value value, const TensorFactors &tensor, const ShardingRule &rule,
+                       llvm::SmallVectorImpl<BatchFactors> &batches) const;
+
   int64_t batchSize;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>> inners;
   llvm::DenseMap<mlir::Value, mlir::Operation *> lostAt;
 };
 
-} // namespace shoal::nn
+} // namespace shoal
 
-#endif // SHOAL_LIB_DIALECT_NN_TRANSFORMS_BATCHDIMS_H
+#endif // SHOAL_INTERFACES_BATCHDIMS_H

@@ -1,9 +1,8 @@
 // Which dimensions descend from the batch; see BatchDims.h.
-#include "BatchDims.h"
+#include "shoal/Interfaces/BatchDims.h"
 
 using namespace mlir;
 using namespace shoal;
-using namespace shoal::nn;
 
 int64_t BatchDims::getInner(Value value, unsigned dim) const {
   auto it = inners.find(value);
@@ -41,20 +40,24 @@ static std::optional<BatchFactors> splitOffBatch(const ShardingRule &rule,
   return result;
 }
 
+void BatchDims::addBatchFactors(Value value, const TensorFactors &tensor, const ShardingRule &rule,
+                                SmallVectorImpl<BatchFactors> &batches) const {
+  if (!inners.contains(value))
+    return;
+  for (auto [d, factors] : llvm::enumerate(tensor)) {
+    if (getInner(value, d) == 0)
+      continue;
+    auto batch = splitOffBatch(rule, factors, batchSize);
+    if (batch && !llvm::is_contained(batches, *batch))
+      batches.push_back(*batch);
+  }
+}
+
 SmallVector<BatchFactors> BatchDims::getBatchFactors(Operation *op,
                                                      const ShardingRule &rule) const {
   SmallVector<BatchFactors> batches;
-  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    if (!inners.contains(operand))
-      continue;
-    for (auto [d, factors] : llvm::enumerate(rule.operands[i])) {
-      if (getInner(operand, d) == 0)
-        continue;
-      auto batch = splitOffBatch(rule, factors, batchSize);
-      if (batch && !llvm::is_contained(batches, *batch))
-        batches.push_back(*batch);
-    }
-  }
+  for (auto [operand, tensor] : llvm::zip_equal(op->getOperands(), rule.operands))
+    addBatchFactors(operand, tensor, rule, batches);
   return batches;
 }
 
@@ -113,4 +116,25 @@ void BatchDims::propagate(Operation *op, const ShardingRule &rule) {
       inners.erase(result);
       lostAt[result] = lost;
     }
+}
+
+bool BatchDims::join(Operation *op, const ShardingRule &rule) {
+  SmallVector<BatchFactors> batches = getBatchFactors(op, rule);
+  for (auto [result, tensor] : llvm::zip_equal(op->getResults(), rule.results))
+    addBatchFactors(result, tensor, rule, batches);
+  bool isNew = false;
+  auto spread = [&](Value value, const TensorFactors &tensor) {
+    for (auto [d, factors] : llvm::enumerate(tensor)) {
+      int64_t inner = getInner(rule, factors, batches).value_or(0);
+      if (inner == 0 || getInner(value, d) == inner)
+        continue;
+      setInner(value, d, inner);
+      isNew = true;
+    }
+  };
+  for (auto [operand, tensor] : llvm::zip_equal(op->getOperands(), rule.operands))
+    spread(operand, tensor);
+  for (auto [result, tensor] : llvm::zip_equal(op->getResults(), rule.results))
+    spread(result, tensor);
+  return isNew;
 }
