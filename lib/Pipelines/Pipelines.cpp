@@ -137,6 +137,9 @@ void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
       partition(axes);
     }
   }
+  // Of arguments as they are by now, packed or not.
+  if (!options.offload.empty())
+    pm.addPass(dist::createOffloadPass());
   pm.addPass(dist::createVerifyLocalPass());
   // Masks, offsets and shards of the same value are common now.
   pm.addPass(createCanonicalizerPass());

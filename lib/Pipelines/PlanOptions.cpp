@@ -10,6 +10,7 @@ constexpr llvm::StringRef kModes[] = {"train", "infer", "eval"};
 constexpr llvm::StringRef kDtypes[] = {"f32", "bf16", "f64"};
 constexpr llvm::StringRef kGradDtypes[] = {"f32", "bf16"};
 constexpr llvm::StringRef kRecompute[] = {"none", "selective", "full"};
+constexpr llvm::StringRef kOffloads[] = {"optimizer"};
 constexpr llvm::StringRef kTargets[] = {"cpu", "cuda"};
 
 template <auto Member> auto &get(PlanOptions &plan) { return plan.*Member; }
@@ -65,6 +66,10 @@ std::vector<PlanOption> makeTable() {
       {{.name = "bucket-mb", .member = get<&PlanOptions::bucketMb>,
         .help = "bytes of one gradient bucket, in MiB", .rule = &dist::kBucketMbRule},
        "Plan", kToLocal, /*isOfTraining=*/true, /*axis=*/"data"},
+      {{.name = "offload", .member = get<&PlanOptions::offload>,
+        .help = "optimizer: its state and the f32 masters lie in the memory of the device's host (--target cuda)",
+        .choices = kOffloads},
+       "Plan", kToLocal, /*isOfTraining=*/true},
       {{.name = "overlap", .member = get<&PlanOptions::overlap>,
         .help = "communicate during the backward pass", .flag = "no-overlap"},
        "Plan", kToLocal | kToExec, /*isOfTraining=*/true, /*axis=*/"", /*ofAnyAxis=*/true},

@@ -196,8 +196,9 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
                "every value; slow, for small models")
       ->group("Plan");
 
-  std::string target = "cpu";
-  app.add_option("--target", target, "cpu (cpu)")->check(CLI::IsMember({"cpu"}))->group("Output");
+  app.add_option("--target", options.plan.target, "cpu; cuda: as far as --emit ptx, which is for it anyway (cpu)")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->group("Output");
   app.add_option("--cpu", options.cpu, "CPU to generate code for (this machine's)")
       ->type_name("NAME")
       ->group("Output");
@@ -256,6 +257,13 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   if (line.output == "-" && binary)
     return fail("--emit " + emit + " writes a binary: -o must name a file");
   options.given = planFlags.finish();
+  bool isForGPU = options.plan.target == "cuda" || options.emit == Emit::PTX;
+  if (isForGPU && (binary || options.emit == Emit::LLVM))
+    return fail("--target cuda goes as far as --emit ptx, got: " + emit);
+  if (options.emit == Emit::PTX && app.count("--target") && options.plan.target == "cpu")
+    return fail("--emit ptx is for --target cuda, got: cpu");
+  if (!options.plan.offload.empty() && !isForGPU)
+    return fail("--offload moves state from a device to its host, which on --target cpu have one memory; it needs --target cuda");
   if (std::string fault = findPlanFault(options.plan, options.given,
                                         [](const PlanOption &option) { return option.getFlag(); });
       !fault.empty())

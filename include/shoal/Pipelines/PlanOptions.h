@@ -30,6 +30,7 @@ struct PlanOptions {
   nn::OptimizePassOptions optimize;
   int64_t microbatches = 1;   // parts of the batch, one after the other
   double bucketMb = 25;       // units of 2^20 bytes
+  std::string offload;        // optimizer: its state and masters lie in the host's memory; empty: nothing
   std::string target = "cpu"; // cpu | cuda: whose kernels the arena has workspace for
   bool overlap = true;        // start collectives as early as their operands allow
 };

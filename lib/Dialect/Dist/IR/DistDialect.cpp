@@ -3,6 +3,7 @@
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/Dist/IR/Positions.h"
+#include "shoal/Dialect/Dist/IR/Memory.h"
 #include "shoal/Dialect/NN/IR/ArgErrors.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 
@@ -404,6 +405,12 @@ LogicalResult DistDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
       return verifyWhy(op, attr);
     if (attr.getName() == kBucketAttr)
       return verifyBucket(op, emit, attr.getValue(), func.getArgumentTypes()[argument], func.getArgAttrDict(argument));
+    if (attr.getName() == kMemoryAttr) {
+      auto memory = dyn_cast<StringAttr>(attr.getValue());
+      if (memory && memory.getValue() == kHostMemory && isOfOptimizer(func, argument))
+        return success();
+      return emit() << "'" << kMemoryAttr << "' is \"host\" on state of the optimizer or a master, got: " << attr.getValue();
+    }
     if (attr.getName() == kFlatAttr) {
       nn::ArgRole role = nn::getArgRole(func, argument);
       return verifyFlat(op, emit, attr.getValue(), role == nn::ArgRole::Param || role == nn::ArgRole::State,

@@ -1,6 +1,8 @@
 // The curve of bytes in use, from the rows' accesses alone.
 #include "shoal/Dialect/Exec/IR/ArenaUse.h"
 
+#include "shoal/Dialect/Exec/IR/Memory.h"
+
 #include "llvm/Support/MathExtras.h"
 
 #include <queue>
@@ -38,6 +40,8 @@ SmallVector<ArenaUse> measureArena(ProgramOp program) {
     return int64_t(llvm::alignTo(offset + type.getNumBytes(), kBufferAlignment));
   };
   for (auto argument : program.getBody().getOps<ArgOp>()) {
+    if (liesOnHost(argument))
+      continue; // the arena is the device's
     BufferType type = argument.getResult().getType();
     whole.bytes[unsigned(argument.getStorageClass())] += type.getNumBytes();
     whole.end = std::max(whole.end, endOf(argument.getOffset(), type));

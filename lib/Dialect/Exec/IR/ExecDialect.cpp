@@ -1,6 +1,7 @@
 // The exec dialect: its attributes, its buffer type, and what its attributes on kernels mean.
 #include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Exec/IR/Exec.h"
+#include "shoal/Dialect/Exec/IR/Memory.h"
 #include "shoal/Support/Elements.h"
 
 #include "mlir/IR/Builders.h"
@@ -226,6 +227,20 @@ LogicalResult ExecDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   }
   if (name == kAtAttr)
     return verifyAt(op, attribute);
+  if (name == kMemoryAttr) {
+    auto argument = dyn_cast<ArgOp>(op);
+    if (argument && attribute.getValue() == StringAttr::get(op->getContext(), "host") &&
+        argument.getStorageClass() == StorageClass::optimizer)
+      return success();
+    return op->emitOpError() << "'" << kMemoryAttr << "' is \"host\" on an exec.arg of the optimizer, got: " << attribute.getValue();
+  }
+  if (name == kHostBytesAttr) {
+    auto bytes = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (isa<ProgramOp>(op) && bytes && bytes.getType().isInteger(64) && bytes.getInt() > 0)
+      return success();
+    return op->emitOpError() << "'" << kHostBytesAttr << "' is a number of bytes on exec.program, at least 1, got: "
+                             << attribute.getValue();
+  }
   if (name == kClassAttr || name == kClassesAttr)
     return verifyClasses(op, attribute);
   return op->emitOpError() << "unknown attribute '" << name << "'";

@@ -3,6 +3,7 @@
 #include "Layout.h"
 
 #include "shoal/Dialect/Exec/IR/ArenaUse.h"
+#include "shoal/Dialect/Exec/IR/Memory.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -10,10 +11,23 @@ using namespace mlir;
 
 namespace shoal::exec {
 
+void numberHostArguments(ProgramOp program) {
+  int64_t begin = program.getArena(), end = begin;
+  for (auto argument : program.getBody().getOps<ArgOp>())
+    if (liesOnHost(argument)) {
+      argument.setOffset(end);
+      end += llvm::alignTo(argument.getResult().getType().getNumBytes(), kBufferAlignment);
+    }
+  if (end != begin)
+    program->setAttr(kHostBytesAttr, Builder(program.getContext()).getI64IntegerAttr(end - begin));
+}
+
 void assignOffsets(ProgramOp program) {
   Block &block = program.getBody().front();
   int64_t base = 0;
   for (auto argument : block.getOps<ArgOp>()) {
+    if (liesOnHost(argument))
+      continue;
     argument.setOffset(base);
     base += llvm::alignTo(argument.getResult().getType().getNumBytes(), kBufferAlignment);
   }
@@ -65,6 +79,7 @@ void assignOffsets(ProgramOp program) {
   for (auto [entry, placed] : llvm::zip_equal(lifetimes, buffers))
     entry.first.setOffset(placed.offset);
   program.setArena(end);
+  numberHostArguments(program);
 
   ArenaUse most; // of each class by itself
   for (const ArenaUse &use : measureArena(program))

@@ -17,6 +17,9 @@ void insertWaits(ProgramOp program, const llvm::DenseSet<mlir::Operation *> &pac
 /// Gives every argument and buffer its offset; sets the program's arena size and bytes by class.
 void assignOffsets(ProgramOp program);
 
+/// Offsets of arguments in the host's memory: from the end of the arena on, whose size is known.
+void numberHostArguments(ProgramOp program);
+
 } // namespace shoal::exec
 
 #endif // SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_LAYOUT_H

@@ -6,6 +6,8 @@
 #include "RowBuilder.h"
 #include "StepFunction.h"
 
+#include "shoal/Dialect/Dist/IR/Memory.h"
+#include "shoal/Dialect/Exec/IR/Memory.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interfaces/Lowering.h"
@@ -219,6 +221,8 @@ void Lowering::createArguments() {
         mayIgnore ? builder.getI64IntegerAttr(*range->ignored) : nullptr,
         step.getArgAttrOfType<dist::BucketAttr>(i, dist::DistDialect::kBucketAttr),
         /*master=*/bool(step.getArgAttr(i, nn::NNDialect::kMasterAttr)));
+    if (dist::liesOnHost(step, i))
+      argument->setAttr(kMemoryAttr, builder.getStringAttr(dist::kHostMemory));
     build->setStorage(placement.placeOf(step.getArgument(i)).storage, argument);
   }
 }

@@ -1,7 +1,9 @@
 // exec-share-arena: the evaluation program's arguments that training keeps move to their places there,
 // everything else behind them.
 #include "Evaluation.h"
+#include "Layout.h"
 
+#include "shoal/Dialect/Exec/IR/Memory.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -38,6 +40,8 @@ static LogicalResult checkArena(ProgramOp program) {
     int64_t offset = storage.getOffset(), bytes = storage.getResult().getType().getNumBytes();
     if (offset <= arena && bytes <= arena - offset)
       return success();
+    if (storage->hasAttr(kMemoryAttr))
+      return success(); // numbered anew
     return storage.emitOpError() << "must lie inside the arena of " << arena
                                  << " bytes, got: " << bytes << " bytes at " << offset;
   };
@@ -59,6 +63,8 @@ static LogicalResult shareArena(ProgramPair pair) {
     if (!isKept(argument))
       continue;
     places[argument.getName()] = argument.getOffset();
+    if (liesOnHost(argument))
+      continue;
     int64_t end = argument.getOffset() + argument.getResult().getType().getNumBytes();
     kept = std::max<int64_t>(kept, llvm::alignTo(end, kBufferAlignment));
   }
@@ -90,6 +96,15 @@ static LogicalResult shareArena(ProgramPair pair) {
                                     pair.evaluation.getArena() - start + kept);
   pair.training.setArena(arena);
   pair.evaluation.setArena(arena);
+  // What lies on the host is behind the arena that is now common; the evaluation has its masters alone there.
+  numberHostArguments(pair.training);
+  for (auto argument : pair.training.getBody().getOps<ArgOp>())
+    places[argument.getName()] = argument.getOffset();
+  for (auto argument : pair.evaluation.getBody().getOps<ArgOp>())
+    if (liesOnHost(argument)) {
+      argument.setOffset(places[argument.getName()]);
+      pair.evaluation->setAttr(kHostBytesAttr, pair.training->getAttr(kHostBytesAttr));
+    }
   return success();
 }
 

@@ -9,6 +9,7 @@
 #include "Evaluation.h"
 #include "Rendezvous.h"
 
+#include "shoal/Dialect/Exec/IR/Memory.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -86,9 +87,16 @@ private:
 LogicalResult ProgramVerifier::checkStorage(Operation *op, Value buffer, int64_t offset) {
   int64_t bytes = cast<BufferType>(buffer.getType()).getNumBytes();
   int64_t arena = program.getArena();
-  if (offset > arena || bytes > arena - offset)
+  auto argument = dyn_cast<ArgOp>(op);
+  if (argument && liesOnHost(argument)) {
+    int64_t host = getHostBytes(program);
+    if (offset < arena || offset - arena > host || bytes > host - (offset - arena))
+      return op->emitOpError() << "must lie inside the " << host << " bytes of the host's memory behind the arena of " << arena
+                               << " bytes, got: " << bytes << " bytes at " << offset;
+  } else if (offset > arena || bytes > arena - offset) {
     return op->emitOpError() << "must lie inside the arena of " << arena << " bytes, got: " << bytes
                              << " bytes at " << offset;
+  }
   Life &life = lives[op];
   life.begin = offset;
   life.end = offset + bytes;
