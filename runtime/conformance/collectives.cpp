@@ -204,14 +204,15 @@ Placed addCase(BlobBuilder &blob, const Case &test, uint32_t row) {
   return placed;
 }
 
-// With windows, all all-reduces between ranks go through them and nothing else does.
+// With windows, all reductions and gathers to all between ranks go through them and nothing else does.
 void Harness::checkTransport(const ReportJson &measured, const std::vector<Case> &tests) {
   const Case &test = tests[0];
   for (const ReportJson &line : measured["transport"]) {
     uint32_t ranks = 1;
     for (const std::string axis : line["axes"])
       ranks *= test.mesh.sizes[size_t(axis.back() - '0')];
-    bool inWindow = localComm_ == LocalComm::Windows && line["kind"] == "all_reduce" && ranks > 1;
+    bool reduces = line["kind"] == "all_reduce" || line["kind"] == "all_gather" || line["kind"] == "reduce_scatter";
+    bool inWindow = localComm_ == LocalComm::Windows && reduces && ranks > 1;
     check(line["via"] == (inWindow ? "windows" : "mpi"), test, cat("carried as ", line.dump()));
   }
 }

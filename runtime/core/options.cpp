@@ -178,10 +178,10 @@ void checkApplicable(const CLI::App &app, const Program &program, const Program 
     refuse("--dump-grads", "the program has no gradients");
   bool reduces = false;
   for (const Instr &instr : program.instrs())
-    reduces |= instr.op == Opcode::AllReduce &&
+    reduces |= goesThroughWindows(instr.op) &&
                program.extent(program.axesOf(program.groups()[instr.a])) > 1;
   if (!reduces)
-    refuse("--local-comm", "the program has no all-reduce between ranks");
+    refuse("--local-comm", "the program has no all-reduce, all-gather or reduce-scatter between ranks");
 }
 
 // No output takes the place of an input or of another output. Parameters may go back to the one file
@@ -290,7 +290,7 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
   app.add_option("--threads", threads, "Threads per rank in matrix products (default 1)")
       ->type_name("T");
   app.add_option("--local-comm", localComm,
-                 "What all-reduces between ranks of one machine go through: windows of each other's memory "
+                 "What all-reduces, all-gathers and reduce-scatters between ranks of one machine go through: windows of each other's memory "
                  "(default for large ones, where the machine has room for them) or MPI; "
                  "sums may differ between the two in their last bits")
       ->type_name("windows|mpi");

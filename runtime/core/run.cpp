@@ -403,7 +403,7 @@ void Run::resolve() {
     if (options_.localComm == LocalComm::Windows)
       workFailed("--local-comm windows cannot be had: ", problem);
     if (fabric.isFirstOfMachine())
-      std::fprintf(stderr, "note: all-reduces between ranks of this machine go through MPI: %s\n",
+      std::fprintf(stderr, "note: reductions and gathers between ranks of this machine go through MPI: %s\n",
                    problem.c_str());
   }
   session_->resolve(world_.crowded(), world_.beacon());

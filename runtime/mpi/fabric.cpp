@@ -1,4 +1,4 @@
-// Communication rows as non-blocking MPI calls, and all-reduces in windows.
+// Communication rows as non-blocking MPI calls, and reductions and gathers in windows.
 #include "mpi/fabric.h"
 #include "core/error.h"
 #include "mpi/world.h"
@@ -42,9 +42,10 @@ Fabric::~Fabric() {
 
 bool Fabric::wantsWindow(uint32_t row) const {
   const Instr &instr = program_.instrs()[row];
-  if (instr.op != Opcode::AllReduce || channelOf_[row]->nodeRanks.size() < 2)
+  if (!goesThroughWindows(instr.op) || channelOf_[row]->nodeRanks.size() < 2)
     return false;
-  const View &view = program_.views()[program_.operands(instr)[0]];
+  size_t whole = instr.op == Opcode::AllGather ? 1 : 0; // the operand
+  const View &view = program_.views()[program_.operands(instr)[whole]];
   return localComm_ == LocalComm::Windows ||
          view.elements * elementBytes(view.dtype) >= kWindowBytes;
 }
@@ -91,10 +92,12 @@ void Fabric::makeWindows(const Arena &arena) {
       for (uint32_t operand : program_.operands(program_.instrs()[row])) {
         const View &view = program_.views()[operand];
         ranges.push_back({view.offset, view.offset + view.elements * elementBytes(view.dtype)});
+        if (program_.instrs()[row].op != Opcode::AllReduce)
+          break; // each rank writes its own output
       }
   if (ranges.empty()) {
     if (localComm_ == LocalComm::Windows)
-      windowProblem_ = "no all-reduce is between ranks of one machine";
+      windowProblem_ = "no all-reduce, all-gather or reduce-scatter is between ranks of one machine";
     return;
   }
   shared_ = std::make_unique<SharedArena>(node_, arena, std::move(ranges), channels_.size());
@@ -192,9 +195,18 @@ void Fabric::startCollective(uint32_t row, const Instr &instr) {
   uint64_t full = uint64_t(inCount); // elements of the full buffer, see sentBytes()
 
   if (inWindow_[row]) {
-    count(row, channel, 0, inView.elements, type);
-    channel.window->start(inView.offset, outView.offset, inView.elements, inView.dtype,
-                          Reduction(instr.b));
+    if (instr.op == Opcode::AllGather) {
+      channel.window->allGather(inView.offset, static_cast<char *>(out),
+                                inView.elements * elementBytes(inView.dtype));
+      full = uint64_t(inCount) * uint64_t(channel.size);
+    } else if (instr.op == Opcode::ReduceScatter) {
+      channel.window->reduceScatter(inView.offset, static_cast<char *>(out), inView.elements,
+                                    inView.dtype, Reduction(instr.b));
+    } else {
+      channel.window->allReduce(inView.offset, outView.offset, inView.elements, inView.dtype,
+                                Reduction(instr.b));
+    }
+    count(row, channel, 0, full, type);
     return;
   }
   switch (instr.op) {

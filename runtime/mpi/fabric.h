@@ -9,7 +9,7 @@
 #include "core/transport.h"
 #include "mpi/local_comm.h"
 #include "mpi/reduce_ops.h"
-#include "mpi/window_all_reduce.h"
+#include "mpi/window_channel.h"
 
 #include <map>
 #include <memory>

@@ -1,12 +1,17 @@
-// The choice of what reduces between ranks of one machine.
+// The choice of what reduces and gathers between ranks of one machine.
 #ifndef SHOAL_RT_MPI_LOCAL_COMM_H
 #define SHOAL_RT_MPI_LOCAL_COMM_H
 
-#include <cstdint>
+#include "shoal-rt/program.h"
 
 namespace shoal::rt {
 
-// MPI, windows at every size, or windows for buffers of at least kWindowBytes where the
+// What can be done in each other's memory.
+constexpr bool goesThroughWindows(Opcode op) {
+  return op == Opcode::AllReduce || op == Opcode::AllGather || op == Opcode::ReduceScatter;
+}
+
+// MPI, windows at every size, or windows where the whole buffer has at least kWindowBytes and the
 // machine can make them.
 enum class LocalComm { Auto, Windows, Mpi };
 

@@ -44,7 +44,7 @@ SHOAL_INLINE Line<typename Element::Stored, most> reduceLine(const RangeBuffers 
   const Stored *first = reinterpret_cast<const Stored *>(buffers.in[0] + offset);
   for (uint64_t i = 0; i < count; ++i)
     sums[i] = Element::load(first[i]);
-  for (uint32_t rank = 1; rank < buffers.ranks; ++rank) {
+  for (uint32_t rank = 1; rank < buffers.inputs; ++rank) {
     const Stored *next = reinterpret_cast<const Stored *>(buffers.in[rank] + offset);
     for (uint64_t i = 0; i < count; ++i)
       sums[i] = combine<kind>(sums[i], Element::load(next[i]));
@@ -80,7 +80,7 @@ SHOAL_INLINE void reduceRange(const RangeBuffers &buffers, uint64_t offset, uint
   uint64_t end = offset + bytes;
   for (; offset + kLine <= end; offset += kLine) {
     auto line = reduceLine<kind, Element, perLine>(buffers, offset, perLine);
-    for (uint32_t rank = 0; rank < buffers.ranks; ++rank) {
+    for (uint32_t rank = 0; rank < buffers.outputs; ++rank) {
       if (stream)
         streamLine(buffers.out[rank] + offset, &line);
       else
@@ -90,7 +90,7 @@ SHOAL_INLINE void reduceRange(const RangeBuffers &buffers, uint64_t offset, uint
   if (offset < end) {
     auto line = reduceLine<kind, Element, perLine>(
         buffers, offset, (end - offset) / sizeof(typename Element::Stored));
-    for (uint32_t rank = 0; rank < buffers.ranks; ++rank)
+    for (uint32_t rank = 0; rank < buffers.outputs; ++rank)
       std::memcpy(buffers.out[rank] + offset, &line, end - offset);
   }
   if (stream)

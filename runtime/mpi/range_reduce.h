@@ -1,5 +1,5 @@
-// The arithmetic of a window all-reduce: one range of elements, over the buffers of all
-// ranks of a group.
+// The arithmetic of collectives in windows: one range of elements, from the inputs of some
+// ranks to the outputs of some.
 #ifndef SHOAL_RT_MPI_RANGE_REDUCE_H
 #define SHOAL_RT_MPI_RANGE_REDUCE_H
 
@@ -7,12 +7,12 @@
 
 namespace shoal::rt {
 
-// Where the range lies in each rank's input and output, in group order. An output is its
+// Where the range lies in inputs, in group order, and in outputs. An output is its
 // rank's input or apart from all inputs.
 struct RangeBuffers {
   const char *const *in;
   char *const *out;
-  uint32_t ranks;
+  uint32_t inputs, outputs;
 };
 
 // Reduces `bytes` from `offset` of all inputs, in rank order (bf16 in f32, rounded once),

@@ -71,7 +71,7 @@ def main():
               == [r["loss"] for r in read_metrics(path("mpi.jsonl"))], f"{name} and mpi: losses differ")
 
     said = run("nowhere", env=NOWHERE)
-    note = f"note: all-reduces between ranks of this machine go through MPI: {REASON}"
+    note = f"note: reductions and gathers between ranks of this machine go through MPI: {REASON}"
     check(said.splitlines().count(note) == 1, f"without windows: {said}")
     check(transport("nowhere")[0] == {"mpi": 2}, f"without windows: {transport('nowhere')}")
     check(transport("nowhere")[1]["no_windows"] == REASON, f"without windows: {transport('nowhere')}")
@@ -83,7 +83,7 @@ def main():
     refused(f"--local-comm windows cannot be had: {REASON}",
             run("refused", "--local-comm", "windows", expect=1, env=NOWHERE))
     refused("--local-comm must be windows or mpi, got: 'shm'", run("refused", "--local-comm", "shm", expect=2))
-    refused("--local-comm does not apply: the program has no all-reduce between ranks",
+    refused("--local-comm does not apply: the program has no all-reduce, all-gather or reduce-scatter between ranks",
             shoal.run(1, one, *data, "--local-comm", "mpi", expect=2))
     check(not os.path.exists(path("refused.json")), "a refused run left a report")
 

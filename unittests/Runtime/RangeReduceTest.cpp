@@ -27,7 +27,7 @@ struct Ranks {
     double drawn = double((rank * 5 + element * 3) % 11);
     return type == DType::I1 ? double(int(drawn) % 2) : drawn - (type == DType::BF16 ? 0 : 5);
   }
-  RangeBuffers buffers() { return {in.data(), out.data(), uint32_t(in.size())}; }
+  RangeBuffers buffers() { return {in.data(), out.data(), uint32_t(in.size()), uint32_t(out.size())}; }
 
   DType type;
   uint64_t bytes, shift;
@@ -79,7 +79,7 @@ TEST(RangeReduce, RoundsBf16Once) {
   char *out[] = {reinterpret_cast<char *>(a.data()), reinterpret_cast<char *>(b.data()),
                  reinterpret_cast<char *>(c.data())};
   ASSERT_EQ(floatToBf16(257), floatToBf16(256));
-  rangeReduce(DType::BF16, Reduction::Sum)({in, out, 3}, 0, 80, false);
+  rangeReduce(DType::BF16, Reduction::Sum)({in, out, 3, 3}, 0, 80, false);
   for (uint16_t bits : a)
     EXPECT_EQ(bf16ToFloat(bits), 258);
 }
@@ -91,10 +91,25 @@ TEST(RangeReduce, KeepsNan) {
       (where ? b : a)[3] = (where ? b : a)[16] = NAN;
       const char *in[] = {reinterpret_cast<char *>(a.data()), reinterpret_cast<char *>(b.data())};
       char *out[] = {reinterpret_cast<char *>(a.data()), reinterpret_cast<char *>(b.data())};
-      rangeReduce(DType::F32, reduction)({in, out, 2}, 0, 17 * 4, false);
+      rangeReduce(DType::F32, reduction)({in, out, 2, 2}, 0, 17 * 4, false);
       for (size_t i : {size_t(3), size_t(16)})
         EXPECT_TRUE(std::isnan(a[i]) && std::isnan(b[i]));
       EXPECT_FALSE(std::isnan(a[0]));
+    }
+}
+
+// What an all-gather is made of: one input to one output, byte by byte, also bits of NaNs, and no line past the end.
+TEST(RangeReduce, CopiesOneInput) {
+  for (uint64_t bytes : {1u, 63u, 64u, 200u})
+    for (bool stream : {false, true}) {
+      std::vector<char> from(256), to(256, 7);
+      for (size_t i = 0; i < from.size(); ++i)
+        from[i] = char(255 - i);
+      const char *in[] = {from.data()};
+      char *out[] = {to.data()};
+      rangeReduce(DType::I1, Reduction::Max)({in, out, 1, 1}, 16, bytes, stream);
+      for (size_t i = 0; i < to.size(); ++i)
+        ASSERT_EQ(to[i], i >= 16 && i < 16 + bytes ? from[i] : 7) << bytes << " bytes, byte " << i;
     }
 }
 
