@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains golden cases under combinations of meshes, ZeRO stages and recompute, against PyTorch's values.
+"""Trains golden cases under combinations of meshes, ZeRO stages, micro-batches and recompute, against PyTorch's values.
 
 usage: golden_matrix.py FOLDER --work FOLDER --set pairs|all [--only WORD]... [--list]
 
@@ -22,6 +22,7 @@ FACTORS = {
     "mesh": ["one", "data=2", "data=3", "data=4", f"data=2,tensor=2 {TENSOR}", f"data=2,tensor=2 {SEQUENCE}",
              "replica=2,data=2"],
     "zero": ["", "--zero 1", "--zero 2", "--zero 3"],
+    "microbatches": ["", "--microbatches 2", "--microbatches 4"],
     "recompute": ["", "--recompute selective", "--recompute full"],
 }
 MODELS = {"gpt_ignored_targets": "gpt_tied_adamw"}  # others are named as their case
