@@ -237,6 +237,8 @@ static void readOnce(func::FuncOp func, MeshOp mesh, const BucketRead &read) {
     SmallVector<StringAttr> names;
     for (const BucketRead::Member &member : read.members)
       names.push_back(member.name);
+    if (Operation *shard = bucket.getDefiningOp())
+      setClass(shard, exec::StorageClass::workspace); // until it is gathered
     bucket = b.create<ReshardOp>(loc, bucket, whole, b.getStringAttr(listNames(names) + ", for the step"));
     setClass(bucket.getDefiningOp(), exec::StorageClass::param);
     setSharding(bucket, whole);
