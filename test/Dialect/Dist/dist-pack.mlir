@@ -96,7 +96,7 @@ func.func @truth(%a: tensor<4xf32>, %b: tensor<4xf32>) -> (tensor<4xi1> {nn.grad
 // What is partial over other axes, too, stays so over those: their pack comes later.
 dist.mesh @mesh <["data"=2, "tensor"=2]>
 // TENSOR-LABEL: @both
-// TENSOR: %[[B:.*]] = dist.pack %{{.*}}[0:10], %{{.*}}[0:4] group 0 at 0 {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data", "tensor"}>]}
+// TENSOR: %[[B:.*]] = dist.pack %{{.*}}[0:10], %{{.*}}[0:4] group 0 at 0 {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data", "tensor"}>], exec.class = "workspace"}
 // TENSOR-NEXT: dist.reshard %[[B]] <@mesh, [{}], unreduced=sum{"data"}> {{.*}}reason = "gradients of a, b are partial sums over {\22tensor\22}"
 // TENSOR-DAG: dist.unpack %{{.*}}[0:10] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]}
 // TENSOR-DAG: dist.unpack %{{.*}}[10:14] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]}

@@ -1,6 +1,8 @@
 // Copies the body of an accumulate per micro-batch; see UnrollAccumulate.h.
 #include "UnrollAccumulate.h"
 
+#include "ForeignAttrs.h"
+
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 
@@ -31,6 +33,9 @@ static Value addTerm(Value sum, Value term, Attribute number) {
   if (Operation *def = term.getDefiningOp())
     if (Attribute layer = def->getAttr(nn::NNDialect::kLayerAttr))
       add->setAttr(nn::NNDialect::kLayerAttr, layer);
+  // The gradient is the sum; a term is on its way to it.
+  if (Operation *def = term.getDefiningOp(); def && def->hasAttr(exec::ExecDialect::kClassAttr))
+    setClass(def, exec::StorageClass::workspace);
   add->setAttr(kRunningSumAttr, b.getUnitAttr());
   add->setAttr(kMicrobatchAttr, number);
   return add;

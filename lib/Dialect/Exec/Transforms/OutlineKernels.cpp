@@ -175,6 +175,12 @@ void Outliner::orderProducts() {
   }
 }
 
+/// Whether a sum lies in a buffer of its own, which the next term may be added to: of what `dist` makes only shards do.
+static bool ownsBuffer(Value sum) {
+  Operation *def = sum.getDefiningOp();
+  return isa<AddToOp, dist::ReduceScatterOp>(def) || (stripViews(sum) == sum && !isa<dist::DistDialect>(def->getDialect()));
+}
+
 /// Other terms are added by kernels that write over the sum.
 void Outliner::placeSums() {
   for (Operation &op : block) {
@@ -182,8 +188,7 @@ void Outliner::placeSums() {
       continue;
     Value sum = op.getOperand(0), result = op.getResult(0);
     std::optional<unsigned> node = graph.nodeOf(&op), before = graph.producerOf(sum);
-    if (node && before && *before != *node && graph[*node].kernel && (stripViews(sum) == sum || isa<AddToOp>(sum.getDefiningOp())) &&
-        !isa_and_nonnull<dist::DistDialect>(sum.getDefiningOp()->getDialect()) && mayOverwrite(graph[*node], sum, result))
+    if (node && before && *before != *node && graph[*node].kernel && ownsBuffer(sum) && mayOverwrite(graph[*node], sum, result))
       sumsInPlace[result] = &op.getOpOperand(0);
   }
 }
