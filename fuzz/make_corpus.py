@@ -110,7 +110,9 @@ def checkpoint(tensors, version=1, **changes):
 
 
 def box(file, start, shape):
-    return {"file": file, "tensor": "t", "start": start, "shape": shape}
+    """The target's files hold tensors of some shapes, each with a name."""
+    names = {(1, 4): "row", (1, 2): "half", (): "step"}
+    return {"file": file, "tensor": names.get(tuple(shape), "t"), "start": start, "shape": shape}
 
 
 def kept(kind, shape, *boxes, dtype="f32", **more):
@@ -119,8 +121,15 @@ def kept(kind, shape, *boxes, dtype="f32", **more):
 
 WEIGHT = kept("param", [3, 4], box("a", [0, 0], [1, 4]), box("a", [1, 0], [1, 2]), box("b", [1, 2], [1, 2]),
               box("b", [2, 0], [1, 4]), file_shape=[12])
+MODEL = {"w": WEIGHT, "step": kept("step", [], box("a", [], []), dtype="i64")}
+NO_BATCHES = {"epoch": 0, "batch": 0, "rows": 0, "batch_rows": 0, "shuffle": False}
 CHECKPOINT = {
-    "rows": checkpoint({"w": WEIGHT, "step": kept("step", [], box("a", [], []), dtype="i64")}),
+    "rows": checkpoint(MODEL),
+    "end-of-epoch": checkpoint(MODEL, data={"epoch": 2, "batch": 0, "rows": 9, "batch_rows": 3, "shuffle": True}),
+    "far": checkpoint(MODEL, step=2**63 - 1, data={"epoch": 2**63 - 3, "batch": 2, "rows": 30, "batch_rows": 8, "shuffle": False}),
+    "too-far": checkpoint(MODEL, step=2**64 - 1),
+    "no-batches": checkpoint(MODEL, data=NO_BATCHES),
+    "batch-of-none": checkpoint(MODEL, data={**NO_BATCHES, "batch": 1}),
     "columns": checkpoint({"w": kept("param", [2, 4], box("a", [0, 0], [2, 1]), box("b", [0, 1], [2, 3]))}),
     "nothing": checkpoint({}),
     "overlap": checkpoint({"w": kept("param", [4], box("a", [0], [3]), box("b", [2], [2]))}),

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
@@ -14,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
-#include <vector>
 
 namespace shoal::rt {
 namespace {
@@ -91,6 +91,20 @@ std::string findCheckpoint(const std::string &path) {
   return found.rbegin()->second;
 }
 
+std::vector<std::string> parentsOfNew(const std::string &path) {
+  std::vector<std::string> parents;
+  std::error_code error;
+  fs::path at = path;
+  if (!at.has_filename()) // "runs/" is made as "runs"
+    at = at.parent_path();
+  while (!at.empty() && fs::status(at, error).type() == fs::file_type::not_found) {
+    at = at.parent_path();
+    parents.push_back(at.empty() ? "." : at.string());
+  }
+  std::ranges::reverse(parents);
+  return parents;
+}
+
 CheckpointFolder::Lock::~Lock() {
   if (fd >= 0)
     close(fd);
@@ -98,11 +112,12 @@ CheckpointFolder::Lock::~Lock() {
 
 CheckpointFolder::CheckpointFolder(const std::string &path, uint64_t step) : path_(path) {
   std::error_code error;
-  bool isNew = fs::create_directories(path, error);
+  std::vector<std::string> parents = parentsOfNew(path);
+  fs::create_directories(path, error);
   if (error)
     badInput(path, ": cannot be made: ", error.message());
-  if (isNew)
-    syncFolder(cat(path, "/.."));
+  for (const std::string &parent : parents)
+    syncFolder(parent);
   lock_.fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock_.fd < 0 || access(path.c_str(), W_OK | X_OK) != 0)
     badInput(path, ": cannot be written: ", std::strerror(errno));

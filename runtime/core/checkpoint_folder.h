@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace shoal::rt {
 
@@ -19,6 +20,10 @@ std::map<uint64_t, std::string> completeCheckpoints(const std::string &folder);
 // What --resume and shoal-ckpt are given: a checkpoint's own folder, or the newest complete one in a folder of them.
 // Exit 2 where there is none.
 std::string findCheckpoint(const std::string &path);
+
+// The folders that get a name when `path` and what is missing above it are made: from the first that is there to the
+// parent of `path`. None where `path` is there.
+std::vector<std::string> parentsOfNew(const std::string &path);
 
 // Rank 0's hand on the folder. Errors of the constructor are exit 2, later ones exit 1.
 class CheckpointFolder {

@@ -1,11 +1,13 @@
 // Writes an index line by line, and reads it as text that comes from outside.
 #include "core/checkpoint_index.h"
 #include "core/crc32c.h"
+#include "core/dataset.h"
 #include "core/error.h"
 #include "core/program.h"
 #include "shoal-rt/json_input.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 
 namespace shoal::rt {
@@ -14,6 +16,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char *kFormat = "shoal checkpoint";
+constexpr uint64_t kMostSteps = INT64_MAX; // programs count them in an i64
 constexpr TensorKind kKinds[] = {TensorKind::Param, TensorKind::Buffer, TensorKind::State, TensorKind::Step};
 // The last member, on a line of its own: it covers all bytes in front of that line.
 constexpr std::string_view kSeal = "\"index_crc32c\": \"";
@@ -88,6 +91,7 @@ private:
   IndexTensor readTensor(const InputJson &json, const CheckpointIndex &index, const std::string &where) const;
   void checkCover(const IndexTensor &tensor, const std::string &where) const;
   void checkSizes(const CheckpointIndex &index) const;
+  void checkPosition(const CheckpointIndex &index) const;
 
   const std::string &path_;
 };
@@ -226,6 +230,10 @@ void IndexReader::checkCover(const IndexTensor &tensor, const std::string &where
 
 // No more elements than the files have bytes for: whoever makes room for a tensor may believe its shape.
 void IndexReader::checkSizes(const CheckpointIndex &index) const {
+  uint64_t total = 0;
+  for (const auto &[name, file] : index.files)
+    if (__builtin_add_overflow(total, file.bytes, &total))
+      wrong("the bytes of its files do not fit 64 bits");
   std::map<std::string, uint64_t> taken;
   for (const auto &[name, tensor] : index.tensors)
     for (const IndexBox &box : tensor.boxes) {
@@ -234,6 +242,23 @@ void IndexReader::checkSizes(const CheckpointIndex &index) const {
         wrong("file '", box.file, "': has ", size, " bytes, too few for the boxes in it");
       all += bytes;
     }
+}
+
+// A place that a training of so many steps can have in such data: whoever counts on from there divides by no zero and stays
+// in 64 bits.
+void IndexReader::checkPosition(const CheckpointIndex &index) const {
+  const auto &[step, epoch, batch] = index.position;
+  if (step > kMostSteps)
+    wrong("\"step\" must be at most ", kMostSteps, ", got: ", step);
+  if (index.batchRows == 0 && (epoch != 0 || batch != 0 || index.rows != 0))
+    wrong("data without batches (\"batch_rows\" is 0) must have \"epoch\" 0, \"batch\" 0 and \"rows\" 0, got: ", epoch, ", ", batch,
+          " and ", index.rows);
+  uint64_t batches = batchesOf(index.rows, index.batchRows);
+  if (batch != 0 && batch >= batches)
+    wrong("\"batch\" must be 0 or less than ", batches, ", the batches of an epoch, got: ", batch);
+  // Each batch is a step, and each epoch at least one.
+  if (epoch > step || batch > step - epoch)
+    wrong("\"epoch\" and \"batch\" together must be at most \"step\" ", step, ", got: ", epoch, " and ", batch);
 }
 
 CheckpointIndex IndexReader::read(std::string_view text) {
@@ -262,6 +287,7 @@ CheckpointIndex IndexReader::read(std::string_view text) {
   if (!shuffled.is_boolean())
     wrong("\"shuffle\" must be true or false");
   index.shuffled = shuffled.get<bool>();
+  checkPosition(index);
   for (const auto &[name, file] : object(json, "files").items()) {
     checkFileName(name);
     std::string where = cat("file '", name, "': ");

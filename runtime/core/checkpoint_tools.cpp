@@ -10,13 +10,6 @@
 namespace shoal::rt {
 namespace {
 
-uint64_t elementsOf(const std::vector<uint64_t> &shape) {
-  uint64_t count = 1;
-  for (uint64_t size : shape)
-    count *= size;
-  return count;
-}
-
 std::string counted(uint64_t count, const char *what) { return cat(count, " ", what, count == 1 ? "" : "s"); }
 
 std::string boxCount(uint64_t count) { return cat(count, count == 1 ? " box" : " boxes"); }
@@ -49,8 +42,9 @@ std::string inspectCheckpoint(const Checkpoint &checkpoint) {
     for (const auto &[name, tensor] : index.tensors)
       if (isModelState(tensor.kind) == ofModel) {
         ++tensors;
-        elements += elementsOf(tensor.shape);
-        bytes += elementsOf(tensor.shape) * fileElementBytes(tensor.type);
+        uint64_t all = wholeOf(tensor).elements();
+        elements += all;
+        bytes += all * fileElementBytes(tensor.type);
       }
     text += cat(ofModel ? "  model      " : "  optimizer  ", counted(tensors, "tensor"), ", ", counted(elements, "element"),
                 ", ", sizeText(bytes), "\n");
@@ -101,7 +95,7 @@ std::string mergeCheckpoint(Checkpoint &checkpoint, const std::string &path, boo
   uint64_t bytes = layout.header().size();
   for (size_t i = 0; i < tensors.size(); ++i) {
     uint64_t size = fileElementBytes(tensors[i]->type);
-    whole.resize(elementsOf(tensors[i]->shape) * size);
+    whole.resize(wholeOf(*tensors[i]).elements() * size);
     checkpoint.read(*tensors[i], wholeOf(*tensors[i]),
                     [&](const unsigned char *from, uint64_t to, uint64_t count, const std::string &) {
                       std::copy_n(from, count * size, whole.data() + to * size);

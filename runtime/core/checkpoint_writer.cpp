@@ -3,14 +3,10 @@
 #include "core/error.h"
 #include "core/file.h"
 
-#include <array>
-#include <cstring>
 #include <sstream>
 
 namespace shoal::rt {
 namespace {
-
-constexpr size_t kMostPath = 4096;
 
 // Whatever is wrong with a file of ours in the folder we made is no fault of the command line.
 template <typename Part> auto asWork(Part part) {
@@ -53,17 +49,12 @@ SavedCheckpoint CheckpointWriter::writeIndex(CheckpointIndex head, const std::ve
 std::optional<SavedCheckpoint> CheckpointWriter::save(CheckpointIndex head, const char *arena,
                                                       const std::function<void(double)> &tell) {
   uint64_t step = head.position.step;
-  std::array<char, kMostPath> path{}; // empty: that step is there
+  std::string partial; // empty: that step is there
   world_.agreeAfter([&] {
-    if (!folder_ || folder_->has(step))
-      return;
-    std::string partial = folder_->begin(step);
-    if (partial.size() >= path.size())
-      workFailed(partial, ": a path must have at most ", path.size() - 1, " bytes, got: ", partial.size());
-    std::memcpy(path.data(), partial.data(), partial.size());
+    if (folder_ && !folder_->has(step))
+      partial = folder_->begin(step);
   });
-  world_.broadcast(path.data(), path.size());
-  std::string partial(path.data());
+  partial = world_.broadcastText(partial);
   if (partial.empty())
     return std::nullopt;
   IndexFile mine;

@@ -14,6 +14,11 @@
 
 namespace shoal::rt {
 
+// Of an epoch, whose last batch may be short. Data without batches have none.
+constexpr uint64_t batchesOf(uint64_t rows, uint64_t batchRows) {
+  return batchRows == 0 ? 0 : rows / batchRows + (rows % batchRows != 0);
+}
+
 // Row order of an epoch (counted from 0): a permutation of 0 to rows - 1.
 std::vector<uint64_t> epochOrder(uint64_t seed, uint64_t epoch, uint64_t rows);
 
@@ -29,7 +34,7 @@ public:
   bool batched() const { return batchRows_ != 0; }
   uint64_t rows() const { return rows_; }
   uint64_t batchRows() const { return batchRows_; }
-  uint64_t batchesPerEpoch() const { return (rows_ + batchRows_ - 1) / batchRows_; }
+  uint64_t batchesPerEpoch() const { return batchesOf(rows_, batchRows_); }
 
   void shuffle(uint64_t seed) { shuffled_ = true, seed_ = seed; }
 

@@ -21,7 +21,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <thread>
 #include <unistd.h>
 
@@ -97,26 +96,23 @@ private:
 void Run::openCheckpoint() {
   if (options_.resume.empty())
     return;
-  struct {
-    char path[4096];
-    uint32_t crc;
-  } chosen{};
+  std::string path;
+  uint32_t crc = 0;
   world_.agreeAfter([&] {
     if (world_.rank() != 0)
       return;
     checkpoint_ = std::make_unique<Checkpoint>(findCheckpoint(options_.resume));
-    if (checkpoint_->path().size() >= sizeof chosen.path)
-      badInput("--resume: a path must have less than ", sizeof chosen.path, " bytes, got: ", checkpoint_->path().size());
-    std::memcpy(chosen.path, checkpoint_->path().data(), checkpoint_->path().size());
-    chosen.crc = checkpoint_->indexCrc();
+    path = checkpoint_->path();
+    crc = checkpoint_->indexCrc();
   });
-  world_.broadcast(reinterpret_cast<char *>(&chosen), sizeof chosen);
+  path = world_.broadcastText(path);
+  world_.broadcast(reinterpret_cast<char *>(&crc), sizeof crc);
   world_.agreeAfter([&] {
     world_.beacon().alone("the check of the checkpoint");
     if (!checkpoint_)
-      checkpoint_ = std::make_unique<Checkpoint>(chosen.path);
-    if (checkpoint_->indexCrc() != chosen.crc)
-      badInput(chosen.path, ": its index is another one here than where rank 0 runs");
+      checkpoint_ = std::make_unique<Checkpoint>(path);
+    if (checkpoint_->indexCrc() != crc)
+      badInput(path, ": its index is another one here than where rank 0 runs");
     int turn = 0;
     for (const auto &[name, file] : checkpoint_->index().files)
       if (turn++ % world_.size() == world_.rank())
@@ -124,26 +120,12 @@ void Run::openCheckpoint() {
   });
 }
 
-// Where the checkpoint's run would have gone on; flags may say it again, but nothing else.
+// Where the checkpoint's run would have gone on.
 void Run::goOn() {
   const CheckpointIndex &index = checkpoint_->index();
-  const std::string &path = checkpoint_->path();
-  if (options_.seed && *options_.seed != index.seed)
-    badInput("--seed ", *options_.seed, " does not go on from ", path, ", whose seed is ", index.seed);
-  if (options_.shuffle && !index.shuffled)
-    badInput("--shuffle does not go on from ", path, ", whose rows are not shuffled");
-  const Dataset &data = session_->data();
-  if (index.position.batch != 0) {
-    if (index.rows != data.rows() || index.batchRows != data.batchRows())
-      badInput(path, ": is of the middle of an epoch of ", index.rows, " rows in batches of ", index.batchRows,
-               ", got data of ", data.rows(), " rows in batches of ", data.batchRows());
-    if (index.position.batch >= data.batchesPerEpoch())
-      badInput(path, ": its next batch must be one of the ", data.batchesPerEpoch(), " of an epoch, got: ",
-               index.position.batch);
-  }
+  plan_.begin = resumedPosition(index, checkpoint_->path(), session_->data(), options_);
   seed_ = index.seed;
   shuffled_ = index.shuffled;
-  plan_.begin = index.position;
 }
 
 void Run::prepareEvaluation() {

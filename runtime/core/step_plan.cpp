@@ -11,10 +11,22 @@ TrainingPosition StepPlan::after(uint64_t step) const {
   return {step, begin.epoch + batch / perEpoch, batch % perEpoch};
 }
 
+TrainingPosition resumedPosition(const CheckpointIndex &index, const std::string &path, const Dataset &data,
+                                 const Options &options) {
+  if (options.seed && *options.seed != index.seed)
+    badInput("--seed ", *options.seed, " does not go on from ", path, ", whose seed is ", index.seed);
+  if (options.shuffle && !index.shuffled)
+    badInput("--shuffle does not go on from ", path, ", whose rows are not shuffled");
+  // The index holds a batch that an epoch of such data has.
+  if (index.position.batch != 0 && (index.rows != data.rows() || index.batchRows != data.batchRows()))
+    badInput(path, ": is of the middle of an epoch of ", index.rows, " rows in batches of ", index.batchRows, ", got data of ",
+             data.rows(), " rows in batches of ", data.batchRows());
+  return index.position;
+}
+
 StepPlan planSteps(const Program &program, const Dataset &data, const Options &options, const TrainingPosition &begin) {
   StepPlan plan{begin};
-  if (data.batched())
-    plan.perEpoch = data.batchesPerEpoch();
+  plan.perEpoch = data.batchesPerEpoch();
   auto needRows = [&](const char *flag, uint64_t count) {
     if (plan.perEpoch == 0 && count != 0)
       badInput(flag, " ", count, " needs data, but the input files have 0 rows");

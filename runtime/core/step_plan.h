@@ -19,6 +19,11 @@ struct StepPlan {
   TrainingPosition after(uint64_t step) const;
 };
 
+// Where a run goes on from the checkpoint in `path`. Flags may say again what it says, and nothing else; in the middle of an
+// epoch the data must be as they were. Exit 2 otherwise.
+TrainingPosition resumedPosition(const CheckpointIndex &index, const std::string &path, const Dataset &data,
+                                 const Options &options);
+
 // By --steps and --epochs, which count from the beginning of the training. Exit 2 where they cannot be had.
 StepPlan planSteps(const Program &program, const Dataset &data, const Options &options, const TrainingPosition &begin);
 

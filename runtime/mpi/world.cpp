@@ -277,6 +277,14 @@ void World::broadcast(char *data, uint64_t bytes) const {
   require("bring bytes from rank 0", MPI_Bcast(data, int(bytes), MPI_BYTE, 0, MPI_COMM_WORLD));
 }
 
+std::string World::broadcastText(std::string text) const {
+  uint64_t size = text.size();
+  broadcast(reinterpret_cast<char *>(&size), sizeof size);
+  text.resize(size);
+  broadcast(text.data(), size);
+  return text;
+}
+
 // Cristian's way: the other clock is read in the middle of the shortest of some round trips. Clocks
 // that agree within the error of that are one clock: ranks of a machine share theirs.
 int64_t World::commonMoment() const {

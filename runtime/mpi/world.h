@@ -74,6 +74,8 @@ public:
   void receiveFrom(int rank, char *data, uint64_t bytes) const;
   // Collective. At most 2^30 bytes of rank 0 to all.
   void broadcast(char *data, uint64_t bytes) const;
+  // Collective. The text that rank 0 gives.
+  std::string broadcastText(std::string text) const;
 
   // Collective. What this rank's steady clock reads, in nanoseconds, at a moment that is the same
   // for all.

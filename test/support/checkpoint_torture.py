@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Kills a run that saves after each step, at random moments, again and again; each run goes on where the one before left off.
+"""Kills a run that saves after each step, at random moments of a save, again and again; each run goes on where the one before
+left off.
 
 usage: checkpoint_torture.py --work FOLDER --kills N [--plan "MESH FLAGS"]
 
-After each kill (SIGKILL to every rank) the newest complete checkpoint must be whole, and the next run goes on from it. In the end
-losses and parameters are those of a run that nobody stopped, bit for bit.
+After each kill (SIGKILL to every rank) the newest complete checkpoint must be whole, and the next run goes on from it, until N kills
+have hit a save, which its unfinished folder shows. At least half of all kills must. In the end losses and parameters are those of
+a run that nobody stopped, bit for bit.
 """
 
 import argparse
@@ -49,8 +51,14 @@ def ranks_under(pid, program):
     return found
 
 
-def killed_run(command, program, wait):
-    """Starts a run, waits until it has saved once and `wait` seconds more, and kills its ranks."""
+def is_saving(folder):
+    """Whether a save is under way, or was when its run was killed."""
+    return any(name.startswith(".step-") for name in os.listdir(folder))
+
+
+def killed_run(command, program, folder, part):
+    """Starts a run, waits until it has saved once, sees how long a quick save takes, and kills its ranks when they have done `part` of
+    another one."""
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     said, end = [], time.monotonic() + LIMIT
     for line in run.stdout:
@@ -60,8 +68,23 @@ def killed_run(command, program, wait):
     else:
         run.wait()
         sys.exit(f"a run ended by itself: {''.join(said)}")
-    time.sleep(wait)
-    for pid in ranks_under(run.pid, program):
+    ranks = ranks_under(run.pid, program)
+
+    def wait_until(saving):
+        while is_saving(folder) != saving:
+            if run.poll() is not None or time.monotonic() > end:
+                sys.exit(f"a run saves no more: {''.join(said)}")
+        return time.monotonic()
+
+    def time_save():
+        begin = wait_until(True)
+        return wait_until(False) - begin
+
+    wait_until(False)
+    takes = min(time_save() for _ in range(3))
+    wait_until(True)
+    time.sleep(part * takes)
+    for pid in ranks:
         os.kill(pid, signal.SIGKILL)
     run.communicate(timeout=LIMIT)
     if run.returncode == 0:
@@ -71,7 +94,7 @@ def killed_run(command, program, wait):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--work", required=True)
-    parser.add_argument("--kills", type=int, required=True)
+    parser.add_argument("--kills", type=int, required=True, help="that hit a save")
     parser.add_argument("--plan", default="data=2")
     args = parser.parse_args()
     shutil.rmtree(args.work, ignore_errors=True)
@@ -85,24 +108,27 @@ def main():
     ranks = model.ranks(args.plan)
     command = ["shoal-run", "-n", str(ranks), program, "--no-progress", "--data", f"x={args.work}/x.npy", "--data",
                f"y={args.work}/y.npy", "--steps", "1000000", "--resume", folder, "--save", folder, "--save-every", "1", "--keep", "2"]
-    during, newest = 0, 1
-    for kill in range(args.kills):
-        killed_run(command, program, draw.uniform(0, 0.1))
-        names = sorted(os.listdir(folder))
-        during += any(name.startswith(".") for name in names)
+    during, kills, newest = 0, 0, 1
+    while during < args.kills:
+        if kills == 2 * args.kills:
+            sys.exit(f"{during} of {kills} kills hit a save, expected at least half of them")
+        # Early moments more often: one save takes longer than the next, and late kills may miss it.
+        killed_run(command, program, folder, draw.random() ** 2)
+        kills += 1
+        during += is_saving(folder)
         said = shoal.call(["shoal-ckpt", "verify", folder], 60)
         step = int(said.split(": step ")[1].split(",")[0])
         if step <= newest or "each in one of" not in said:
-            sys.exit(f"kill {kill}: step {step} after {newest}: {said}")
+            sys.exit(f"kill {kills}: step {step} after {newest}: {said}")
         newest = step
     total = str(newest + 1)
     model.run(args.plan, "--steps", total, "--resume", folder, "--save", folder, "--keep", "1", tag="end")
     model.run(args.plan, "--steps", total, tag="whole")
     if model.params("end") != model.params("whole") or model.steps("end") != model.steps("whole")[-1:]:
-        sys.exit(f"after {args.kills} kills the training differs from one without")
+        sys.exit(f"after {kills} kills the training differs from one without")
     if os.listdir(folder) != [f"step-{newest + 1:06d}"]:
         sys.exit(f"left behind: {os.listdir(folder)}")
-    print(f"{args.kills} kills, {during} of them during a save; step {total} is that of a run without")
+    print(f"{kills} kills, {during} of them during a save; step {total} is that of a run without")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 usage: checkpoints.py --work FOLDER [--chain "MESH FLAGS" ...]
 
 Models: an MLP of odd sizes with dropout, AdamW and shuffled rows whose epochs end in a short batch; batch norm with running
-statistics. Under the same plan a resumed run has the losses and parameters of the uninterrupted one, bit for bit; along
+statistics; a function of parameters alone. Under the same plan a resumed run has the losses and parameters of the uninterrupted one, bit for bit; along
 the chain of plans (of 4, 2, 3 and 1 ranks and stages of ZeRO where none is given) to 1e-10 in float64. Then what is wrong with checkpoints and command
 lines: each is told in one line that names it.
 """
@@ -55,6 +55,13 @@ func.func @norm(
   return %loss, %1#1, %1#2 : tensor<f64>, tensor<7xf64>, tensor<7xf64>
 }
 """
+NO_BATCHES = """
+func.func @alone(%w: tensor<4xf64> {nn.param = #nn.param<"w", init = kaiming_uniform>}) -> (tensor<f64> {nn.loss}) {
+  %0 = nn.mul %w, %w : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xf64>
+  %loss = nn.reduce sum %0 dims = [0] : tensor<4xf64> -> tensor<f64>
+  return %loss : tensor<f64>
+}
+"""
 # A megabyte of parameters and as much of state.
 WIDE = """
 func.func @wide(
@@ -88,8 +95,8 @@ def require(holds, what):
 class Model:
     """A model compiled for several plans, and its runs."""
 
-    def __init__(self, work, name, text, optimizer):
-        self.work, self.name, self.optimizer = work, name, optimizer
+    def __init__(self, work, name, text, optimizer, inputs=("x", "y")):
+        self.work, self.name, self.optimizer, self.inputs = work, name, optimizer, inputs
         with open(self.path("model.mlir"), "w") as f:
             f.write(text)
         self.programs = {}
@@ -107,8 +114,9 @@ class Model:
 
     def run(self, plan, *options, expect=0, tag="run"):
         """Trains; returns what the run said. Metrics and parameters are in the files of `tag`."""
-        seeds = [] if "--resume" in options else ["--seed", "5", "--shuffle"]
-        data = [] if "--data" in options else ["--data", f"x={self.work}/x.npy", "--data", f"y={self.work}/y.npy"]
+        seeds = [] if "--resume" in options else ["--seed", "5"] + ["--shuffle"] * bool(self.inputs)
+        data = [] if "--data" in options else [word for name in self.inputs
+                                               for word in ("--data", f"{name}={self.work}/{name}.npy")]
         return shoal.run(self.ranks(plan), self.program(plan), *data, *seeds,
                          "--metrics", self.path(f"{tag}.jsonl"), "--dump-params", self.path(f"{tag}.safetensors"), *options,
                          expect=expect)
@@ -182,6 +190,46 @@ def check_loaded(model, folder):
             f"--load of what was merged: {said}")
 
 
+def crc32c(data):
+    state = 2**32 - 1
+    for byte in data:
+        state ^= byte
+        for _ in range(8):
+            state = state >> 1 ^ (0x82F63B78 if state & 1 else 0)
+    return f"{state ^ (2**32 - 1):08x}"
+
+
+def errors_of(said):
+    return [text for text in said.splitlines() if text.startswith("error: ")]
+
+
+def check_without_batches(model):
+    """A program that takes no batches goes on, too. An index with a place in the data that it cannot have, or that no
+    training has, is told, though its checksum is right."""
+    folder = model.path("saved")
+    shutil.rmtree(folder, ignore_errors=True)
+    model.run("", "--steps", "5", tag="whole")
+    model.run("", "--steps", "2", "--save", folder)
+    model.run("", "--steps", "5", "--resume", folder, tag="second")
+    require(model.params("second") == model.params("whole"), "without batches: parameters differ from those without a stop")
+    index = f"{folder}/step-000002/index.json"
+    with open(index) as f:
+        good = f.read()
+    for old, new, line in (
+            ('"batch":0', '"batch":1', 'data without batches ("batch_rows" is 0) must have'),
+            ('"batch":0,"rows":0,"batch_rows":0', '"batch":1,"rows":9,"batch_rows":3', "is of the middle of an epoch of 9 rows"),
+            ('"batch":0,"rows":0,"batch_rows":0', '"batch":3,"rows":9,"batch_rows":3', '"batch" must be 0 or less than 3'),
+            ('"epoch":0,"batch":0,"rows":0,"batch_rows":0', '"epoch":3,"batch":0,"rows":9,"batch_rows":3',
+             '"epoch" and "batch" together must be at most "step" 2, got: 3 and 0'),
+            ('"step": 2', f'"step": {2**64 - 1}', f'"step" must be at most {2**63 - 1}')):
+        require(good.count(old) == 1, f"{old} is not once in {good}")
+        body = good.replace(old, new).split('"index_crc32c"')[0]
+        with open(index, "w") as f:
+            f.write(f'{body}"index_crc32c": "{crc32c(body.encode())}"\n}}\n')
+        said = model.run("", "--steps", "5", "--resume", folder, expect=2)
+        require(len(errors_of(said)) == 1 and line in said, f"expected one line with '{line}', got: {said}")
+
+
 def check_refusals(model, plan):
     """Faults of files and command lines, each in one line."""
     folder = model.path("refused")
@@ -193,7 +241,7 @@ def check_refusals(model, plan):
 
     def refused(line, *options, at=model, under=plan, code=2):
         said = at.run(under, "--steps", "6", *options, expect=code, tag="refused")
-        errors = [text for text in said.splitlines() if text.startswith("error: ")]
+        errors = errors_of(said)
         require(len(errors) == 1 and line in errors[0], f"expected one line with '{line}', got: {said}")
 
     def changed(name, change, line, *options):
@@ -210,11 +258,15 @@ def check_refusals(model, plan):
             f.seek(-1, os.SEEK_CUR)
             f.write(bytes([byte[0] ^ 4]))
 
-    def newer(path):
-        with open(path) as f:
-            text = f.read()
-        with open(path, "w") as f:
-            f.write(text.replace('"version": 1', '"version": 2'))
+    def edit(old, new):
+        def change(path):
+            with open(path) as f:
+                text = f.read()
+            require(old in text, f"{path} lacks {old}")
+            with open(path, "w") as f:
+                f.write(text.replace(old, new))
+
+        return change
 
     def shorter(path):
         os.truncate(path, os.path.getsize(path) - 8)
@@ -222,9 +274,10 @@ def check_refusals(model, plan):
     changed(shards[2], flip, f"{shards[2]}: is damaged: its bytes have CRC-32C")
     changed(shards[1], os.unlink, f"{shards[1]}: cannot be opened: No such file or directory")
     changed(shards[0], shorter, f"{shards[0]}: has ")
-    changed("index.json", newer, 'index.json: "version" must be 1, got: 2; a newer release wrote it')
-    changed("index.json", lambda path: flip(path), "index.json: ")
-    changed("index.json", lambda path: os.truncate(path, 100), "index.json: ")
+    changed("index.json", edit('"version": 1', '"version": 2'),
+            'index.json: "version" must be 1, got: 2; a newer release wrote it')
+    changed("index.json", edit('"seed": 5', '"seed": 4'), "index.json: is damaged: its bytes have CRC-32C ")
+    changed("index.json", lambda path: os.truncate(path, 100), "index.json: the index of a checkpoint is not a JSON object")
     shoal.call(["shoal-ckpt", "verify", folder], 60)
 
     refused("--keep needs --save", "--keep", "2", under="")
@@ -261,7 +314,7 @@ def check_full_disk(model, plan):
                os.path.abspath(model.program(plan)), "--no-progress", "--data", f"x={model.work}/x.npy", "--data",
                f"y={model.work}/y.npy", "--steps", "4", "--resume", folder, "--save", folder, "--local-comm", "mpi"]
     said = shoal.call(command, 60, expect=1)
-    errors = [text for text in said.splitlines() if text.startswith("error: ")]
+    errors = errors_of(said)
     require(len(errors) == 1 and "write failed: File too large" in errors[0] and "/.step-000004.tmp/rank-1-of-2" in errors[0],
             f"a full disk: {said}")
     require(os.listdir(folder) == ["step-000002"], f"a full disk leaves {os.listdir(folder)}")
@@ -280,7 +333,7 @@ def main():
     write_npy(f"{args.work}/longer-x.npy", tensor("f64", (ROWS + 1, 7), wave(ROWS * 7 + 7, 1)))
     write_npy(f"{args.work}/longer-y.npy", tensor("f64", (ROWS + 1, 3), wave(ROWS * 3 + 3, 2)))
     mlp, norm = Model(args.work, "mlp", MLP, ADAMW), Model(args.work, "norm", BATCH_NORM, MOMENTUM)
-    wide = Model(args.work, "wide", WIDE, MOMENTUM)
+    wide, alone = Model(args.work, "wide", WIDE, MOMENTUM), Model(args.work, "alone", NO_BATCHES, MOMENTUM, inputs=())
     checks = []
     if args.chain:
         checks += [(f"chain of {args.chain}", lambda: check_chain(mlp, args.chain))]
@@ -291,7 +344,7 @@ def main():
                     .replace("return %loss : tensor<f64>", "return %loss, %4 : tensor<f64>, tensor<10x3xf64>"))
         checks += [("same plan", lambda: check_same_plan(mlp, CHAIN[0])), ("chain", lambda: check_chain(mlp, CHAIN)),
                    ("batch norm", lambda: check_chain(norm, ["data=3", "data=2 --zero 3", ""])), ("refusals", lambda: check_refusals(mlp, CHAIN[0])),
-                   ("full disk", lambda: check_full_disk(wide, "data=2"))]
+                   ("without batches", lambda: check_without_batches(alone)), ("full disk", lambda: check_full_disk(wide, "data=2"))]
     failed = False
     for name, check in (c for c in checks if not args.only or c[0] in args.only):
         try:

@@ -74,6 +74,20 @@ TEST_F(CheckpointFolderTest, WhatIsNotCompletedGoes) {
   EXPECT_TRUE(names().empty());
 }
 
+// Each folder that gets a new name in it must be synced.
+TEST_F(CheckpointFolderTest, ParentsOfNew) {
+  using Paths = std::vector<std::string>;
+  EXPECT_EQ(parentsOfNew(path_), Paths{});
+  EXPECT_EQ(parentsOfNew(path_ + "/n"), Paths{path_});
+  Paths three{path_, path_ + "/n", path_ + "/n/a"};
+  EXPECT_EQ(parentsOfNew(path_ + "/n/a/b"), three);
+  EXPECT_EQ(parentsOfNew(path_ + "/n/a/b/"), three);
+  EXPECT_EQ(parentsOfNew("no-such-folder/inner"), (Paths{".", "no-such-folder"}));
+  CheckpointFolder folder(path_ + "/n/a/b", 0);
+  EXPECT_EQ(parentsOfNew(path_ + "/n/a/b"), Paths{});
+  EXPECT_EQ(parentsOfNew(path_ + "/n/a/b/c"), Paths{path_ + "/n/a/b"});
+}
+
 TEST_F(CheckpointFolderTest, Refusals) {
   {
     CheckpointFolder folder(path_, 0);

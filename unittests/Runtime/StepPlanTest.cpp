@@ -32,6 +32,7 @@ public:
     options.epochs = epochs;
     return planSteps(*program_, *data_, options, begin);
   }
+  const Dataset &dataset() const { return *data_; }
 
 private:
   static std::string npy(uint64_t rows) {
@@ -93,6 +94,48 @@ TEST(StepPlan, WithoutBatches) {
   EXPECT_EQ(plan.epochs, 0u);
   expectAt(plan, 4, 0, 0);
   EXPECT_EQ(data.plan(std::nullopt, std::nullopt).total, 1u);
+  EXPECT_EQ(data.dataset().batchesPerEpoch(), 0u);
+}
+
+// The farthest place that an index may hold, and counts of steps and epochs behind it.
+TEST(StepPlan, StaysInRange) {
+  Data data(10);
+  TrainingPosition far{uint64_t(INT64_MAX), uint64_t(INT64_MAX) - 2, 2};
+  StepPlan plan = data.plan(UINT64_MAX, std::nullopt, far);
+  EXPECT_EQ(plan.steps(), UINT64_MAX - far.step);
+  expectAt(plan, far.step + 1, far.epoch + 1, 0);
+  TrainingPosition end = plan.after(UINT64_MAX);
+  EXPECT_EQ(end.epoch, far.epoch + (far.step + 3) / 3);
+  EXPECT_EQ(end.batch, (far.step + 3) % 3);
+  expectBadInput([&] { data.plan(std::nullopt, UINT64_MAX, far); }, "do not fit 64 bits");
+}
+
+TEST(StepPlan, ResumedPosition) {
+  CheckpointIndex index;
+  index.position = {11, 2, 1};
+  index.rows = 10;
+  index.batchRows = 4;
+  index.seed = 5;
+  Options options;
+  auto resume = [&](std::optional<uint64_t> rows) {
+    return resumedPosition(index, "ck", Data(rows).dataset(), options);
+  };
+  TrainingPosition at = resume(10);
+  EXPECT_EQ(at.step, 11u);
+  EXPECT_EQ(at.epoch, 2u);
+  EXPECT_EQ(at.batch, 1u);
+  expectBadInput([&] { resume(9); }, "ck: is of the middle of an epoch of 10 rows in batches of 4, got data of 9 rows in batches of 4");
+  expectBadInput([&] { resume(std::nullopt); }, "got data of 0 rows in batches of 0");
+  index.position.batch = 0;
+  EXPECT_EQ(resume(9).step, 11u) << "at the end of an epoch the data may change";
+  EXPECT_EQ(resume(std::nullopt).step, 11u);
+  options.seed = 5;
+  resume(10);
+  options.seed = 6;
+  expectBadInput([&] { resume(10); }, "--seed 6 does not go on from ck, whose seed is 5");
+  options.seed.reset();
+  options.shuffle = true;
+  expectBadInput([&] { resume(10); }, "--shuffle does not go on from ck, whose rows are not shuffled");
 }
 
 TEST(StepPlan, WithoutRows) {
