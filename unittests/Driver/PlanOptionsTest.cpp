@@ -25,7 +25,7 @@ std::vector<std::string> candidates(const PlanOption &row) {
         if constexpr (std::is_same_v<T, bool>)
           return {access(plan) ? "false" : "true"};
         else if constexpr (std::is_same_v<T, int64_t>)
-          return {"7", "-3"};
+          return {"7", "2", "-3"};
         else if constexpr (std::is_same_v<T, double>)
           return {"0.5", "-3", "nan"};
         else if constexpr (std::is_same_v<T, std::string>) {
@@ -76,13 +76,16 @@ const std::map<std::string, std::vector<std::pair<std::string, std::string>>> kC
     {"eps", {{"optimizer", "adam"}}},
     {"nesterov", {{"momentum", "0.5"}}},
     {"decay", {{"weight-decay", "0.5"}}},
+    {"grad-dtype", {{"dtype", "bf16"}}},
     {"warmup-steps", {{"lr-schedule", "constant"}}},
     {"decay-steps", {{"lr-schedule", "linear"}}},
     {"keep-gathered", {{"sequence-parallel", "true"}}},
     {"min-lr", {{"lr-schedule", "linear"}, {"decay-steps", "7"}, {"lr", "0.75"}}},
 };
 
-std::vector<std::pair<std::string, std::string>> companionsOf(const PlanOption &row, const std::string &value) {
+std::vector<std::pair<std::string, std::string>> companionsOf(const PlanOption &row, const std::string &value, bool isText) {
+  if (row.name == "offload" && !isText) // the target is another pipeline's
+    return {{"target", "cuda"}};
   if (row.name == "lr-schedule" && value != "constant")
     return {{"decay-steps", "7"}};
   auto found = kCompanions.find(row.name.str());
@@ -99,7 +102,7 @@ const PlanOption &find(const std::string &name) {
 
 std::optional<PlanOptions> parseText(const PlanOption &row, const std::string &value) {
   std::string text = row.name.str() + "=" + value, fault;
-  for (const auto &[name, other] : companionsOf(row, value))
+  for (const auto &[name, other] : companionsOf(row, value, /*isText=*/true))
     text += " " + name + "=" + other;
   PipelineOptions options(row.stages);
   if (failed(options.parseFromString(text)))
@@ -126,7 +129,7 @@ void addWords(std::vector<std::string> &words, const PlanOption &row, const std:
 std::optional<CompilerOptions> parseFlags(const PlanOption &row, const std::string &value) {
   std::vector<std::string> words = {"shoalc", "model.mlir", "--emit", "exec"};
   addWords(words, row, value);
-  for (const auto &[name, other] : companionsOf(row, value))
+  for (const auto &[name, other] : companionsOf(row, value, /*isText=*/false))
     addWords(words, find(name), other);
   std::vector<char *> argv;
   for (std::string &word : words)
@@ -146,7 +149,7 @@ void expectOnly(const PlanOption &row, const std::string &value, const PlanOptio
   if (isText)
     wanted.dataAxes.clear();
   assign(row, wanted, value);
-  for (const auto &[name, other] : companionsOf(row, value))
+  for (const auto &[name, other] : companionsOf(row, value, isText))
     assign(find(name), wanted, other);
   for (const PlanOption &other : getPlanOptions())
     if (!isText || (other.stages & row.stages))
@@ -213,7 +216,7 @@ TEST(PlanOptions, PipelinesTakeOnlyWhatActsInThem) {
         if (value.empty() && takes(row, candidate))
           value = candidate;
       std::string text = name + ("{" + row.name.str()) + "=" + value;
-      for (const auto &[other, its] : companionsOf(row, value))
+      for (const auto &[other, its] : companionsOf(row, value, /*isText=*/true))
         text += " " + other + "=" + its;
       mlir::OpPassManager pm("builtin.module");
       std::string errors;

@@ -48,7 +48,7 @@ func.func @step(%x: tensor<4xf32> {nn.input = "x"}) -> (tensor<12xf32> {nn.outpu
 // Two layers' weights in a bucket of which a rank has a part, as ZeRO-3 keeps them.
 constexpr const char *kBucket = R"(
 dist.mesh @mesh <["data"=2]>
-func.func @step(%x: tensor<4xf32> {nn.input = #nn.input<"x", unbatched>},
+func.func @step(%x: tensor<3x4xf32> {nn.input = "x", dist.global = #dist.global<0, tensor<6x4xf32>, <@mesh, [{"data"}, {}]>>},
     %p: tensor<5xf32> {nn.param = #nn.param<"bucket.0", init = zeros>, dist.global = #dist.global<1, tensor<10xf32>, <@mesh, [{"data"}]>>,
         dist.bucket = #dist.bucket<[<#nn.param<"l.0.w", init = ones>, tensor<4xf32>>, <#nn.param<"s", init = ones>, tensor<1xf32>>,
                                     <#nn.param<"l.1.w", init = ones>, tensor<4xf32>>]>})
@@ -58,9 +58,10 @@ func.func @step(%x: tensor<4xf32> {nn.input = #nn.input<"x", unbatched>},
   %all = dist.all_gather {"data"} dim = 0 %p {reason = "by hand"} : tensor<5xf32> -> tensor<10xf32>
   %w = dist.unpack %all[0:4] : (tensor<10xf32>) -> tensor<4xf32>
   %v = dist.unpack %all[5:9] : (tensor<10xf32>) -> tensor<4xf32>
-  %xw = nn.mul %x, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %xv = nn.mul %x, %v : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %loss = nn.reduce sum %xv dims = [0] : tensor<4xf32> -> tensor<f32>
+  %rows = nn.reduce sum %x dims = [0] : tensor<3x4xf32> -> tensor<4xf32>
+  %xw = nn.mul %rows, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %xv = nn.mul %rows, %v : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %loss = nn.reduce sum %v dims = [0] : tensor<4xf32> -> tensor<f32>
   %rest = nn.constant dense<0.0> : tensor<2xf32>
   %packed = dist.pack %xw[0:4], %rest[0:1], %xv[0:4], %rest[1:2] group 0 at 0 : (tensor<4xf32>, tensor<2xf32>, tensor<4xf32>, tensor<2xf32>) -> tensor<10xf32>
   %g = dist.reduce_scatter {"data"} sum dim = 0 %packed {reason = "by hand"} : tensor<10xf32> -> tensor<5xf32>

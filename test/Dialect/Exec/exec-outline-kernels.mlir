@@ -398,8 +398,7 @@ func.func @again(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x4xf32>) -> t
 
 // A product that is one more term of a sum over micro-batches is added where the sum lies; a kernel that adds another term
 // overwrites it.
-// CHECK-LABEL: func.func private @k_add
-// CHECK-SAME: exec.inplace = array<i64: 0>
+// CHECK: func.func private @k_add_1(%{{.*}}: tensor<3xf32>, %{{.*}}: tensor<3xf32>) -> tensor<3xf32> attributes {exec.inplace = array<i64: 0>, exec.kernel}
 // CHECK-LABEL: func.func @running
 // CHECK-DAG: %[[W0:.*]] = nn.matmul %arg0, %arg1
 // CHECK-DAG: %[[B0:.*]] = exec.call @[[REDUCE:k_reduce.*]](%arg1)
