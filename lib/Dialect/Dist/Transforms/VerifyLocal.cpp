@@ -228,8 +228,10 @@ private:
   }
 
   LogicalResult verifyAccumulate(AccumulateOp op) {
-    for (auto [input, argument] : llvm::zip(op.getInputs(), op.getBody().getArguments()))
-      known[argument] = known[input];
+    for (auto [input, argument] : llvm::zip(op.getInputs(), op.getBody().getArguments())) {
+      Partial outer = known[input]; // a copy: the map grows
+      known[argument] = std::move(outer);
+    }
     Block &body = op.getBody().front();
     if (failed(verify(body)))
       return failure();
