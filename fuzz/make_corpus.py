@@ -22,6 +22,7 @@ MODELS = os.path.join(TESTS, "EndToEnd")
 
 sys.path.append(os.path.join(TESTS, "support"))
 from buckets import local_program  # noqa: E402
+from tensor_files import crc32c  # noqa: E402
 
 
 def npy(descr, shape, data, major=1, order="False"):
@@ -85,16 +86,6 @@ INDEX = {
     "deep": "[" * 200,
     "no-map": '{"weight_map": []}',
 }
-
-
-def crc32c(data):
-    """CRC-32C, bit by bit."""
-    state = 2**32 - 1
-    for byte in data:
-        state ^= byte
-        for _ in range(8):
-            state = state >> 1 ^ (0x82F63B78 if state & 1 else 0)
-    return f"{state ^ (2**32 - 1):08x}"
 
 
 def checkpoint(tensors, version=1, **changes):

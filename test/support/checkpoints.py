@@ -17,7 +17,7 @@ import sys
 
 import shoal
 from metrics import read_lines, read_metrics
-from tensor_files import read_safetensors, tensor, write_npy
+from tensor_files import crc32c, read_safetensors, tensor, write_npy
 from uneven_batches import wave
 
 ROWS, BATCH = 23, 10
@@ -188,15 +188,6 @@ def check_loaded(model, folder):
     said = model.run("", "--load", merged, "--steps", "0", tag="loaded")
     require("begins anew" not in said and model.params("loaded") == read_safetensors(model.path("merged.safetensors")),
             f"--load of what was merged: {said}")
-
-
-def crc32c(data):
-    state = 2**32 - 1
-    for byte in data:
-        state ^= byte
-        for _ in range(8):
-            state = state >> 1 ^ (0x82F63B78 if state & 1 else 0)
-    return f"{state ^ (2**32 - 1):08x}"
 
 
 def errors_of(said):

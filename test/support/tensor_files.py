@@ -119,3 +119,13 @@ def read_safetensors(path):
         begin, end = entry["data_offsets"]
         tensors[name] = tensor(dtype, entry["shape"], _array(dtype, payload[begin:end]))
     return tensors
+
+
+def crc32c(data):
+    """CRC-32C, bit by bit, as checkpoints write it."""
+    state = 2**32 - 1
+    for byte in data:
+        state ^= byte
+        for _ in range(8):
+            state = state >> 1 ^ (0x82F63B78 if state & 1 else 0)
+    return f"{state ^ (2**32 - 1):08x}"
