@@ -1,12 +1,12 @@
 // Clusters of readers, and the gathers that they read; see ParameterReads.h.
 #include "ParameterReads.h"
 
+#include "Derivation.h"
 #include "ForeignAttrs.h"
 
 #include "shoal/Dialect/NN/IR/NN.h"
 
-#include "mlir/IR/Matchers.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -49,30 +49,54 @@ Value castBucket(Operation *cast, Value bucket, ShardingAttr sharding) {
 
 static StringAttr layerOf(Operation *op) { return op->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr); }
 
-/// Whether an op makes something of a parameter and constants alone.
-static bool isDerived(Operation *op, Value value) {
-  return op->getNumResults() == 1 && op->getNumRegions() == 0 && isMemoryEffectFree(op) &&
-         !isa<nn::OptimizerUpdateOpInterface>(op) && !op->hasTrait<OpTrait::IsTerminator>() &&
-         llvm::all_of(op->getOperands(), [&](Value operand) {
-           return operand == value || matchPattern(operand, m_Constant());
-         });
+/// The op, and those of `derived` that it is made of, once more.
+static void repeat(OpBuilder &b, Operation *op, const llvm::SetVector<Operation *> &derived, StringAttr layer,
+                   IRMapping &mapping) {
+  if (mapping.lookupOrNull(op->getResult(0)))
+    return;
+  for (Value operand : op->getOperands())
+    if (Operation *def = operand.getDefiningOp(); def && derived.contains(def))
+      repeat(b, def, derived, layer, mapping);
+  Operation *own = b.clone(*op, mapping);
+  if (layer)
+    own->setAttr(nn::NNDialect::kLayerAttr, layer);
+}
+
+/// What is made of a parameter alone, an op behind those that it is made of.
+static llvm::SetVector<Operation *> findDerived(Value value) {
+  Derivation derivation;
+  llvm::SetVector<Operation *> derived;
+  DenseSet<Value> made{value};
+  SmallVector<Value> work{value};
+  while (!work.empty())
+    for (Operation *user : work.pop_back_val().getUsers())
+      if (!derived.contains(user) && !isa<nn::OptimizerUpdateOpInterface>(user) &&
+          derivation.derives(user, [&](Value operand) { return made.contains(operand); })) {
+        derived.insert(user);
+        made.insert(user->result_begin(), user->result_end());
+        llvm::append_range(work, user->getResults());
+      }
+  return derived;
 }
 
 static void repeatDerived(Value value) {
-  llvm::SetVector<Operation *> users(value.user_begin(), value.user_end());
-  for (Operation *user : users) {
-    if (!isDerived(user, value))
-      continue;
-    repeatDerived(user->getResult(0));
-    llvm::SetVector<Operation *> readers(user->user_begin(), user->user_end());
-    for (Operation *reader : readers) {
-      Operation *own = OpBuilder(reader).clone(*user);
-      if (StringAttr layer = layerOf(reader))
-        own->setAttr(nn::NNDialect::kLayerAttr, layer);
-      reader->replaceUsesOfWith(user->getResult(0), own->getResult(0));
-    }
-    user->erase();
+  llvm::SetVector<Operation *> derived = findDerived(value);
+  llvm::SetVector<Operation *> readers;
+  for (Operation *op : derived)
+    for (Operation *user : op->getUsers())
+      if (!derived.contains(user))
+        readers.insert(user);
+  for (Operation *reader : readers) {
+    OpBuilder b(reader);
+    IRMapping mapping;
+    for (OpOperand &operand : reader->getOpOperands())
+      if (Operation *def = operand.get().getDefiningOp(); def && derived.contains(def)) {
+        repeat(b, def, derived, layerOf(reader), mapping);
+        operand.set(mapping.lookup(operand.get()));
+      }
   }
+  for (Operation *op : llvm::reverse(derived))
+    op->erase();
 }
 
 void repeatDerived(func::FuncOp func) {
@@ -98,6 +122,7 @@ namespace {
 struct Use {
   Operation *op;
   unsigned read, member;
+  Operation *last; // that reads what it makes of the member alone; itself where it makes something else
 };
 
 /// Readers that share one gather.
@@ -110,7 +135,7 @@ struct Cluster {
 
 /// Neighbouring readers of one layer (of one bucket where ops have none) and one part of the step.
 struct Run {
-  Operation *first, *last;
+  Operation *last;
   StepParts::Part part;
   StringAttr layer;
   unsigned read;
@@ -136,6 +161,8 @@ private:
   SmallVector<Use> uses;
   SmallVector<Run> runs;
   SmallVector<Cluster> clusters;
+  SmallVector<AccumulateOp> regions; // of the block, in program order
+  Operation *begin = nullptr;        // the first op of the block behind the casts of buckets
 };
 
 void BlockReads::findClusters() {
@@ -147,12 +174,15 @@ void BlockReads::findClusters() {
     StepParts::Part part = parts.get(use.op);
     StringAttr layer = layerOf(use.op);
     bool goesOn = !runs.empty() && runs.back().part == part && runs.back().layer == layer &&
-                  (layer || runs.back().read == use.read);
+                  (layer || runs.back().read == use.read) && llvm::none_of(regions, [&](Operation *region) {
+                    return runs.back().last->isBeforeInBlock(region) && region->isBeforeInBlock(use.op);
+                  });
     if (!goesOn) {
-      runs.push_back({use.op, use.op, part, layer, use.read});
+      runs.push_back({use.last, part, layer, use.read});
       open.clear();
     }
-    runs.back().last = use.op;
+    if (runs.back().last->isBeforeInBlock(use.last))
+      runs.back().last = use.last;
     auto [at, isNew] = open.try_emplace(use.read, clusters.size());
     if (isNew)
       clusters.push_back({{}, part, layer, unsigned(runs.size() - 1)});
@@ -175,7 +205,13 @@ Operation *BlockReads::findStart(const Cluster &cluster) const {
     if (runs[at].layer || !hasLayers)
       break;
   }
-  return at == 0 ? &first->getBlock()->front() : runs[at - 1].last->getNextNode();
+  Operation *start = at == 0 ? begin : runs[at - 1].last->getNextNode();
+  // Micro-batches read what they gather themselves.
+  for (Operation *region : regions)
+    if (region->isBeforeInBlock(first) && !region->isBeforeInBlock(start))
+      start = region->getNextNode();
+  // What one op reads of several may be made in two runs.
+  return first->isBeforeInBlock(start) ? first : start;
 }
 
 /// One gather in front of `start`, and what each reader reads of it.
@@ -211,6 +247,12 @@ void BlockReads::gather(const Cluster &cluster, Operation *start) {
 }
 
 void BlockReads::run() {
+  Block *block = uses.front().op->getBlock();
+  llvm::append_range(regions, block->getOps<AccumulateOp>());
+  begin = &block->front();
+  for (const BucketRead &read : reads)
+    if (Operation *cast = read.bucket.getDefiningOp(); cast && cast->getBlock() == block && !cast->isBeforeInBlock(begin))
+      begin = cast->getNextNode();
   findClusters();
   // All places before any gather stands in one: those of one place follow each other as they are read.
   SmallVector<Operation *> starts =
@@ -264,9 +306,21 @@ void readFromBuckets(func::FuncOp func, MeshOp mesh, ArrayRef<BucketRead> reads,
     }
     for (auto [at, member] : llvm::enumerate(read.members)) {
       llvm::SetVector<Operation *> users(member.value.user_begin(), member.value.user_end());
-      for (Operation *user : users)
+      llvm::SetVector<Operation *> derived = findDerived(member.value);
+      DenseMap<Operation *, Operation *> last;
+      for (Operation *op : llvm::reverse(derived))
+        for (Operation *user : op->getUsers()) {
+          Operation *end = derived.contains(user) ? last.lookup(user) : op->getBlock()->findAncestorOpInBlock(*user);
+          Operation *&mine = last.try_emplace(op, op).first->second;
+          if (end && end->getBlock() == op->getBlock() && !end->hasTrait<OpTrait::IsTerminator>() &&
+              mine->isBeforeInBlock(end))
+            mine = end;
+        }
+      for (Operation *user : users) {
+        Operation *end = last.lookup(user);
         blocks.insert({user->getBlock(), BlockReads(mesh, reads, parts, overlap)})
-            .first->second.add({user, unsigned(index), unsigned(at)});
+            .first->second.add({user, unsigned(index), unsigned(at), end ? end : user});
+      }
     }
   }
   for (auto &[block, in] : blocks)
