@@ -320,7 +320,7 @@ struct VerifyLocalPass : dist::impl::VerifyLocalPassBase<VerifyLocalPass> {
         continue;
       if (failed(verifyGroups(func, mesh.getMesh())))
         return signalPassFailure();
-      if (failed(verifyPerUse(func)))
+      if (failed(verifyPerUse(func, mesh.getMesh())))
         return signalPassFailure();
       if (!isMadeByPartitioner(func)) {
         if (failed(verifyControlFlow(func, mesh.getMesh())))

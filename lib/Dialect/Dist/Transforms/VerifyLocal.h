@@ -3,6 +3,8 @@
 #ifndef SHOAL_DIALECT_DIST_TRANSFORMS_VERIFYLOCAL_H
 #define SHOAL_DIALECT_DIST_TRANSFORMS_VERIFYLOCAL_H
 
+#include "shoal/Dialect/Dist/IR/Dist.h"
+
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace shoal::dist {
@@ -12,7 +14,7 @@ llvm::LogicalResult verifyNothingLeft(mlir::Operation *op);
 
 /// Fails where a parameter that lies flat `per_use` is kept whole from one use to another: from forward to backward, or
 /// over micro-batches.
-llvm::LogicalResult verifyPerUse(mlir::FunctionOpInterface func);
+llvm::LogicalResult verifyPerUse(mlir::FunctionOpInterface func, MeshAttr mesh);
 
 } // namespace shoal::dist
 
