@@ -6,6 +6,7 @@ include "ExecEnums.td"
 include "mlir/IR/AttrTypeBase.td"
 
 def Exec_ClassAttr : EnumAttr<Exec_Dialect, Exec_ClassEnum, "class">;
+def Exec_MemoryAttr : EnumAttr<Exec_Dialect, Exec_MemoryEnum, "memory">;
 def Exec_ModeAttr : EnumAttr<Exec_Dialect, Exec_ModeEnum, "mode">;
 def Exec_ArgKindAttr : EnumAttr<Exec_Dialect, Exec_ArgKindEnum, "arg_kind">;
 def Exec_InitAttr : EnumAttr<Exec_Dialect, Exec_InitEnum, "init">;
@@ -21,16 +22,19 @@ def Exec_BytesAttr : AttrDef<Exec_Dialect, "Bytes"> {
 
 def Exec_BufferType : TypeDef<Exec_Dialect, "Buffer"> {
   let mnemonic = "buffer";
-  let summary = "a contiguous row-major range of the arena";
-  let description = "`!exec.buffer<32x64xf32>`. Booleans take a byte.";
-  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType);
+  let summary = "a contiguous row-major range of an arena";
+  let description = [{
+    `!exec.buffer<32x64xf32>` in the device's memory, `!exec.buffer<32x64xf32, host>` in that of its host (as the memory space of a memref).
+    Booleans take a byte.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shape, "::mlir::Type":$elementType, "::shoal::exec::Memory":$memory);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// Whether buffers may hold this type; an error when not.
     static ::llvm::LogicalResult verifyElement(::llvm::function_ref<::mlir::InFlightDiagnostic()> emitError, ::mlir::Type elementType);
     /// The buffer of a tensor of static shape.
-    static BufferType get(::mlir::RankedTensorType tensor);
+    static BufferType get(::mlir::RankedTensorType tensor, Memory memory = Memory::device);
     int64_t getNumElements() const;
     int64_t getElementBytes() const;
     int64_t getNumBytes() const { return getNumElements() * getElementBytes(); }

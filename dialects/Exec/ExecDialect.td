@@ -8,7 +8,7 @@ def Exec_Dialect : Dialect {
   let cppNamespace = "::shoal::exec";
   let summary = "The rank program: buffers at fixed offsets, kernels, collectives on streams";
   let description = [{
-    One step as a list of rows, the same on every rank but for rows that only some mesh positions run. `exec.arg`, `exec.buffer` and `exec.view` name ranges of one arena; every
+    One step as a list of rows, the same on every rank but for rows that only some mesh positions run. `exec.arg`, `exec.buffer` and `exec.view` name ranges of one arena, or of a second one in the host's memory; every
     other op is a row that the runtime executes. A row on a stream starts when the rows before it on that stream have ended.
     A token is signalled when its row has ended; `exec.wait` makes another stream wait for it. Stream 0 computes, the
     others communicate. At the end stream 0 has waited for all of them.
@@ -19,6 +19,7 @@ def Exec_Dialect : Dialect {
     | `exec.inplace` | kernel | per result the operand whose buffer it overwrites, or -1 |
     | `exec.unaligned` | kernel argument or result | lies in a bucket, at a multiple of its element size only |
     | `exec.workspace` | kernel | bytes of scratch memory it is given as its last buffer |
+    | `exec.host` | kernel | the host runs it, on buffers in its own memory |
     | `exec.class` | op of L1 and L2 | what the bytes of its results are counted as that overwrite nothing, where that is not plain: `"param"`, `"grad"`, `"optimizer"`, `"workspace"` |
     | `exec.classes` | `exec.call` | the same per result of a kernel, empty where none was said |
     | `exec.at` | row | the mesh positions that run it, all without it |
@@ -36,6 +37,7 @@ def Exec_Dialect : Dialect {
     static constexpr llvm::StringLiteral kInplaceAttr = "exec.inplace";
     static constexpr llvm::StringLiteral kUnalignedAttr = "exec.unaligned";
     static constexpr llvm::StringLiteral kWorkspaceAttr = "exec.workspace";
+    static constexpr llvm::StringLiteral kHostAttr = "exec.host";
     static constexpr llvm::StringLiteral kClassAttr = "exec.class";
     static constexpr llvm::StringLiteral kClassesAttr = "exec.classes";
     static constexpr llvm::StringLiteral kAtAttr = "exec.at";

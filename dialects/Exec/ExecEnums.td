@@ -13,6 +13,9 @@ def Exec_ClassEnum : Exec_Enum<"StorageClass", "what a buffer's bytes are counte
     I32EnumAttrCase<"param", 0>, I32EnumAttrCase<"optimizer", 1>, I32EnumAttrCase<"input", 2>,
     I32EnumAttrCase<"grad", 3>, I32EnumAttrCase<"activation", 4>, I32EnumAttrCase<"workspace", 5>]>;
 
+def Exec_MemoryEnum : Exec_Enum<"Memory", "where bytes lie: in the device's memory, or in that of its host", [
+    I32EnumAttrCase<"device", 0>, I32EnumAttrCase<"host", 1>]>;
+
 def Exec_ModeEnum : Exec_Enum<"Mode", "what a program does with its data", [
     I32EnumAttrCase<"train", 0>, I32EnumAttrCase<"infer", 1>, I32EnumAttrCase<"eval", 2>]>;
 

@@ -104,6 +104,17 @@ def Exec_AddToOp : Exec_Op<"add_to", [Pure, AllTypesMatch<["sum", "term", "resul
   let assemblyFormat = "$sum `,` $term attr-dict `:` type($result)";
 }
 
+def Exec_TransferOp : Exec_Op<"transfer", [Pure, AllTypesMatch<["input", "result"]>]> {
+  let summary = "a tensor in the other memory";
+  let description = [{
+    `exec.transfer %g to host : tensor<64x10xf32>`: from the device's memory to that of its host, or back. Made by `exec-insert-transfers` where what lies on the
+    host and what does not meet, consumed by `exec-lower`, to which it is a copy between two buffers.
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$input, Exec_MemoryAttr:$memory);
+  let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat = "$input `to` custom<Keyword>($memory) attr-dict `:` type($result)";
+}
+
 // The program and its memory.
 
 def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, SingleBlock, NoTerminator, NoRegionArguments]> {
@@ -115,12 +126,13 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, SingleBlock,
       ...
     }
     ```
-    `arena` bytes are allocated once; `rows` is the size of a full global batch (0 without batched inputs). Made by `exec-lower`;
+    `arena` bytes are allocated once in the device's memory, and `host` bytes in its host's where something lies there; `rows` is the size of a full global batch (0 without batched inputs). Made by `exec-lower`;
     consumed by the code generators' emission.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, Exec_ModeAttr:$mode, I64Attr:$arena, I64Attr:$rows, Exec_BytesAttr:$bytes);
+  let arguments = (ins SymbolNameAttr:$sym_name, Exec_ModeAttr:$mode, I64Attr:$arena, I64Attr:$rows, Exec_BytesAttr:$bytes,
+                       DefaultValuedAttr<I64Attr, "0">:$host);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name custom<Keyword>($mode) `arena` `=` $arena `rows` `=` $rows `bytes` `=` $bytes attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name custom<Keyword>($mode) `arena` `=` $arena (`host` `=` $host^)? `rows` `=` $rows `bytes` `=` $bytes attr-dict-with-keyword $body";
   let hasVerifier = 1;
 }
 
@@ -128,7 +140,8 @@ def Exec_ArgOp : Exec_Op<"arg", [HasParent<"ProgramOp">, DeclareOpInterfaceMetho
   let summary = "storage that lives from step to step, filled by the host";
   let description = [{
     `%w1 = exec.arg param "w1" at 0 global tensor<64x128xf32> sharding = <@mesh, [{}, {"tensor"} ]> init = kaiming_uniform(0.0, 0.0) : !exec.buffer<64x64xf32>`.
-    `offset` in bytes from the start of the arena, a multiple of 64. `global` (the buffer's own shape when absent) and `sharding` say which box of the logical tensor this
+    `offset` in bytes from the start of the arena, or of the bytes on the host where the buffer lies there, a multiple of 64; only state of the optimizer and
+    masters do. `global` (the buffer's own shape when absent) and `sharding` say which box of the logical tensor this
     rank holds. `batch` is the sample dimension of a batched input. `file` is the shape in files, the logical tensor's own when absent. `indices` says
     that the elements of an input are in [0, `indices`), or are `ignored`: the runtime refuses others. `bucket` says which tensors lie in it, one after
     another, cut where its sharding cuts them: these, not the bucket, are what files know by name. `master`: a parameter that only its own update and
@@ -183,7 +196,7 @@ defvar Exec_TokenTail = " (`->` type($token)^)?";
 def Exec_LaunchOp : Exec_Row<"launch", "Launch", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>], ["mayWorkInPlace"], 1> {
   let summary = "run a kernel";
   let description = [{
-    `exec.launch @k_sgd_update_0 ins(%w, %g, %lr : ...) inplace [0]`. The kernel's buffers are `ins`, `outs` and the workspace, in this order;
+    `exec.launch @k_sgd_update_0 ins(%w, %g, %lr : ...) inplace [0]`. A kernel that is `exec.host` runs on the host, in the order of the stream. The kernel's buffers are `ins`, `outs` and the workspace, in this order;
     `inplace` repeats the kernel's `exec.inplace`: which inputs are overwritten. No buffer that is written overlaps another one.
   }];
   let arguments = !con((ins FlatSymbolRefAttr:$kernel, Variadic<Exec_BufferType>:$inputs, Variadic<Exec_BufferType>:$outputs,
@@ -231,6 +244,7 @@ def Exec_ScatterAddOp : Exec_LibraryRow<"scatter_add", [AttrSizedOperandSegments
 
 def Exec_CopyOp : Exec_Row<"copy", "Copy"> {
   let summary = "copy a buffer; equal bytes, no overlap";
+  let description = "The one row whose buffers may lie in two memories (cudaMemcpyAsync): what the host's kernels read and make comes and goes by it.";
   let arguments = !con((ins Exec_BufferType:$input, Exec_BufferType:$output), rowArguments);
   let assemblyFormat = !strconcat("$input `to` $output", Exec_RowTail, "type($input) `,` type($output)", Exec_TokenTail);
   let hasVerifier = 1;

@@ -10,7 +10,7 @@
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/Explain.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
-#include "shoal/Dialect/Exec/IR/Memory.h"
+#include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interpreter/VerifyPlan.h"
 #include "shoal/Pipelines/Pipelines.h"
@@ -229,9 +229,9 @@ Outcome Compilation::emitBinary(ModuleOp module, CompilerOutput &output) {
     return take(codegen::emitKernelsPTX(module, options.gpuArch), Outcome::InputWrong);
   for (auto program : module.getOps<exec::ProgramOp>())
     for (auto argument : program.getBody().getOps<exec::ArgOp>())
-      if (exec::liesOnHost(argument)) {
+      if (exec::getMemory(argument.getResult()) == exec::Memory::host) {
         emitError(argument.getLoc()) << "\"" << argument.getName() << "\" lies in the memory of a device's host (dist.memory), "
-                                     << "which on --target cpu is the device's own";
+                                     << "which on --target cpu is the device's own; leave dist.memory out";
         return Outcome::InputWrong;
       }
   // What can fail of kernels is the processor that --cpu names.

@@ -165,6 +165,8 @@ void buildExecPipeline(OpPassManager &pm, const PlanOptions &options) {
   pm.addPass(dist::createExpandCollectivesPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  // Before kernels are outlined: they run as a whole on the device or on its host.
+  pm.addPass(exec::createInsertTransfersPass());
   pm.addPass(exec::createOutlineKernelsPass());
   // Hazard: the arena needs the workspace of every kernel, before kernels are compiled.
   codegen::KernelWorkspacePassOptions workspace;

@@ -67,7 +67,7 @@ std::vector<PlanOption> makeTable() {
         .help = "bytes of one gradient bucket, in MiB", .rule = &dist::kBucketMbRule},
        "Plan", kToLocal, /*isOfTraining=*/true, /*axis=*/"data"},
       {{.name = "offload", .member = get<&PlanOptions::offload>,
-        .help = "optimizer: its state and the f32 masters lie in the memory of the device's host (--target cuda)",
+        .help = "optimizer: its state, the f32 masters and the update are the device's host's (--target cuda)",
         .choices = kOffloads},
        "Plan", kToLocal, /*isOfTraining=*/true},
       {{.name = "overlap", .member = get<&PlanOptions::overlap>,

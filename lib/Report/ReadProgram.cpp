@@ -75,6 +75,8 @@ static void addHeld(exec::ProgramOp program, int64_t at, ArrayRef<PageRow> rows,
   std::map<std::tuple<unsigned, std::string, std::string, std::string>, size_t> places;
   for (auto &[op, span] : exec::findSpans(program)) {
     exec::BufferOp buffer = op;
+    if (exec::getMemory(buffer.getResult()) == exec::Memory::host)
+      continue; // no part of the arena
     if (span.first < 0 || span.first > at || span.last < at)
       continue;
     exec::BufferType type = buffer.getResult().getType();

@@ -14,14 +14,16 @@ static void writeTile(Html &html, llvm::StringRef id, llvm::StringRef label, llv
 }
 
 static void writeTotals(Html &html, const Page &page) {
-  uint64_t parameters = 0, parameterTensors = 0, held = 0;
+  uint64_t parameters = 0, parameterTensors = 0, held = 0, host = 0;
   for (const PageTensor &tensor : page.tensors)
     if (tensor.role == "parameter") {
       parameters += tensor.elements * tensor.count;
       parameterTensors += tensor.count;
     }
-  for (const rt::RankReport &rank : page.report.ranks)
+  for (const rt::RankReport &rank : page.report.ranks) {
     held = std::max(held, rank.bytes.peak);
+    host = std::max(host, rank.bytes.host);
+  }
   const rt::RankReport *busiest = findBusiest(page.report);
   uint64_t sent = busiest ? getSentBytes(*busiest) : 0, count = 0;
   if (busiest)
@@ -34,6 +36,8 @@ static void writeTotals(Html &html, const Page &page) {
               "in " + showNumberOf(parameterTensors, "tensor"), showCount(parameters));
     writeTile(html, "peak", "peak memory, per rank", showBytes(held), "all that the step allocates",
               showCount(held) + " B");
+    if (host)
+      writeTile(html, "host", "host memory, per rank", showBytes(host), "beside the device's", showCount(host) + " B");
     writeTile(html, "sent", "sent per step, per rank", showBytes(sent),
               count ? "by " + showNumberOf(count, "collective") : "nothing is sent", showCount(sent) + " B");
   });

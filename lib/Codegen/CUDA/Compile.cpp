@@ -96,7 +96,7 @@ compileGPUKernels(ModuleOp module, StringRef arch, llvm::LLVMContext &context,
   module.getContext()->appendDialectRegistry(registry);
   OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
   for (auto func : module.getOps<func::FuncOp>())
-    if (exec::isKernel(func)) {
+    if (exec::isKernel(func) && exec::getMemory(func) == exec::Memory::device) {
       if (!isPTXName(func.getName()))
         return func.emitOpError("name of a GPU kernel must be of letters, digits, '_' and '$', got: '")
                    << func.getName() << "'",

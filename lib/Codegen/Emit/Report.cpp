@@ -64,6 +64,13 @@ static void addTraffic(exec::RowOpInterface row, dist::MeshAttr mesh, int64_t po
       rt::sentBytes(opcode, ranks, along, row.getRootPosition().value_or(0), elements, bytes));
 }
 
+/// What a copy moves from one memory to the other.
+static void addTransfer(exec::CopyOp copy, rt::RankReport &rank) {
+  exec::Memory to = exec::getMemory(copy.getOutput());
+  if (to != exec::getMemory(copy.getInput()))
+    rank.addTransfer(exec::stringifyMemory(to).str(), copy.getOutput().getType().getNumBytes());
+}
+
 FailureOr<rt::Report> emitReport(ModuleOp module) {
   FailureOr<Programs> found = findPrograms(module);
   if (failed(found))
@@ -89,10 +96,15 @@ FailureOr<rt::Report> emitReport(ModuleOp module) {
         rank.addCoordinate(axis.getName().str(), axis.getSize(), coordinate);
     rank.bytes = {uint64_t(bytes.getParams()),    uint64_t(bytes.getGrads()),
                   uint64_t(bytes.getOptimizer()), uint64_t(bytes.getActivations()),
-                  uint64_t(bytes.getWorkspace()), uint64_t(program.getArena())};
-    for (auto row : program.getBody().getOps<exec::RowOpInterface>())
-      if (exec::runsAt(row, position))
-        addTraffic(row, mesh, position, rank);
+                  uint64_t(bytes.getWorkspace()), uint64_t(program.getArena()),
+                  uint64_t(program.getHost())};
+    for (auto row : program.getBody().getOps<exec::RowOpInterface>()) {
+      if (!exec::runsAt(row, position))
+        continue;
+      addTraffic(row, mesh, position, rank);
+      if (auto copy = dyn_cast<exec::CopyOp>(*row))
+        addTransfer(copy, rank);
+    }
   }
   return report;
 }

@@ -27,7 +27,6 @@ struct KernelWorkspace : impl::KernelWorkspacePassBase<KernelWorkspace> {
       getOperation().emitError("target must be cpu or cuda, got: '") << target << "'";
       return signalPassFailure();
     }
-    PlanTarget planTarget = target == "cuda" ? PlanTarget::gpu() : PlanTarget::host();
     OwningOpRef<ModuleOp> scratch = ModuleOp::create(getOperation().getLoc());
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       if (!exec::isKernel(func))
@@ -36,7 +35,8 @@ struct KernelWorkspace : impl::KernelWorkspacePassBase<KernelWorkspace> {
       scratch->push_back(copy);
       if (failed(convertKernelToLinalg(copy)))
         return signalPassFailure();
-      auto plan = KernelPlan::create(copy, planTarget);
+      bool isForGPU = target == "cuda" && exec::getMemory(func) == exec::Memory::device;
+      auto plan = KernelPlan::create(copy, isForGPU ? PlanTarget::gpu() : PlanTarget::host());
       if (failed(plan))
         return signalPassFailure();
       func->removeAttr(exec::ExecDialect::kWorkspaceAttr);

@@ -37,6 +37,14 @@ struct CollectiveReport {
 
 struct BytesReport {
   uint64_t params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0, peak = 0;
+  uint64_t host = 0; // allocated in the memory of the device's host; all else lies in the device's
+};
+
+// One line of what a rank copies between its device and the host, per step.
+struct TransferReport {
+  std::string to; // "host", "device"
+  uint64_t count = 0;
+  uint64_t bytes = 0;
 };
 
 using ReportJson = nlohmann::ordered_json;
@@ -46,6 +54,7 @@ struct RankReport {
   std::vector<std::pair<std::string, uint64_t>> coords; // axis name, position
   BytesReport bytes;
   std::vector<CollectiveReport> collectives;
+  std::vector<TransferReport> transfers;
   // What only a run can know, by name: no promise has this member.
   ReportJson measured = ReportJson::object();
 
@@ -67,6 +76,16 @@ struct RankReport {
         return;
       }
     collectives.push_back({kind, axes, count, sent});
+  }
+
+  void addTransfer(const std::string &to, uint64_t bytes) {
+    for (TransferReport &line : transfers)
+      if (line.to == to) {
+        ++line.count;
+        line.bytes += bytes;
+        return;
+      }
+    transfers.push_back({to, 1, bytes});
   }
 };
 
@@ -99,6 +118,11 @@ inline ReportJson toJson(const RankReport &rank) {
                        {"workspace", b.workspace},
                        {"peak", b.peak}}},
                      {"collectives", collectives}};
+  // Of programs that use both memories only.
+  if (b.host)
+    json["bytes"]["host"] = b.host;
+  for (const TransferReport &line : rank.transfers)
+    json["transfers"].push_back({{"to", line.to}, {"count", line.count}, {"bytes", line.bytes}});
   if (!rank.measured.empty())
     json["measured"] = rank.measured;
   return json;

@@ -47,3 +47,24 @@ exec.program @f_eval eval arena = 128 rows = 0 bytes = <params = 64, grads = 0, 
   %w = exec.arg param "w" at 0 : !exec.buffer<16xf32>
   %x = exec.arg input "x" at 64 : !exec.buffer<16xf32>
 }
+
+// -----
+
+// The host's arena is common in the same way: what an evaluation makes there lies behind the state that training keeps.
+// CHECK: exec.program @f train arena = 64 host = 192
+// CHECK: exec.program @f_eval eval arena = 64 host = 192
+// CHECK-NEXT: exec.arg param master "w" at 64 : <16xf32, host>
+// CHECK-NEXT: exec.buffer param at 128 : <16xbf16, host>
+// CHECK-NEXT: exec.buffer param at 0 : <16xbf16>
+func.func private @k(tensor<16xf32>) -> tensor<16xbf16> attributes {exec.host, exec.kernel}
+exec.program @f train arena = 0 host = 128 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %m = exec.arg state "w.m" at 0 : !exec.buffer<16xf32, host>
+  %w = exec.arg param master "w" at 64 : !exec.buffer<16xf32, host>
+}
+exec.program @f_eval eval arena = 64 host = 128 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %w = exec.arg param master "w" at 0 : !exec.buffer<16xf32, host>
+  %c = exec.buffer param at 64 : !exec.buffer<16xbf16, host>
+  %d = exec.buffer param at 0 : !exec.buffer<16xbf16>
+  exec.launch @k ins(%w : !exec.buffer<16xf32, host>) outs(%c : !exec.buffer<16xbf16, host>)
+  exec.copy %c to %d : !exec.buffer<16xbf16, host>, !exec.buffer<16xbf16>
+}

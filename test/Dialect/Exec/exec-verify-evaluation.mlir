@@ -73,3 +73,21 @@ exec.program @f_eval eval arena = 256 rows = 0 bytes = <params = 0, grads = 0, o
   // expected-error @+1 {{writes bytes [0, 64) while training keeps "w" at [0, 64)}}
   exec.launch @k ins(%w : !exec.buffer<16xf32>) inplace [0]
 }
+
+// -----
+
+// Nor does it write state on the host; the device's bytes at the same offset are others.
+func.func private @k(tensor<16xf32>) -> tensor<16xf32> attributes {exec.host, exec.kernel}
+exec.program @f train arena = 128 host = 128 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-note @+1 {{the training program's argument is here}}
+  %m = exec.arg state "w.m" at 0 : !exec.buffer<16xf32, host>
+  %w = exec.arg param master "w" at 64 : !exec.buffer<16xf32, host>
+}
+exec.program @f_eval eval arena = 128 host = 128 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %w = exec.arg param master "w" at 64 : !exec.buffer<16xf32, host>
+  %d = exec.buffer param at 64 : !exec.buffer<16xf32>
+  exec.copy %w to %d : !exec.buffer<16xf32, host>, !exec.buffer<16xf32>
+  %c = exec.buffer param at 0 : !exec.buffer<16xf32, host>
+  // expected-error @+1 {{writes bytes [0, 64) while training keeps "w.m" at [0, 64)}}
+  exec.launch @k ins(%w : !exec.buffer<16xf32, host>) outs(%c : !exec.buffer<16xf32, host>)
+}

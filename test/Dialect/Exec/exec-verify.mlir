@@ -269,3 +269,65 @@ exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optim
   exec.copy %b to %c {exec.at = array<i64: 0>} : !exec.buffer<2xf32>, !exec.buffer<2xf32>
   exec.probe output "c" %c : !exec.buffer<2xf32>
 }
+
+// -----
+
+// The two memories are apart: equal offsets are no common bytes, and a copy leads from one to the other.
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.host, exec.kernel, exec.inplace = array<i64: 0>}
+exec.program @p train arena = 64 host = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  %m = exec.arg state "p.m" at 0 : !exec.buffer<2xf32, host>
+  exec.launch @k ins(%m : !exec.buffer<2xf32, host>) inplace [0]
+  exec.copy %m to %p : !exec.buffer<2xf32, host>, !exec.buffer<2xf32>
+}
+
+// -----
+
+// What lies on the host lies in its arena.
+exec.program @p train arena = 256 host = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{must lie inside the host's arena of 64 bytes, got: 8 bytes at 64}}
+  %m = exec.arg state "p.m" at 64 : !exec.buffer<2xf32, host>
+}
+
+// -----
+
+// Buffers in use at once do not overlap there either.
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.host, exec.kernel}
+exec.program @p train arena = 0 host = 128 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-note @+1 {{the other buffer is here}}
+  %m = exec.arg state "p.m" at 0 : !exec.buffer<20xf32, host>
+  // expected-error @+1 {{shares bytes [64, 72) with a buffer that is in use at the same time}}
+  %n = exec.arg state "p.n" at 64 : !exec.buffer<2xf32, host>
+}
+
+// -----
+
+// Library calls work on the device.
+exec.program @p train arena = 128 host = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %m = exec.arg state "p.m" at 0 : !exec.buffer<2x2xf32, host>
+  %a = exec.arg param "p" at 0 : !exec.buffer<2x2xf32>
+  %b = exec.buffer activation at 64 : !exec.buffer<2x2xf32>
+  // expected-error @+1 {{works in the memory of the device, got: '!exec.buffer<2x2xf32, host>'; an exec.copy brings it there}}
+  exec.gemm %a, %m into %b m = 2 n = 2 k = 2 lda = 2 ldb = 2 ldc = 2 : !exec.buffer<2x2xf32>, !exec.buffer<2x2xf32, host>, !exec.buffer<2x2xf32>
+}
+
+// -----
+
+// So does communication.
+dist.mesh @mesh <["data"=2]>
+exec.program @p train arena = 0 host = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %m = exec.arg state "p.m" at 0 : !exec.buffer<2xf32, host>
+  // expected-error @+1 {{works in the memory of the device, got: '!exec.buffer<2xf32, host>'}}
+  exec.all_reduce {"data"} sum %m to %m : !exec.buffer<2xf32, host>, !exec.buffer<2xf32, host>
+}
+
+// -----
+
+// So do the workspaces of its kernels.
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel, exec.inplace = array<i64: 0>, exec.workspace = 8 : i64}
+exec.program @p train arena = 64 host = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
+  %w = exec.buffer workspace at 0 : !exec.buffer<2xf32, host>
+  // expected-error @+1 {{works in the memory of the device, got: '!exec.buffer<2xf32, host>'}}
+  exec.launch @k ins(%p : !exec.buffer<2xf32>) inplace [0] workspace(%w : !exec.buffer<2xf32, host>)
+}

@@ -460,3 +460,53 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = nn.relu %x {exec.class = "activation"} : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// What the step reads by library calls and collectives lies on the device.
+exec.program @p train arena = 0 host = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{only state of the optimizer and masters lie on the host, got: param}}
+  %a = exec.arg param "a" at 0 : !exec.buffer<2xf32, host>
+}
+
+// -----
+
+// A view stays where its buffer is.
+exec.program @p train arena = 0 host = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.buffer grad at 0 : !exec.buffer<2xf32, host>
+  // expected-error @+1 {{memory must not change (exec.copy moves bytes), got: '!exec.buffer<2xf32, host>' and '!exec.buffer<2xf32>'}}
+  %b = exec.view %a[0] : !exec.buffer<2xf32, host> -> !exec.buffer<2xf32>
+}
+
+// -----
+
+// A kernel of the host works in its memory.
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.host, exec.kernel, exec.inplace = array<i64: 0>}
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 : !exec.buffer<2xf32>
+  // expected-error @+1 {{buffers must be those of kernel @k, '(tensor<2xf32>) -> tensor<2xf32>', on the host}}
+  exec.launch @k ins(%a : !exec.buffer<2xf32>) inplace [0]
+}
+
+// -----
+
+// expected-error @+1 {{host must be a multiple of 64 bytes, got: 8}}
+exec.program @p train arena = 64 host = 8 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+}
+
+// -----
+
+// expected-error @+1 {{'exec.host' must be a unit attribute on a kernel}}
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.host = 1 : i64, exec.kernel}
+
+// -----
+
+// expected-error @+1 {{'exec.host' must be a unit attribute on a kernel}}
+dist.mesh @mesh <["data"=2]> {exec.host}
+
+// -----
+
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{memory of a buffer must be device or host, got: disk}}
+  %a = exec.arg param "a" at 0 : !exec.buffer<2xf32, disk>
+}

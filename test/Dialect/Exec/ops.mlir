@@ -106,3 +106,28 @@ exec.program @rows infer arena = 1024 rows = 0 bytes = <params = 64, grads = 0, 
   // CHECK: exec.wait %[[T]] stream 1
   exec.wait %token stream 1
 }
+
+// A value and a kernel may be the host's.
+// CHECK: func.func private @k_host(tensor<8xf32>) -> tensor<8xf32> attributes {exec.host, exec.kernel}
+func.func private @k_host(%p: tensor<8xf32>) -> tensor<8xf32> attributes {exec.host, exec.kernel}
+// CHECK: exec.transfer %{{.*}} to host : tensor<8xf32>
+// CHECK: exec.transfer %{{.*}} to device : tensor<8xf32>
+func.func @there_and_back(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = exec.transfer %x to host : tensor<8xf32>
+  %1 = exec.transfer %0 to device : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+// CHECK: exec.program @offloaded train arena = 64 host = 128 rows = 0
+exec.program @offloaded train arena = 64 host = 128 rows = 0 bytes = <params = 32, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %p = exec.arg param "p" at 0 : !exec.buffer<8xf32>
+  // CHECK: %p.m = exec.arg state "p.m" at 0 : <8xf32, host>
+  %m = exec.arg state "p.m" at 0 : !exec.buffer<8xf32, host>
+  // CHECK: exec.buffer activation at 64 : <8xf32, host>
+  %b = exec.buffer activation at 64 : !exec.buffer<8xf32, host>
+  // CHECK: exec.view %p.m[0] : <8xf32, host> -> <2x4xf32, host>
+  %v = exec.view %m[0] : !exec.buffer<8xf32, host> -> !exec.buffer<2x4xf32, host>
+  // CHECK: exec.launch @k_host ins(%p.m : !exec.buffer<8xf32, host>) outs(%{{.*}} : !exec.buffer<8xf32, host>)
+  exec.launch @k_host ins(%m : !exec.buffer<8xf32, host>) outs(%b : !exec.buffer<8xf32, host>)
+  // CHECK: exec.copy %{{.*}} to %p {name = "to_device"} : <8xf32, host>, <8xf32>
+  exec.copy %b to %p {name = "to_device"} : !exec.buffer<8xf32, host>, !exec.buffer<8xf32>
+}

@@ -1,8 +1,6 @@
 // The curve of bytes in use, from the rows' accesses alone.
 #include "shoal/Dialect/Exec/IR/ArenaUse.h"
 
-#include "shoal/Dialect/Exec/IR/Memory.h"
-
 #include "llvm/Support/MathExtras.h"
 
 #include <queue>
@@ -40,7 +38,7 @@ SmallVector<ArenaUse> measureArena(ProgramOp program) {
     return int64_t(llvm::alignTo(offset + type.getNumBytes(), kBufferAlignment));
   };
   for (auto argument : program.getBody().getOps<ArgOp>()) {
-    if (liesOnHost(argument))
+    if (getMemory(argument.getResult()) == Memory::host)
       continue; // the arena is the device's
     BufferType type = argument.getResult().getType();
     whole.bytes[unsigned(argument.getStorageClass())] += type.getNumBytes();
@@ -56,7 +54,7 @@ SmallVector<ArenaUse> measureArena(ProgramOp program) {
   SmallVector<SmallVector<Placed, 2>> begins(numRows);
   for (auto &[op, span] : findSpans(program)) {
     BufferOp buffer = op;
-    if (span.first < 0)
+    if (span.first < 0 || getMemory(buffer.getResult()) == Memory::host)
       continue;
     BufferType type = buffer.getResult().getType();
     changes[span.first][unsigned(buffer.getStorage())] += type.getNumBytes();

@@ -49,7 +49,7 @@ static LogicalResult verifyAttention(Row row, bool backward, ArrayRef<Part> ofQu
   if (!isa<Float32Type, Float64Type, BFloat16Type>(element))
     return row.emitOpError() << "must be f32, f64 or bf16, got: " << element;
   auto expect = [&](Part part, ArrayRef<int64_t> shape, Type type) -> LogicalResult {
-    auto wanted = BufferType::get(row.getContext(), shape, type);
+    auto wanted = BufferType::get(row.getContext(), shape, type, Memory::device);
     if (part.buffer.getType() == wanted)
       return success();
     return row.emitOpError() << part.name << " must be " << wanted

@@ -1,7 +1,6 @@
 // The exec dialect: its attributes, its buffer type, and what its attributes on kernels mean.
 #include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Exec/IR/Exec.h"
-#include "shoal/Dialect/Exec/IR/Memory.h"
 #include "shoal/Support/Elements.h"
 
 #include "mlir/IR/Builders.h"
@@ -45,8 +44,8 @@ void ExecDialect::initialize() {
 
 // Buffers
 
-BufferType BufferType::get(RankedTensorType tensor) {
-  return get(tensor.getContext(), tensor.getShape(), tensor.getElementType());
+BufferType BufferType::get(RankedTensorType tensor, Memory memory) {
+  return get(tensor.getContext(), tensor.getShape(), tensor.getElementType(), memory);
 }
 
 int64_t BufferType::getNumElements() const { return ShapedType::getNumElements(getShape()); }
@@ -59,17 +58,31 @@ Type BufferType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type element;
   SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
-      parser.parseType(element) || parser.parseGreater())
+  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) || parser.parseType(element))
     return {};
-  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), shape, element);
+  std::optional<Memory> memory = Memory::device;
+  if (succeeded(parser.parseOptionalComma())) {
+    SMLoc at = parser.getCurrentLocation();
+    StringRef name;
+    if (parser.parseKeyword(&name))
+      return {};
+    memory = symbolizeMemory(name);
+    if (!memory)
+      return parser.emitError(at) << "memory of a buffer must be device or host, got: " << name, Type();
+  }
+  if (parser.parseGreater())
+    return {};
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), shape, element, *memory);
 }
 
 void BufferType::print(AsmPrinter &printer) const {
   printer << '<';
   for (int64_t size : getShape())
     printer << size << 'x';
-  printer << getElementType() << '>';
+  printer << getElementType();
+  if (getMemory() != Memory::device)
+    printer << ", " << stringifyMemory(getMemory());
+  printer << '>';
 }
 
 LogicalResult BufferType::verifyElement(function_ref<InFlightDiagnostic()> emitError,
@@ -83,7 +96,7 @@ LogicalResult BufferType::verifyElement(function_ref<InFlightDiagnostic()> emitE
 }
 
 LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 ArrayRef<int64_t> shape, Type elementType) {
+                                 ArrayRef<int64_t> shape, Type elementType, Memory) {
   if (failed(verifyElement(emitError, elementType)))
     return failure();
   int64_t bytes = 8;
@@ -111,6 +124,10 @@ bool mayMeet(Operation *a, Operation *b) {
 // Kernels
 
 bool isKernel(func::FuncOp func) { return func->hasAttr(ExecDialect::kKernelAttr); }
+
+Memory getMemory(func::FuncOp kernel) {
+  return kernel->hasAttr(ExecDialect::kHostAttr) ? Memory::host : Memory::device;
+}
 
 SmallVector<func::FuncOp> getKernels(ModuleOp module) {
   return llvm::to_vector(llvm::make_filter_range(module.getOps<func::FuncOp>(), isKernel));
@@ -227,19 +244,10 @@ LogicalResult ExecDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   }
   if (name == kAtAttr)
     return verifyAt(op, attribute);
-  if (name == kMemoryAttr) {
-    auto argument = dyn_cast<ArgOp>(op);
-    if (argument && attribute.getValue() == StringAttr::get(op->getContext(), "host") &&
-        argument.getStorageClass() == StorageClass::optimizer)
+  if (name == kHostAttr) {
+    if (isa<FunctionOpInterface>(op) && isa<UnitAttr>(attribute.getValue()))
       return success();
-    return op->emitOpError() << "'" << kMemoryAttr << "' is \"host\" on an exec.arg of the optimizer, got: " << attribute.getValue();
-  }
-  if (name == kHostBytesAttr) {
-    auto bytes = dyn_cast<IntegerAttr>(attribute.getValue());
-    if (isa<ProgramOp>(op) && bytes && bytes.getType().isInteger(64) && bytes.getInt() > 0)
-      return success();
-    return op->emitOpError() << "'" << kHostBytesAttr << "' is a number of bytes on exec.program, at least 1, got: "
-                             << attribute.getValue();
+    return op->emitOpError() << "'exec.host' must be a unit attribute on a kernel";
   }
   if (name == kClassAttr || name == kClassesAttr)
     return verifyClasses(op, attribute);

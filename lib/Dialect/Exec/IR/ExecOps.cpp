@@ -31,7 +31,7 @@ ByteRange getByteRange(Value buffer) {
     offset = storage.getOffset();
   else
     return {};
-  return {buffer.getDefiningOp(), offset + start, offset + start + type.getNumBytes()};
+  return {buffer.getDefiningOp(), offset + start, offset + start + type.getNumBytes(), type.getMemory()};
 }
 
 StorageClass ArgOp::getStorageClass() {
@@ -118,6 +118,8 @@ LogicalResult ArgOp::verify() {
     return failure();
   if (getMaster() && getKind() != ArgKind::param)
     return emitOpError() << "only a parameter is a master, got: " << stringifyArgKind(getKind());
+  if (getMemory(getResult()) == Memory::host && getStorageClass() != StorageClass::optimizer)
+    return emitOpError() << "only state of the optimizer and masters lie on the host, got: " << stringifyArgKind(getKind());
   if (getKind() == ArgKind::step || getKind() == ArgKind::valid_rows || getKind() == ArgKind::seed) {
     BufferType type = getResult().getType();
     if (!type.getShape().empty() || !type.getElementType().isInteger(64))
@@ -153,6 +155,8 @@ LogicalResult ViewOp::verify() {
   BufferType source = getSource().getType(), result = getResult().getType();
   if (source.getElementType() != result.getElementType())
     return emitOpError() << "element type must not change, got: " << source << " and " << result;
+  if (source.getMemory() != result.getMemory())
+    return emitOpError() << "memory must not change (exec.copy moves bytes), got: " << source << " and " << result;
   int64_t start = getStart();
   if (start < 0 || start > source.getNumElements() ||
       result.getNumElements() > source.getNumElements() - start)
@@ -166,6 +170,8 @@ LogicalResult ProgramOp::verify() {
   if (arena < 0 || arena % kBufferAlignment)
     return emitOpError() << "arena must be a multiple of " << kBufferAlignment
                          << " bytes, got: " << arena;
+  if (int64_t host = getHost(); host < 0 || host % kBufferAlignment)
+    return emitOpError() << "host must be a multiple of " << kBufferAlignment << " bytes, got: " << host;
   if (int64_t(getRows()) < 0)
     return emitOpError() << "rows must not be negative, got: " << int64_t(getRows());
   for (Operation &op : getBody().front())
@@ -215,15 +221,16 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
                          << kernel.getFunctionType()
                          << "; kernels are lowered in a module of their own";
   SmallVector<Type> inputs, outputs;
+  Memory memory = getMemory(kernel);
   for (Type type : kernel.getArgumentTypes())
-    inputs.push_back(BufferType::get(cast<RankedTensorType>(type)));
+    inputs.push_back(BufferType::get(cast<RankedTensorType>(type), memory));
   for (auto [type, operand] : llvm::zip_equal(kernel.getResultTypes(), inplace))
     if (operand < 0)
-      outputs.push_back(BufferType::get(cast<RankedTensorType>(type)));
+      outputs.push_back(BufferType::get(cast<RankedTensorType>(type), memory));
   if (TypeRange(getInputs().getTypes()) != TypeRange(inputs) ||
       TypeRange(getOutputs().getTypes()) != TypeRange(outputs))
-    return emitOpError() << "buffers must be those of kernel " << getKernelAttr() << ", "
-                         << kernel.getFunctionType();
+    return emitOpError() << "buffers must be those of kernel " << getKernelAttr() << ", " << kernel.getFunctionType()
+                         << ", on the " << stringifyMemory(memory);
   int64_t workspace = getWorkspace() ? cast<BufferType>(getWorkspace().getType()).getNumBytes() : 0;
   if (workspace < getWorkspaceBytes(kernel) ||
       bool(getWorkspace()) != (getWorkspaceBytes(kernel) > 0))

@@ -3,7 +3,6 @@
 #include "Layout.h"
 
 #include "shoal/Dialect/Exec/IR/ArenaUse.h"
-#include "shoal/Dialect/Exec/IR/Memory.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -11,27 +10,8 @@ using namespace mlir;
 
 namespace shoal::exec {
 
-void numberHostArguments(ProgramOp program) {
-  int64_t begin = program.getArena(), end = begin;
-  for (auto argument : program.getBody().getOps<ArgOp>())
-    if (liesOnHost(argument)) {
-      argument.setOffset(end);
-      end += llvm::alignTo(argument.getResult().getType().getNumBytes(), kBufferAlignment);
-    }
-  if (end != begin)
-    program->setAttr(kHostBytesAttr, Builder(program.getContext()).getI64IntegerAttr(end - begin));
-}
-
 void assignOffsets(ProgramOp program) {
   Block &block = program.getBody().front();
-  int64_t base = 0;
-  for (auto argument : block.getOps<ArgOp>()) {
-    if (liesOnHost(argument))
-      continue;
-    argument.setOffset(base);
-    base += llvm::alignTo(argument.getResult().getType().getNumBytes(), kBufferAlignment);
-  }
-
   unsigned numStreams = 1;
   for (auto row : block.getOps<RowOpInterface>())
     numStreams = std::max<unsigned>(numStreams, row.getStreamIndex() + 1);
@@ -72,14 +52,26 @@ void assignOffsets(ProgramOp program) {
       signalled[token] = clock;
   }
 
-  SmallVector<ArenaBuffer> buffers;
-  for (auto &[buffer, lifetime] : lifetimes)
-    buffers.push_back(lifetime);
-  int64_t end = assignArena(buffers, base, kBufferAlignment);
-  for (auto [entry, placed] : llvm::zip_equal(lifetimes, buffers))
-    entry.first.setOffset(placed.offset);
-  program.setArena(end);
-  numberHostArguments(program);
+  // Arguments first, in each memory by itself.
+  for (Memory memory : {Memory::device, Memory::host}) {
+    int64_t base = 0;
+    for (auto argument : block.getOps<ArgOp>())
+      if (getMemory(argument.getResult()) == memory) {
+        argument.setOffset(base);
+        base += llvm::alignTo(argument.getResult().getType().getNumBytes(), kBufferAlignment);
+      }
+    SmallVector<BufferOp> placed;
+    SmallVector<ArenaBuffer> buffers;
+    for (auto &[op, lifetime] : lifetimes)
+      if (BufferOp buffer = op; getMemory(buffer.getResult()) == memory) {
+        placed.push_back(buffer);
+        buffers.push_back(lifetime);
+      }
+    int64_t end = assignArena(buffers, base, kBufferAlignment);
+    for (auto [buffer, lifetime] : llvm::zip_equal(placed, buffers))
+      buffer.setOffset(lifetime.offset);
+    setArenaBytes(program, memory, end);
+  }
 
   ArenaUse most; // of each class by itself
   for (const ArenaUse &use : measureArena(program))

@@ -14,11 +14,8 @@ namespace shoal::exec {
 /// what it fetches takes no memory earlier.
 void insertWaits(ProgramOp program, const llvm::DenseSet<mlir::Operation *> &paced);
 
-/// Gives every argument and buffer its offset; sets the program's arena size and bytes by class.
+/// Gives every argument and buffer its offset; sets the sizes of the program's arenas, and bytes by class.
 void assignOffsets(ProgramOp program);
-
-/// Offsets of arguments in the host's memory: from the end of the arena on, whose size is known.
-void numberHostArguments(ProgramOp program);
 
 } // namespace shoal::exec
 

@@ -6,8 +6,6 @@
 #include "RowBuilder.h"
 #include "StepFunction.h"
 
-#include "shoal/Dialect/Dist/IR/Memory.h"
-#include "shoal/Dialect/Exec/IR/Memory.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interfaces/Lowering.h"
@@ -203,6 +201,7 @@ void Lowering::createArguments() {
   OpBuilder &builder = build->getBuilder();
   for (unsigned i : order) {
     auto type = cast<RankedTensorType>(step.getArgument(i).getType());
+    unsigned storage = placement.placeOf(step.getArgument(i)).storage;
     Logical logical = logicalOf(step.getArgAttr(i, dist::DistDialect::kGlobalAttr));
     std::optional<nn::InitialValue> initial = nn::getInitialValue(step, i);
     auto [kind, a, b] = initial.value_or(nn::InitialValue());
@@ -212,8 +211,9 @@ void Lowering::createArguments() {
     std::optional<ArrayRef<int64_t>> file = nn::getFileShape(step, kept);
     std::optional<nn::IndexRange> range = nn::getIndexRange(step, i);
     bool mayIgnore = range && range->ignored;
+    auto buffer = BufferType::get(type, placement.getStorages()[storage].memory);
     auto argument = builder.create<ArgOp>(
-        step.getArgument(i).getLoc(), BufferType::get(type), kindOf(nn::getArgRole(step, i)),
+        step.getArgument(i).getLoc(), buffer, kindOf(nn::getArgRole(step, i)),
         nn::getArgName(step, i), /*offset=*/0, logical.type, logical.sharding,
         nn::isBatchedInput(step, i) ? int64_t(nn::getBatchDim(step, i)) : -1, initOf(initial), APFloat(a), APFloat(b),
         file ? builder.getDenseI64ArrayAttr(*file) : nullptr,
@@ -221,9 +221,7 @@ void Lowering::createArguments() {
         mayIgnore ? builder.getI64IntegerAttr(*range->ignored) : nullptr,
         step.getArgAttrOfType<dist::BucketAttr>(i, dist::DistDialect::kBucketAttr),
         /*master=*/bool(step.getArgAttr(i, nn::NNDialect::kMasterAttr)));
-    if (dist::liesOnHost(step, i))
-      argument->setAttr(kMemoryAttr, builder.getStringAttr(dist::kHostMemory));
-    build->setStorage(placement.placeOf(step.getArgument(i)).storage, argument);
+    build->setStorage(storage, argument);
   }
 }
 
@@ -248,7 +246,7 @@ Operation *Lowering::firstComputeReader(Value value) {
   for (Operation *user : value.getUsers()) {
     user = step.getBody().front().findAncestorOpInBlock(*user);
     Operation *reader = nullptr;
-    if (lowersAs(user, LoweringKind::Library) || isa<CallOp, dist::SelectOp>(user) ||
+    if (lowersAs(user, LoweringKind::Library) || isa<CallOp, TransferOp, dist::SelectOp>(user) ||
         !placement.copiesOf(user).empty())
       reader = user;
     else if (lowersAs(user, LoweringKind::View) || isa<dist::UnpackOp, dist::WaitOp>(user))
@@ -319,7 +317,8 @@ void Lowering::finishUpdates() {
     // Another argument's storage may itself be replaced now.
     if (placement.getStorages()[source.storage].argument >= 0) {
       auto type = cast<RankedTensorType>(value.getType());
-      unsigned storage = placement.addStorage(type, StorageClass::workspace);
+      Memory memory = placement.getStorages()[source.storage].memory;
+      unsigned storage = placement.addStorage(type, StorageClass::workspace, memory);
       Value staged = build->rangeOf({storage, 0}, type.getShape());
       build->copy(value.getLoc(), from, staged, "keep");
       from = staged;

@@ -1,5 +1,6 @@
 // Moves nn ops into kernels: clusters (KernelClusters.h) become functions, equal ones once, and the
 // step calls them. Decides which results overwrite the argument they replace.
+#include "HostValues.h"
 #include "KernelClusters.h"
 #include "RandomIds.h"
 #include "StepFunction.h"
@@ -87,7 +88,7 @@ class Outliner {
 public:
   Outliner(ModuleOp module, func::FuncOp step, KernelTable &kernels)
       : module(module), step(step), symbols(module), block(step.getBody().front()),
-        kernels(kernels), graph(block) {}
+        kernels(kernels), graph(block), hostOps(findHostOps(step)) {}
 
   void run() {
     orderProducts();
@@ -101,7 +102,7 @@ private:
   void orderProducts();
   void placeSums();
   void placeUpdates();
-  void gatherLast(Value argument, unsigned gather);
+  void receiveLast(Value argument, unsigned receiver);
   bool mayOverwrite(const Cluster &cluster, Value argument, Value result) const;
   void rebuild();
   Kernel signatureOf(unsigned node) const;
@@ -113,6 +114,7 @@ private:
   Block &block;
   KernelTable &kernels;
   ClusterGraph graph;
+  llvm::DenseSet<Operation *> hostOps;
   DenseMap<Value, Value> overwritten;         // result -> argument of the step
   DenseMap<Value, OpOperand *> sumsInPlace; // result -> the use of the sum it is one more term of
 };
@@ -215,12 +217,13 @@ bool Outliner::mayOverwrite(const Cluster &cluster, Value argument, Value result
   return reads;
 }
 
-/// What is gathered in place of an argument comes behind all that reads the old value, so that it may be received there.
-void Outliner::gatherLast(Value argument, unsigned gather) {
+/// What is gathered, or comes from another memory, in place of an argument comes behind all that reads the old value, so that it may be
+/// received there.
+void Outliner::receiveLast(Value argument, unsigned receiver) {
   for (Value alias : partsOf(argument))
     for (unsigned reader : graph.usersOf(alias))
-      if (reader != gather)
-        graph.addOrder(reader, gather);
+      if (reader != receiver)
+        graph.addOrder(reader, receiver);
 }
 
 void Outliner::placeUpdates() {
@@ -236,8 +239,8 @@ void Outliner::placeUpdates() {
     if (!arg)
       continue;
     Value argument = step.getArgument(*arg);
-    if (value.getDefiningOp<dist::AllGatherOp>())
-      gatherLast(argument, *node);
+    if (isa<dist::AllGatherOp, TransferOp>(value.getDefiningOp()))
+      receiveLast(argument, *node);
     if (!graph[*node].kernel || argument.getType() != value.getType() || !taken.insert(argument).second ||
         !mayOverwrite(graph[*node], argument, value))
       continue;
@@ -324,6 +327,8 @@ func::FuncOp Outliner::getOrCreate(const Kernel &kernel, ArrayRef<Operation *> o
   auto func = func::FuncOp::create(ops.front()->getLoc(), "k", type);
   func.setPrivate();
   func->setAttr(ExecDialect::kKernelAttr, builder.getUnitAttr());
+  if (hostOps.contains(ops.front()))
+    func->setAttr(ExecDialect::kHostAttr, builder.getUnitAttr());
   if (llvm::any_of(kernel.inplace, [](int64_t operand) { return operand >= 0; }))
     func->setAttr(ExecDialect::kInplaceAttr, builder.getDenseI64ArrayAttr(kernel.inplace));
   for (auto [i, value] : llvm::enumerate(kernel.inputs))

@@ -2,6 +2,7 @@
 // may lie where it will be overwritten only if all its readers come before that.
 #include "Placement.h"
 
+#include "shoal/Dialect/Dist/IR/Memory.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interfaces/Lowering.h"
 #include "shoal/Support/Elements.h"
@@ -46,9 +47,8 @@ Value Placement::baseOf(Value value) {
   }
 }
 
-unsigned Placement::addStorage(RankedTensorType type, StorageClass storageClass) {
-  storages.push_back(
-      {type.getNumElements(), type.getElementType(), type.getShape(), storageClass, -1});
+unsigned Placement::addStorage(RankedTensorType type, StorageClass storageClass, Memory memory) {
+  storages.push_back({type.getNumElements(), type.getElementType(), type.getShape(), storageClass, memory, -1});
   return storages.size() - 1;
 }
 
@@ -118,7 +118,11 @@ bool Placement::mayLieInGroup(Value root, int64_t overwrittenAt) {
   if (!def)
     return false;
   if (auto call = dyn_cast<CallOp>(def)) {
-    if (!symbols.lookup<func::FuncOp>(call.getKernel()))
+    auto kernel = symbols.lookup<func::FuncOp>(call.getKernel());
+    if (!kernel || getMemory(kernel) != Memory::device)
+      return false;
+  } else if (auto transfer = dyn_cast<TransferOp>(def)) {
+    if (transfer.getMemory() != Memory::device)
       return false;
   } else if (!lowersAs(def, LoweringKind::Library) &&
              !isa<dist::AllGatherOp, dist::ReduceScatterOp, dist::AllToAllOp>(def)) {
@@ -180,14 +184,14 @@ void Placement::claimInputs(Group &group) {
   }
 }
 
-void Placement::placeNew(Value value) {
+void Placement::placeNew(Value value, Memory memory) {
   if (auto at = claimed.find(value); at != claimed.end()) {
     places[value] = at->second;
     return;
   }
   StorageClass storageClass =
       gradients.contains(value) ? StorageClass::grad : StorageClass::activation;
-  places[value] = {addStorage(typeOf(value), getAskedClass(value).value_or(storageClass)), 0};
+  places[value] = {addStorage(typeOf(value), getAskedClass(value).value_or(storageClass), memory), 0};
 }
 
 void Placement::placePack(dist::PackOp op) {
@@ -238,21 +242,24 @@ bool Placement::mayReduceInPlace(dist::AllReduceOp op) {
   return lastUse(root, op) <= indexOf(op);
 }
 
-/// What is gathered in place of an argument is received there, unless somebody still reads the old value, or another
+/// What is gathered, or comes from another memory, in place of an argument is received there, unless somebody still reads the old value, or another
 /// argument takes it over when the step ends.
-void Placement::claimGathers() {
+void Placement::claimArguments() {
   nn::ArgTable arguments(step);
   for (OpOperand &use : step.getBody().front().getTerminator()->getOpOperands()) {
     auto name = step.getResultAttrOfType<StringAttr>(use.getOperandNumber(), nn::NNDialect::kUpdatesAttr);
-    auto gather = use.get().getDefiningOp<dist::AllGatherOp>();
+    Operation *receiver = use.get().getDefiningOp();
     std::optional<unsigned> number = name ? arguments.find(name.getValue()) : std::nullopt;
-    if (!gather || !number)
+    if (!isa_and_nonnull<dist::AllGatherOp, TransferOp>(receiver) || !number)
       continue;
     Value argument = step.getArgument(*number);
-    if (gather.getType() != argument.getType() || reads(gather.getInput(), argument) ||
-        lastUse(argument, gather) > indexOf(gather))
+    auto transfer = dyn_cast<TransferOp>(receiver);
+    if ((transfer ? transfer.getMemory() : Memory::device) != storages[placeOf(argument).storage].memory)
       continue;
-    claimed.try_emplace(gather.getResult(), placeOf(argument));
+    if (use.get().getType() != argument.getType() || reads(receiver->getOperand(0), argument) ||
+        lastUse(argument, receiver) > indexOf(receiver))
+      continue;
+    claimed.try_emplace(use.get(), placeOf(argument));
   }
 }
 
@@ -275,7 +282,9 @@ void Placement::place(Operation *op) {
       if (operand >= 0)
         places[result] = placeOf(call.getInputs()[operand]);
       else
-        placeNew(result);
+        placeNew(result, getMemory(kernel));
+  } else if (auto transfer = dyn_cast<TransferOp>(op)) {
+    placeNew(transfer.getResult(), transfer.getMemory());
   } else if (auto pack = dyn_cast<dist::PackOp>(op)) {
     placePack(pack);
   } else if (auto unpack = dyn_cast<dist::UnpackOp>(op)) {
@@ -310,12 +319,13 @@ LogicalResult Placement::run() {
     if (step.getResultAttr(index, nn::NNDialect::kGradAttr))
       gradients.insert(baseOf(value));
   for (BlockArgument argument : block.getArguments()) {
-    places[argument] = {addStorage(typeOf(argument), StorageClass::input), 0};
+    Memory memory = dist::liesOnHost(step, argument.getArgNumber()) ? Memory::host : Memory::device;
+    places[argument] = {addStorage(typeOf(argument), StorageClass::input, memory), 0};
     storages.back().argument = argument.getArgNumber();
   }
   if (failed(collectGroups()))
     return failure();
-  claimGathers();
+  claimArguments();
   for (auto &[id, group] : groups)
     claimInputs(group);
   for (Operation &op : block.without_terminator())

@@ -1,5 +1,5 @@
 // Where values live: which share storage, before storage has offsets. Views share that of their
-// operand, updates and gathers that of the argument they overwrite, buckets and their tensors that of the
+// operand, updates, gathers and transfers that of the argument they overwrite, buckets and their tensors that of the
 // group, tensors in a bucket that of the bucket, an all-reduce that of its operand; every other value has its own.
 #ifndef SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_PLACEMENT_H
 #define SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_PLACEMENT_H
@@ -15,6 +15,7 @@ struct Storage {
   mlir::Type elementType;
   llvm::ArrayRef<int64_t> shape; // of the value that it was made for; flat for groups
   StorageClass storageClass = StorageClass::activation;
+  Memory memory = Memory::device;
   int64_t argument = -1; // of the step function, when it is one's storage
 };
 
@@ -50,7 +51,7 @@ public:
   bool isAligned(Place place) const;
 
   /// A storage that lower needs beside those of the values.
-  unsigned addStorage(mlir::RankedTensorType type, StorageClass storageClass);
+  unsigned addStorage(mlir::RankedTensorType type, StorageClass storageClass, Memory memory = Memory::device);
 
 private:
   /// Buckets that share one flat storage.
@@ -60,7 +61,7 @@ private:
   };
   llvm::LogicalResult collectGroups();
   void claimInputs(Group &group);
-  void claimGathers();
+  void claimArguments();
   bool reads(mlir::Value value, mlir::Value argument) const;
   /// Where a value was begun: through views, and through kernels that write in place.
   mlir::Value baseOf(mlir::Value value);
@@ -71,7 +72,7 @@ private:
   void placeUnpack(dist::UnpackOp op);
   void placePack(dist::PackOp op);
   void place(mlir::Operation *op);
-  void placeNew(mlir::Value value);
+  void placeNew(mlir::Value value, Memory memory = Memory::device);
   int64_t lastUse(mlir::Value value, mlir::Operation *except);
   int64_t indexOf(mlir::Operation *op);
 

@@ -28,10 +28,10 @@ Value RowBuilder::rangeOf(Place place, ArrayRef<int64_t> shape) {
     SmallVector<int64_t> own(storage.shape);
     if (ShapedType::getNumElements(own) != storage.elements)
       own = {storage.elements};
-    auto type = BufferType::get(builder.getContext(), own, storage.elementType);
+    auto type = BufferType::get(builder.getContext(), own, storage.elementType, storage.memory);
     buffer = builder.create<BufferOp>(program.getLoc(), type, storage.storageClass, 0);
   }
-  auto type = BufferType::get(builder.getContext(), shape, storage.elementType);
+  auto type = BufferType::get(builder.getContext(), shape, storage.elementType, storage.memory);
   if (buffer.getType() == type && place.start == 0)
     return buffer;
   Value &view = views[{place.storage, place.start, type}];
@@ -57,7 +57,8 @@ Value RowBuilder::aligned(Location loc, Value tensor, bool mayBeUnaligned) {
     return bufferOf(tensor);
   Value &made = alignedCopies[tensor];
   if (!made) {
-    unsigned storage = placement.addStorage(typeOf(tensor), StorageClass::workspace);
+    Memory memory = placement.getStorages()[placement.placeOf(tensor).storage].memory;
+    unsigned storage = placement.addStorage(typeOf(tensor), StorageClass::workspace, memory);
     Value target = rangeOf({storage, 0}, typeOf(tensor).getShape());
     copy(loc, bufferOf(tensor), target, "align");
     made = target;
@@ -79,16 +80,16 @@ void RowBuilder::call(CallOp op) {
       outputs.push_back(bufferOf(result));
   bool overwrites = llvm::any_of(inplace, [](int64_t operand) { return operand >= 0; });
   builder.create<LaunchOp>(op.getLoc(), Type(), op.getKernelAttr(), inputs, outputs,
-                           workspace(getWorkspaceBytes(kernel)),
+                           workspace(getWorkspaceBytes(kernel), getMemory(kernel)),
                            overwrites ? builder.getDenseI64ArrayAttr(inplace) : nullptr,
                            builder.getI64IntegerAttr(0), StringAttr());
 }
 
-Value RowBuilder::workspace(int64_t bytes) {
+Value RowBuilder::workspace(int64_t bytes, Memory memory) {
   if (bytes == 0)
     return {};
   auto type = RankedTensorType::get({int64_t(llvm::divideCeil(bytes, 4))}, builder.getF32Type());
-  return rangeOf({placement.addStorage(type, StorageClass::workspace), 0}, type.getShape());
+  return rangeOf({placement.addStorage(type, StorageClass::workspace, memory), 0}, type.getShape());
 }
 
 namespace {
@@ -314,6 +315,11 @@ LogicalResult RowBuilder::buildRows(Operation *op, dist::MeshAttr mesh) {
     return success();
   if (auto kernel = dyn_cast<CallOp>(op))
     return call(kernel), success();
+  if (auto transfer = dyn_cast<TransferOp>(op)) {
+    copy(op->getLoc(), bufferOf(transfer.getInput()), bufferOf(transfer.getResult()),
+         transfer.getMemory() == Memory::host ? "to_host" : "to_device");
+    return success();
+  }
   if (auto lowering = dyn_cast<LoweringOpInterface>(op))
     return lowering.getLoweringKind() == LoweringKind::View ? success() : library(lowering);
   if (isa<dist::PackOp, dist::UnpackOp>(op))

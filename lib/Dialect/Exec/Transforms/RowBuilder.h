@@ -39,7 +39,7 @@ public:
 private:
   llvm::LogicalResult buildRows(mlir::Operation *op, dist::MeshAttr mesh);
   void call(CallOp op);
-  mlir::Value workspace(int64_t bytes);
+  mlir::Value workspace(int64_t bytes, Memory memory = Memory::device);
   llvm::LogicalResult library(LoweringOpInterface op);
   llvm::LogicalResult collective(mlir::Operation *op, dist::MeshAttr mesh);
   llvm::LogicalResult group(dist::GroupOp op, dist::MeshAttr mesh);

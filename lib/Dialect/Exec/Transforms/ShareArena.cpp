@@ -3,7 +3,6 @@
 #include "Evaluation.h"
 #include "Layout.h"
 
-#include "shoal/Dialect/Exec/IR/Memory.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -32,16 +31,15 @@ bool isKept(ArgOp argument) {
 /// Offsets of hand-written programs are any numbers; those inside an arena of this size can be moved.
 constexpr int64_t kMaxArena = int64_t(1) << 61;
 
-static LogicalResult checkArena(ProgramOp program) {
-  int64_t arena = program.getArena();
-  if (arena > kMaxArena)
-    return program.emitOpError() << "arena must be at most 2^61 bytes, got: " << arena;
+static LogicalResult checkArenas(ProgramOp program) {
+  for (Memory memory : {Memory::device, Memory::host})
+    if (int64_t bytes = getArenaBytes(program, memory); bytes > kMaxArena)
+      return program.emitOpError() << "arena must be at most 2^61 bytes, got: " << bytes;
   auto check = [&](auto storage) -> LogicalResult {
     int64_t offset = storage.getOffset(), bytes = storage.getResult().getType().getNumBytes();
+    int64_t arena = getArenaBytes(program, getMemory(storage.getResult()));
     if (offset <= arena && bytes <= arena - offset)
       return success();
-    if (storage->hasAttr(kMemoryAttr))
-      return success(); // numbered anew
     return storage.emitOpError() << "must lie inside the arena of " << arena
                                  << " bytes, got: " << bytes << " bytes at " << offset;
   };
@@ -54,64 +52,57 @@ static LogicalResult checkArena(ProgramOp program) {
   return success();
 }
 
-static LogicalResult shareArena(ProgramPair pair) {
-  if (failed(checkArena(pair.training)) || failed(checkArena(pair.evaluation)))
-    return failure();
+/// In one memory, of programs whose kept arguments are the same.
+static void shareArena(ProgramPair pair, Memory memory) {
   int64_t kept = 0; // end of what training keeps
-  llvm::StringMap<int64_t> places;
   for (auto argument : pair.training.getBody().getOps<ArgOp>()) {
-    if (!isKept(argument))
-      continue;
-    places[argument.getName()] = argument.getOffset();
-    if (liesOnHost(argument))
+    if (!isKept(argument) || getMemory(argument.getResult()) != memory)
       continue;
     int64_t end = argument.getOffset() + argument.getResult().getType().getNumBytes();
     kept = std::max<int64_t>(kept, llvm::alignTo(end, kBufferAlignment));
   }
-
   // Offsets of the rest keep their distances: only their start moves.
-  int64_t start = pair.evaluation.getArena();
-  SmallVector<ArgOp> inputs;
+  int64_t size = getArenaBytes(pair.evaluation, memory), start = size;
+  auto forRest = [&](auto visit) {
+    for (auto argument : pair.evaluation.getBody().getOps<ArgOp>())
+      if (!isKept(argument) && getMemory(argument.getResult()) == memory)
+        visit(argument);
+    for (auto buffer : pair.evaluation.getBody().getOps<BufferOp>())
+      if (getMemory(buffer.getResult()) == memory)
+        visit(buffer);
+  };
+  forRest([&](auto storage) { start = std::min<int64_t>(start, storage.getOffset()); });
+  forRest([&](auto storage) { storage.setOffset(storage.getOffset() - start + kept); });
+  int64_t arena = std::max(getArenaBytes(pair.training, memory), size - start + kept);
+  setArenaBytes(pair.training, memory, arena);
+  setArenaBytes(pair.evaluation, memory, arena);
+}
+
+static LogicalResult shareArenas(ProgramPair pair) {
+  if (failed(checkArenas(pair.training)) || failed(checkArenas(pair.evaluation)))
+    return failure();
+  llvm::StringMap<ArgOp> places;
+  for (auto argument : pair.training.getBody().getOps<ArgOp>())
+    if (isKept(argument))
+      places[argument.getName()] = argument;
   for (auto argument : pair.evaluation.getBody().getOps<ArgOp>()) {
-    if (!isKept(argument)) {
-      inputs.push_back(argument);
-      start = std::min<int64_t>(start, argument.getOffset());
+    if (!isKept(argument))
       continue;
-    }
-    auto place = places.find(argument.getName());
-    if (place == places.end())
+    ArgOp place = places.lookup(argument.getName());
+    if (!place)
       return argument.emitOpError() << "is no argument of the training program: \""
                                     << argument.getName() << '"';
-    argument.setOffset(place->second);
+    argument.setOffset(place.getOffset());
   }
-  auto buffers = llvm::to_vector(pair.evaluation.getBody().getOps<BufferOp>());
-  for (BufferOp buffer : buffers)
-    start = std::min<int64_t>(start, buffer.getOffset());
-  for (ArgOp argument : inputs)
-    argument.setOffset(argument.getOffset() - start + kept);
-  for (BufferOp buffer : buffers)
-    buffer.setOffset(buffer.getOffset() - start + kept);
-
-  int64_t arena = std::max<int64_t>(pair.training.getArena(),
-                                    pair.evaluation.getArena() - start + kept);
-  pair.training.setArena(arena);
-  pair.evaluation.setArena(arena);
-  // What lies on the host is behind the arena that is now common; the evaluation has its masters alone there.
-  numberHostArguments(pair.training);
-  for (auto argument : pair.training.getBody().getOps<ArgOp>())
-    places[argument.getName()] = argument.getOffset();
-  for (auto argument : pair.evaluation.getBody().getOps<ArgOp>())
-    if (liesOnHost(argument)) {
-      argument.setOffset(places[argument.getName()]);
-      pair.evaluation->setAttr(kHostBytesAttr, pair.training->getAttr(kHostBytesAttr));
-    }
+  shareArena(pair, Memory::device);
+  shareArena(pair, Memory::host);
   return success();
 }
 
 namespace {
 struct ShareArena : impl::ShareArenaPassBase<ShareArena> {
   void runOnOperation() override {
-    if (auto pair = findPair(getOperation()); pair && failed(shareArena(*pair)))
+    if (auto pair = findPair(getOperation()); pair && failed(shareArenas(*pair)))
       signalPassFailure();
   }
 };

@@ -9,7 +9,6 @@
 #include "Evaluation.h"
 #include "Rendezvous.h"
 
-#include "shoal/Dialect/Exec/IR/Memory.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -42,13 +41,16 @@ struct Row {
 
 /// The life of an argument or buffer.
 struct Life {
+  Memory memory = Memory::device;
   int64_t begin = 0, end = 0; // bytes
   Clock last;                 // per stream, rows done when its last access there has ended
   Clock known;                // per stream, rows known to have ended before its first access
   bool touched = false;
 };
 
-bool overlap(const ByteRange &a, const ByteRange &b) { return a.begin < b.end && b.begin < a.end; }
+bool overlap(const ByteRange &a, const ByteRange &b) {
+  return a.memory == b.memory && a.begin < b.end && b.begin < a.end;
+}
 
 class ProgramVerifier {
 public:
@@ -62,6 +64,7 @@ private:
   LogicalResult checkPiece(Operation *op, BufferType local, std::optional<Type> global,
                            std::optional<dist::ShardingAttr> sharding);
   LogicalResult checkMembers(Operation *op, std::optional<dist::BucketAttr> bucket, bool isGrad);
+  LogicalResult checkMemory(const Row &row);
   LogicalResult checkOperands(const Row &row);
   LogicalResult checkOrder();
   LogicalResult checkRow(unsigned number);
@@ -85,19 +88,13 @@ private:
 // What each op says for itself
 
 LogicalResult ProgramVerifier::checkStorage(Operation *op, Value buffer, int64_t offset) {
-  int64_t bytes = cast<BufferType>(buffer.getType()).getNumBytes();
-  int64_t arena = program.getArena();
-  auto argument = dyn_cast<ArgOp>(op);
-  if (argument && liesOnHost(argument)) {
-    int64_t host = getHostBytes(program);
-    if (offset < arena || offset - arena > host || bytes > host - (offset - arena))
-      return op->emitOpError() << "must lie inside the " << host << " bytes of the host's memory behind the arena of " << arena
-                               << " bytes, got: " << bytes << " bytes at " << offset;
-  } else if (offset > arena || bytes > arena - offset) {
-    return op->emitOpError() << "must lie inside the arena of " << arena << " bytes, got: " << bytes
-                             << " bytes at " << offset;
-  }
+  Memory memory = getMemory(buffer);
+  int64_t bytes = cast<BufferType>(buffer.getType()).getNumBytes(), arena = getArenaBytes(program, memory);
+  if (offset > arena || bytes > arena - offset)
+    return op->emitOpError() << "must lie inside the " << (memory == Memory::host ? "host's " : "") << "arena of "
+                             << arena << " bytes, got: " << bytes << " bytes at " << offset;
   Life &life = lives[op];
+  life.memory = memory;
   life.begin = offset;
   life.end = offset + bytes;
   return success();
@@ -188,6 +185,19 @@ LogicalResult ProgramVerifier::collect() {
     row.index = onStream[row.stream].size();
     onStream[row.stream].push_back(number);
   }
+  return success();
+}
+
+/// A row works in the device's memory, a kernel in that of who runs it; copies alone lead from one to the other.
+LogicalResult ProgramVerifier::checkMemory(const Row &row) {
+  Memory memory = Memory::device;
+  if (auto launch = dyn_cast<LaunchOp>(*row.op))
+    memory = getMemory(symbols.lookup<func::FuncOp>(launch.getKernel()));
+  for (const Access &access : row.accesses)
+    if (access.range.memory != memory && !isa<CopyOp>(*row.op))
+      return RowOpInterface(row.op).emitOpError()
+             << "works in the memory of the " << stringifyMemory(memory) << ", got: " << access.buffer.getType()
+             << "; an exec.copy brings it there";
   return success();
 }
 
@@ -291,7 +301,7 @@ LogicalResult ProgramVerifier::checkOrder() {
         mine = std::max(mine, other);
     } else if (isa<RowOpInterface>(op)) {
       unsigned number = numbers.lookup(&op);
-      if (failed(checkOperands(rows[number])) || failed(checkRow(number)))
+      if (failed(checkMemory(rows[number])) || failed(checkOperands(rows[number])) || failed(checkRow(number)))
         return failure();
     }
   }
@@ -308,7 +318,9 @@ LogicalResult ProgramVerifier::checkLives() {
     if (life.begin != life.end)
       order.push_back({op, &life});
   llvm::stable_sort(order,
-                    [](const auto &a, const auto &b) { return a.second->begin < b.second->begin; });
+                    [](const auto &a, const auto &b) {
+                      return std::pair(a.second->memory, a.second->begin) < std::pair(b.second->memory, b.second->begin);
+                    });
   auto endsBefore = [](const Life &a, const Life &b) {
     for (auto [last, known] : llvm::zip_equal(a.last, b.known))
       if (last > known)
@@ -316,7 +328,8 @@ LogicalResult ProgramVerifier::checkLives() {
     return true;
   };
   for (unsigned i = 0; i < order.size(); ++i)
-    for (unsigned j = i + 1; j < order.size() && order[j].second->begin < order[i].second->end;
+    for (unsigned j = i + 1; j < order.size() && order[j].second->memory == order[i].second->memory &&
+                             order[j].second->begin < order[i].second->end;
          ++j) {
       const Life &a = *order[i].second, &b = *order[j].second;
       bool argument = isa<ArgOp>(order[i].first) || isa<ArgOp>(order[j].first);

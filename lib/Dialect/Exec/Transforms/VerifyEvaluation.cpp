@@ -58,20 +58,20 @@ LogicalResult verifyEvaluation(ProgramPair pair) {
       return failure();
   }
 
-  // Inputs are written by the host, buffers by rows. Arguments are apart: those before the last one
-  // that begins before the end lie lower still.
-  llvm::stable_sort(order, [](ArgOp a, ArgOp b) { return a.getOffset() < b.getOffset(); });
-  SmallVector<int64_t> begins;
-  for (ArgOp argument : order)
-    begins.push_back(argument.getOffset());
-  auto leavesAlone = [&](Operation *op, int64_t begin, int64_t end) -> LogicalResult {
-    for (size_t i = llvm::lower_bound(begins, end) - begins.begin(); i > 0; --i) {
+  // Inputs are written by the host, buffers by rows. Arguments are apart: of those in one memory, what stands before the last
+  // one that begins before the end lies lower still.
+  auto placeOf = [](ArgOp argument) { return std::pair(getMemory(argument.getResult()), int64_t(argument.getOffset())); };
+  llvm::stable_sort(order, [&](ArgOp a, ArgOp b) { return placeOf(a) < placeOf(b); });
+  SmallVector<std::pair<Memory, int64_t>> begins = llvm::map_to_vector(order, placeOf);
+  auto leavesAlone = [&](Operation *op, ByteRange written) -> LogicalResult {
+    size_t i = llvm::lower_bound(begins, std::pair(written.memory, written.end)) - begins.begin();
+    for (; i > 0 && begins[i - 1].first == written.memory; --i) {
       ArgOp argument = order[i - 1];
-      int64_t first = begins[i - 1];
+      int64_t first = begins[i - 1].second;
       int64_t last = first + argument.getResult().getType().getNumBytes();
-      if (begin >= last)
+      if (written.begin >= last)
         break;
-      auto diag = op->emitOpError() << "writes bytes [" << begin << ", " << end
+      auto diag = op->emitOpError() << "writes bytes [" << written.begin << ", " << written.end
                                     << ") while training keeps \"" << argument.getName()
                                     << "\" at [" << first << ", " << last << ")";
       diag.attachNote(argument.getLoc()) << "the training program's argument is here";
@@ -85,11 +85,9 @@ LogicalResult verifyEvaluation(ProgramPair pair) {
       written.push_back(argument.getResult());
     else if (auto row = dyn_cast<RowOpInterface>(op))
       row.getWrites(written);
-    for (Value buffer : written) {
-      ByteRange range = getByteRange(buffer);
-      if (failed(leavesAlone(&op, range.begin, range.end)))
+    for (Value buffer : written)
+      if (failed(leavesAlone(&op, getByteRange(buffer))))
         return failure();
-    }
   }
   return success();
 }

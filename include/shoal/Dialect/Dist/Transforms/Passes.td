@@ -211,8 +211,8 @@ def OffloadPass : Pass<"dist-offload", "::mlir::ModuleOp"> {
   let summary = "state of the optimizer and masters lie in the host's memory";
   let description = [{
     `--offload optimizer` (ZeRO-Offload; Ren et al. 2021). Moments and masters are 12 of the 16 bytes of a parameter in mixed precision, and are touched once a
-    step. The pass says so of the arguments of one device's program, packed or not, and nothing else: a placement, which `exec-lower` hands on, so that they take no
-    room in the device's arena.
+    step. The pass says so of the arguments of one device's program, packed or not, and nothing else: a placement. Where the update runs, and what is copied for it, follows from that when kernels are outlined
+    (`exec-insert-transfers`). A program that updates parameters without state or masters is refused: nothing of it could be offloaded.
 
     ```mlir
     func.func @f(%m: tensor<4x2xf32> {nn.state = #nn.state<"w.m", of = "w", init = 0.0>})

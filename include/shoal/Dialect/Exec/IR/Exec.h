@@ -66,6 +66,9 @@ llvm::SmallVector<mlir::func::FuncOp> getKernels(mlir::ModuleOp module);
 
 bool isKernel(mlir::func::FuncOp func);
 
+/// Where a kernel runs, and all its buffers lie.
+Memory getMemory(mlir::func::FuncOp kernel);
+
 /// Per result of a kernel the operand whose buffer it overwrites, or -1.
 llvm::SmallVector<int64_t> getInplace(mlir::func::FuncOp kernel);
 
@@ -78,11 +81,24 @@ bool runsAt(mlir::Operation *row, int64_t position);
 /// Whether some position runs both rows.
 bool mayMeet(mlir::Operation *a, mlir::Operation *b);
 
-/// A range of the arena: [begin, end) in bytes, and the arg or buffer it lies in.
+/// A range of a memory's arena: [begin, end) in bytes, and the arg or buffer it lies in.
 struct ByteRange {
   mlir::Operation *storage = nullptr;
   int64_t begin = 0, end = 0;
+  Memory memory = Memory::device;
 };
+
+/// The bytes that a program allocates in a memory.
+inline int64_t getArenaBytes(ProgramOp program, Memory memory) {
+  return memory == Memory::host ? program.getHost() : program.getArena();
+}
+
+inline void setArenaBytes(ProgramOp program, Memory memory, int64_t bytes) {
+  memory == Memory::host ? program.setHost(bytes) : program.setArena(bytes);
+}
+
+/// Where an exec.arg or exec.buffer lies.
+inline Memory getMemory(mlir::Value buffer) { return mlir::cast<BufferType>(buffer.getType()).getMemory(); }
 
 /// The range a buffer value names; storage is null for malformed IR (a buffer that no
 /// exec op defines).

@@ -3,13 +3,35 @@
 
 include "mlir/Pass/PassBase.td"
 
+def InsertTransfersPass : Pass<"exec-insert-transfers", "::mlir::ModuleOp"> {
+  let summary = "What reads an argument on the host runs there";
+  let description = [{
+    Arguments may lie in the host's memory (`dist.memory`). Where an op runs follows from that: one that becomes part of a kernel and reads such an argument runs on
+    the host, on copies there of whatever else it reads. What it makes goes back to the device, unless it replaces an argument that lies on the host; so the update
+    stays with the state, its gradient comes and the new parameters go. Library calls and communication are the device's: they read a copy. Each value is
+    copied once, right behind the op that makes it.
+
+    ```mlir
+    %0:2 = nn.momentum_update %w, %g, %m lr = %lr {...} : tensor<4xf32>, tensor<f32>     // %m is dist.memory = "host"
+    ```
+    becomes
+    ```mlir
+    %1 = exec.transfer %w to host : tensor<4xf32>
+    %2 = exec.transfer %g to host : tensor<4xf32>
+    %0:2 = nn.momentum_update %1, %2, %m lr = %lr {...} : tensor<4xf32>, tensor<f32>
+    %3 = exec.transfer %0#0 to device : tensor<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::shoal::exec::ExecDialect"];
+}
+
 def OutlineKernelsPass : Pass<"exec-outline-kernels", "::mlir::ModuleOp"> {
   let summary = "Fuse nn ops into kernels";
   let description = [{
     Decides, once for every target, what runs together: all `nn` ops but matmul move into functions marked
     `exec.kernel`. An op joins the kernel of a producer when both run over the same elements, or over the same rows: elementwise chains, a
     reduction over the last dimension and what is broadcast back from it, a reduction at the end of a chain. Nothing is computed
-    twice but constants. A fusion that would order two kernels both ways is not made. Equal kernels are one function; the ids of random ops move into
+    twice but constants. Ops of the host and of the device are apart (`exec-insert-transfers`). A fusion that would order two kernels both ways is not made. Equal kernels are one function; the ids of random ops move into
     their operands (`nn.dropout`), so that layers which differ in nothing else have equal ones.
 
     A result that replaces an argument (`nn.updates`) overwrites it in place when the kernel reads the old value element by element and
@@ -84,7 +106,7 @@ def VerifyPass : Pass<"exec-verify", "::mlir::ModuleOp"> {
     Derives from the program alone, without what `exec-lower` knew: every buffer lies in the arena; buffers in use at the same time do not
     overlap; rows of different streams that touch the same bytes, one of them writing, are ordered by tokens; nothing is read
     at a mesh position before it is written there (what a kernel makes of bytes that a position was not given counts as not written); a kernel's written buffers overlap no other; every token is waited for, and at the end stream 0 has waited for all rows;
-    no result has two probes, and a probe reads bytes that are complete. An evaluation program beside a training program has the same parameters
+    only copies touch both memories, and only kernels that are `exec.host` touch the host's without being copies; no result has two probes, and a probe reads bytes that are complete. An evaluation program beside a training program has the same parameters
     at the same places, and writes nothing that lives from step to step. On all mesh positions together: every message has its other end, of
     the same size, and no rows wait for each other in a circle. A send counts as ended when its receive has started, as without buffering:
 
