@@ -2,12 +2,9 @@
 // 0; 1 when a file cannot be written; 2 when the command line or the checkpoint is wrong.
 #include "core/checkpoint_folder.h"
 #include "core/checkpoint_tools.h"
-#include "core/error.h"
+#include "core/run_main.h"
 
-#include <cerrno>
-#include <csignal>
 #include <cstdio>
-#include <cstring>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -53,23 +50,12 @@ int run(int argc, char **argv) {
                      : merge->parsed()  ? mergeCheckpoint(checkpoint, output, withState)
                                         : "";
   std::fputs(text.c_str(), stdout);
-  if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    workFailed("stdout: write failed: ", std::strerror(errno));
+  finishOutput();
   return 0;
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-  // A file that hits its size limit is an error of that write, with a line that names the file.
-  std::signal(SIGXFSZ, SIG_IGN);
-  try {
-    return run(argc, argv);
-  } catch (const Error &error) {
-    std::fprintf(stderr, "shoal-ckpt: error: %s\n", error.what());
-    return error.code;
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "shoal-ckpt: error: %s\n", oneLine(error.what()).c_str());
-    return kExitWorkFailed;
-  }
+  return runMain("shoal-ckpt: ", [&] { return run(argc, argv); });
 }

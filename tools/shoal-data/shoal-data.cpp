@@ -1,14 +1,11 @@
 // shoal-data: files of token ids for language models, and text from such files. Exit codes: 0; 1 when a file cannot be
 // written; 2 when the command line or an input is wrong.
 #include "core/byte_tokens.h"
-#include "core/error.h"
 #include "core/option_values.h"
+#include "core/run_main.h"
 #include "shoal-rt/most_size.h"
 
-#include <cerrno>
-#include <csignal>
 #include <cstdio>
-#include <cstring>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -88,23 +85,12 @@ int run(int argc, char **argv) {
     makeSamples(line);
   else
     printText(line.tokens);
-  if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    workFailed("stdout: write failed: ", std::strerror(errno));
+  finishOutput();
   return 0;
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
-  // A file that hits its size limit is an error of that write, with a line that names the file.
-  std::signal(SIGXFSZ, SIG_IGN);
-  try {
-    return run(argc, argv);
-  } catch (const Error &error) {
-    std::fprintf(stderr, "shoal-data: error: %s\n", error.what());
-    return error.code;
-  } catch (const std::exception &error) {
-    std::fprintf(stderr, "shoal-data: error: %s\n", oneLine(error.what()).c_str());
-    return kExitWorkFailed;
-  }
+  return runMain("shoal-data: ", [&] { return run(argc, argv); });
 }
