@@ -21,4 +21,10 @@ std::string joinWithOr(llvm::ArrayRef<llvm::StringRef> names) {
   return text;
 }
 
+std::string findChoiceFault(llvm::ArrayRef<llvm::StringRef> choices, llvm::StringRef value, llvm::StringRef note) {
+  if (llvm::is_contained(choices, value))
+    return "";
+  return "must be " + joinWithOr(choices) + ", got: " + value.str() + (note.empty() ? "" : "; " + note.str());
+}
+
 } // namespace shoal

@@ -121,11 +121,7 @@ private:
       option->check(CLI::IsMember(choices));
     else if (!choices.empty())
       option->check(CLI::Validator(
-          [&row](std::string &text) -> std::string {
-            if (llvm::is_contained(row.choices, text))
-              return "";
-            return "must be " + joinWithOr(row.choices) + ", got: " + text + "; " + row.note.str();
-          },
+          [&row](std::string &text) { return findChoiceFault(row.choices, text, row.note); },
           CLI::detail::generate_set(choices)));
     options.emplace_back(&row, option);
   }

@@ -27,6 +27,9 @@ std::string shortestDigits(double value);
 /// "a, b or c".
 std::string joinWithOr(llvm::ArrayRef<llvm::StringRef> names);
 
+/// "must be A or B, got: C; NOTE" for a value that is none of the choices; empty when it is one.
+std::string findChoiceFault(llvm::ArrayRef<llvm::StringRef> choices, llvm::StringRef value, llvm::StringRef note);
+
 template <typename Struct> struct OptionRow {
   template <typename T> using Access = std::function<T &(Struct &)>;
   using Member = std::variant<Access<bool>, Access<int64_t>, Access<double>, Access<std::string>,
@@ -95,8 +98,8 @@ template <typename Struct> struct OptionRow {
             if (const std::string &none = access(defaults); isOffByDefault() && !none.empty())
               all.push_back(none);
             all.insert(all.end(), choices.begin(), choices.end());
-            if (!choices.empty() && !llvm::is_contained(all, value))
-              return "must be " + joinWithOr(all) + ", got: " + value + (note.empty() ? "" : "; " + note.str());
+            if (!choices.empty())
+              return findChoiceFault(all, value, note);
           }
           return "";
         },
