@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <unordered_map>
 
 namespace shoal::rt {
 namespace {
@@ -27,21 +28,13 @@ template <typename Shaped> bool sameDims(const Program &a, const Shaped &ofA, co
   return std::ranges::equal(a.dims(ofA), b.dims(ofB), same);
 }
 
-// The tensors that an argument holds.
-std::vector<const Tensor *> tensorsIn(const Program &program, const Arg &arg) {
-  std::vector<const Tensor *> tensors;
+// The tensors that each argument holds, by its number.
+std::vector<std::vector<const Tensor *>> tensorsByArg(const Program &program) {
+  std::vector<std::vector<const Tensor *>> tensors(program.args().size());
   for (const Tensor &tensor : program.tensors())
-    if (tensor.kind != TensorKind::Grad && &program.args()[tensor.owner] == &arg)
-      tensors.push_back(&tensor);
+    if (tensor.kind != TensorKind::Grad)
+      tensors[tensor.owner].push_back(&tensor);
   return tensors;
-}
-
-bool holdTheSame(const Program &a, const Arg &ofA, const Program &b, const Arg &ofB) {
-  auto same = [&](const Tensor *x, const Tensor *y) {
-    return sameText(a, x->name, b, y->name) && x->inBucket == y->inBucket && x->first == y->first &&
-           sameDims(a, *x, b, *y);
-  };
-  return std::ranges::equal(tensorsIn(a, ofA), tensorsIn(b, ofB), same);
 }
 
 } // namespace
@@ -60,21 +53,29 @@ void checkEvaluation(const Program &training, const Program &evaluation) {
   if (!std::ranges::equal(training.axes(), evaluation.axes(), sameAxis) ||
       !std::ranges::equal(training.deviceIds(), evaluation.deviceIds()))
     refuse("its mesh must be that of training");
-  for (const Arg &arg : evaluation.args()) {
+  auto sameTensor = [&](const Tensor *a, const Tensor *b) {
+    return sameText(training, a->name, evaluation, b->name) && a->inBucket == b->inBucket && a->first == b->first &&
+           sameDims(training, *a, evaluation, *b);
+  };
+  auto trained = tensorsByArg(training), evaluated = tensorsByArg(evaluation);
+  std::unordered_map<std::string_view, size_t> numbers; // of training's arguments
+  for (size_t i = 0; i < training.args().size(); ++i)
+    numbers.try_emplace(training.str(training.args()[i].name), i);
+  for (size_t i = 0; i < evaluation.args().size(); ++i) {
+    const Arg &arg = evaluation.args()[i];
     if (!isKept(arg))
       continue;
-    auto same = std::ranges::find_if(training.args(), [&](const Arg &other) {
-      return sameText(training, other.name, evaluation, arg.name);
-    });
     std::string_view name = evaluation.str(arg.name);
-    if (same == training.args().end() || same->kind != arg.kind)
+    auto found = numbers.find(name);
+    if (found == numbers.end() || training.args()[found->second].kind != arg.kind)
       refuse("'", name, "' must be an argument of training");
-    const View &mine = evaluation.views()[arg.view], &theirs = training.views()[same->view];
+    const Arg &same = training.args()[found->second];
+    const View &mine = evaluation.views()[arg.view], &theirs = training.views()[same.view];
     if (mine.offset != theirs.offset || mine.elements != theirs.elements ||
-        mine.dtype != theirs.dtype || !sameDims(training, *same, evaluation, arg))
+        mine.dtype != theirs.dtype || !sameDims(training, same, evaluation, arg))
       refuse("'", name, "' must lie where training has it, at ", theirs.offset, ", got: ",
              mine.offset);
-    if (!holdTheSame(training, *same, evaluation, arg))
+    if (!std::ranges::equal(trained[found->second], evaluated[i], sameTensor))
       refuse("'", name, "' must hold the tensors that training has in it");
   }
 }
