@@ -76,7 +76,8 @@ LogicalResult MicrobatchPlan::decide(func::FuncOp model, bool &found) {
     if (!nn::isBatchedInput(model, argument.getArgNumber()))
       return emitError(argument.getLoc())
              << "a dimension of argument \"" << nn::getArgName(model, argument.getArgNumber())
-             << "\" is that of the batch, which only batched inputs may have to be split into micro-batches";
+             << "\" is that of the batch, which only batched inputs may have to be split into micro-batches; make it an "
+                "nn.input or leave --microbatches out";
     whens[argument] = When::Each;
   }
   for (Operation &op : model.front().without_terminator()) {
@@ -101,7 +102,8 @@ LogicalResult MicrobatchPlan::decide(func::FuncOp model, bool &found) {
   }
   for (auto [index, value] : llvm::enumerate(model.front().getTerminator()->getOperands()))
     if (getWhen(value) == When::Each)
-      return model.emitOpError() << "result " << index << " has rows of the batch, which no micro-batch has all of";
+      return model.emitOpError() << "result " << index << " has rows of the batch, which no micro-batch has all of; return a sum "
+                                    << "of them or leave --microbatches out";
   return success();
 }
 
@@ -144,10 +146,12 @@ LogicalResult MicrobatchPlan::decideRows(Operation *op, bool &found) {
   auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
   if (!ruled || op->getNumRegions() != 0)
     return op->emitOpError() << (ruled ? "holds a region" : "has no sharding rule")
-                             << ", through which the rows of the batch cannot be followed into micro-batches";
+                             << ", through which the rows of the batch cannot be followed into micro-batches; "
+                             << (ruled ? "run dist-microbatch before ops are put into regions" : "give it one (ShardingRuleOpInterface)");
   for (Value value : op->getResults())
     if (Operation *lost = dims.getLostAt(value))
-      return lost->emitOpError() << "combines or moves rows of the batch, which micro-batches do not have together";
+      return lost->emitOpError() << "combines or moves rows of the batch, which micro-batches do not have together; "
+                                    << "keep each row's computation to itself or leave --microbatches out";
   for (Value operand : op->getOperands()) {
     When when = getWhen(operand);
     if (when == When::Each || when == When::Before || (when == When::Sum && makeEarly(operand))) {
@@ -157,7 +161,8 @@ LogicalResult MicrobatchPlan::decideRows(Operation *op, bool &found) {
     if (when == When::Sum && early.contains(operand))
       continue;
     auto diag = op->emitOpError() << "needs a sum over all rows of the batch beside its rows, as the statistics of "
-                                     "batch_norm are: no micro-batch knows it before all have run";
+                                     "batch_norm are: no micro-batch knows it before all have run; normalise within "
+                                     "a row (layer_norm) or leave --microbatches out";
     diag.attachNote(operand.getLoc()) << "the sum is made here";
     return diag;
   }
@@ -167,7 +172,8 @@ LogicalResult MicrobatchPlan::decideRows(Operation *op, bool &found) {
     for (unsigned factor : batch.factors) {
       FactorKind kind = rule.factors[factor].kind;
       if (kind == FactorKind::Decompose || (kind == FactorKind::Reduction && rule.factors[factor].reduce != ReduceKind::Sum))
-        return op->emitOpError() << "combines rows of the batch otherwise than by a sum, and micro-batches are added";
+        return op->emitOpError() << "combines rows of the batch otherwise than by a sum, and micro-batches are added; reduce by a sum or "
+                                     "leave --microbatches out";
     }
   for (Value result : op->getResults())
     whens[result] = dims.isBatched(result) ? When::Each : When::Sum;
