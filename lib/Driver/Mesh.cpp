@@ -1,6 +1,7 @@
 // The mesh of a model: its own, with the sizes of --mesh, or --mesh alone.
 #include "Mesh.h"
 
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
 
 #include "mlir/IR/Builders.h"
@@ -51,7 +52,7 @@ LogicalResult setMesh(ModuleOp module, const CompilerOptions &options) {
   MLIRContext *context = module.getContext();
   auto origin = options.mesh.empty() ? Location(module.getLoc())
                                      : Location(NameLoc::get(StringAttr::get(context, "--mesh")));
-  auto mesh = toAttr(context, options.mesh.empty() ? MeshAxes{{"data", 1}} : options.mesh);
+  auto mesh = toAttr(context, options.mesh.empty() ? MeshAxes{{dist::kDataAxis.str(), 1}} : options.mesh);
   if (existing)
     return resizeMesh(module, existing, mesh, origin, options.name);
   if (options.mesh.empty())

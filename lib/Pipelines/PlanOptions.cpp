@@ -1,6 +1,7 @@
 // The table of plan options, what holds between them, and the textual pipelines' options made from it.
 #include "shoal/Pipelines/PlanOptions.h"
 
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 
 namespace shoal {
@@ -43,17 +44,17 @@ std::vector<PlanOption> makeTable() {
        "", kToGlobal | kToLocal},
       {{.name = "tensor-parallel", .member = get<&PlanOptions::tensorParallel>,
         .help = "shard hidden dimensions, heads and vocabularies over mesh axis tensor"},
-       "Plan", kToGlobal, /*isOfTraining=*/false, /*axis=*/"tensor"},
+       "Plan", kToGlobal, /*isOfTraining=*/false, /*axis=*/dist::kTensorAxis},
       {{.name = "sequence-parallel", .member = get<&PlanOptions::sequenceParallel>,
         .help = "shard norms, dropout and residual sums by sequence over mesh axis tensor"},
-       "Plan", kToGlobal, /*isOfTraining=*/false, /*axis=*/"tensor"},
+       "Plan", kToGlobal, /*isOfTraining=*/false, /*axis=*/dist::kTensorAxis},
       {{.name = "keep-gathered", .member = get<&PlanOptions::keepGathered>,
         .help = "keep what sequence parallelism gathers for the backward pass, instead of gathering it again"},
-       "Plan", kToGlobal, /*isOfTraining=*/true, /*axis=*/"tensor"},
+       "Plan", kToGlobal, /*isOfTraining=*/true, /*axis=*/dist::kTensorAxis},
       {{.name = "zero", .member = get<&PlanOptions::zero>,
         .help = "shard over mesh axis data: 1 optimizer state, 2 gradients of micro-batches, too, 3 parameters, too",
         .rule = &dist::kZeroRule},
-       "Plan", kToGlobal, /*isOfTraining=*/true, /*axis=*/"data"},
+       "Plan", kToGlobal, /*isOfTraining=*/true, /*axis=*/dist::kDataAxis},
       {{.name = "recompute", .member = get<&PlanOptions::recompute>,
         .help = "what of each layer the backward pass computes again instead of keeping it: none; selective: all but "
                 "products (attention, norms, activation functions, dropout); full: all",
@@ -65,7 +66,7 @@ std::vector<PlanOption> makeTable() {
        "Plan", kToGlobal, /*isOfTraining=*/true},
       {{.name = "bucket-mb", .member = get<&PlanOptions::bucketMb>,
         .help = "bytes of one gradient bucket, in MiB", .rule = &dist::kBucketMbRule},
-       "Plan", kToLocal, /*isOfTraining=*/true, /*axis=*/"data"},
+       "Plan", kToLocal, /*isOfTraining=*/true, /*axis=*/dist::kDataAxis},
       {{.name = "offload", .member = get<&PlanOptions::offload>,
         .help = "optimizer: its state, the f32 masters and the update are the device's host's (--target cuda)",
         .choices = kOffloads},

@@ -9,7 +9,7 @@ namespace shoal::dist {
 
 llvm::ArrayRef<KnownAxis> getKnownAxes() {
   static constexpr KnownAxis axes[] = {
-      {"replica", AxisRole::Batch}, {"data", AxisRole::Batch},       {"tensor", AxisRole::Model},
+      {"replica", AxisRole::Batch}, {kDataAxis, AxisRole::Batch},    {kTensorAxis, AxisRole::Model},
       {"pipe", AxisRole::Pipe},     {"context", AxisRole::Sequence}, {"ulysses", AxisRole::Sequence},
   };
   return axes;

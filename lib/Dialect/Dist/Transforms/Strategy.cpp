@@ -21,7 +21,7 @@ FailureOr<MeshOp> getMeshWithAxes(ModuleOp module, ArrayRef<std::string> axes, S
 FailureOr<BatchAxes> getBatchAxes(ModuleOp module, ArrayRef<std::string> named, StringRef strategy) {
   SmallVector<std::string> names(named.begin(), named.end());
   if (names.empty())
-    names.push_back("data");
+    names.push_back(kDataAxis.str());
   auto mesh = getMeshWithAxes(module, names, strategy);
   if (failed(mesh))
     return failure();

@@ -14,6 +14,9 @@ enum class AxisRole {
   Sequence, ///< splits the tokens of a row
 };
 
+/// The axes that strategies take where none is named: rows of the batch, and what tensor parallelism shards.
+inline constexpr llvm::StringLiteral kDataAxis = "data", kTensorAxis = "tensor";
+
 struct KnownAxis {
   llvm::StringLiteral name;
   AxisRole role;
