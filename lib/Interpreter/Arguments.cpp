@@ -198,16 +198,11 @@ FailureOr<SmallVector<std::optional<unsigned>>> updatedArguments(FunctionOpInter
 }
 
 std::string describeResult(FunctionOpInterface func, unsigned result) {
-  if (func.getResultAttr(result, nn::NNDialect::kLossAttr))
-    return "loss";
-  using Dialect = nn::NNDialect;
-  for (auto [attr, role] : {std::pair(Dialect::kOutputAttr, ""),
-                            {Dialect::kMetricAttr, ""},
-                            {Dialect::kGradAttr, "gradient of "},
-                            {Dialect::kUpdatesAttr, "new "}})
-    if (auto name = func.getResultAttrOfType<StringAttr>(result, attr))
-      return (role + name.getValue()).str();
-  return "";
+  auto roles = nn::getResultRoles(func, result);
+  if (roles.empty())
+    return "";
+  auto [role, name] = roles.front();
+  return ((role == nn::ResultRole::Grad ? "gradient of " : role == nn::ResultRole::Updates ? "new " : "") + name).str();
 }
 
 FailureOr<TensorList> makeWholes(FunctionOpInterface func, unsigned index, int64_t step,

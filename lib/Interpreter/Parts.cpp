@@ -34,14 +34,10 @@ SmallVector<Part> partsOfArgument(FunctionOpInterface func, unsigned index) {
 
 SmallVector<Part> partsOfResult(FunctionOpInterface func, unsigned index) {
   StringRef role, name;
-  for (StringRef attr : {nn::NNDialect::kOutputAttr, nn::NNDialect::kMetricAttr, nn::NNDialect::kGradAttr,
-                         nn::NNDialect::kUpdatesAttr})
-    if (auto text = func.getResultAttrOfType<StringAttr>(index, attr)) {
-      role = attr;
-      name = text.getValue();
-    }
-  if (func.getResultAttr(index, nn::NNDialect::kLossAttr))
-    role = name = nn::NNDialect::kLossAttr;
+  if (auto roles = nn::getResultRoles(func, index); !roles.empty()) {
+    role = nn::getRoleAttr(roles.front().role);
+    name = roles.front().role == nn::ResultRole::Loss ? role : roles.front().name;
+  }
   auto bucket = func.getResultAttrOfType<dist::BucketAttr>(index, dist::DistDialect::kBucketAttr);
   if (role == nn::NNDialect::kUpdatesAttr)
     if (std::optional<unsigned> argument = nn::ArgTable(func).find(name))

@@ -6,7 +6,7 @@
 #include "DimGroups.h"
 
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
-#include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Support/Elements.h"
 
 #include "shoal-rt/traffic.h"
@@ -179,10 +179,10 @@ StringRef findReturnedRole(Operation *op) {
     auto func = dyn_cast_or_null<func::FuncOp>(use.getOwner()->getParentOp());
     if (!func || !isa<func::ReturnOp>(use.getOwner()))
       continue;
-    unsigned index = use.getOperandNumber();
-    return func.getResultAttr(index, nn::NNDialect::kLossAttr)     ? "the loss"
-           : func.getResultAttr(index, nn::NNDialect::kMetricAttr) ? "a metric"
-                                                                   : "a result of the function";
+    for (nn::NamedRole named : nn::getResultRoles(func, use.getOperandNumber()))
+      if (named.role == nn::ResultRole::Loss || named.role == nn::ResultRole::Metric)
+        return named.role == nn::ResultRole::Loss ? "the loss" : "a metric";
+    return "a result of the function";
   }
   return "";
 }

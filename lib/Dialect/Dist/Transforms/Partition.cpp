@@ -7,7 +7,7 @@
 #include "Partitioner.h"
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
-#include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Support/DeadOps.h"
 
 #include "mlir/Pass/Pass.h"
@@ -169,12 +169,10 @@ LogicalResult Partitioner::partitionReturn(func::ReturnOp op) {
     // What leaves the function is reduced.
     layout.unreduced.clear();
     std::string what = "result " + std::to_string(i);
-    for (StringRef role : {nn::NNDialect::kGradAttr, nn::NNDialect::kUpdatesAttr,
-                           nn::NNDialect::kOutputAttr, nn::NNDialect::kMetricAttr})
-      if (auto name = func.getResultAttrOfType<StringAttr>(i, role))
-        what = role.drop_front(3).str() + " \"" + name.getValue().str() + "\"";
-    if (func.getResultAttr(i, nn::NNDialect::kLossAttr))
-      what = "loss";
+    if (auto roles = nn::getResultRoles(func, i); !roles.empty()) {
+      auto [role, name] = roles.front();
+      what = role == nn::ResultRole::Loss ? "loss" : nn::getRoleAttr(role).drop_front(3).str() + " \"" + name.str() + "\"";
+    }
     auto local = get(op, value, layout, what);
     if (failed(local))
       return failure();

@@ -227,10 +227,25 @@ void Lowering::createArguments() {
 
 // Results
 
+/// What a probe of the result shows; an update is none.
+static std::optional<ResultKind> probeKindOf(nn::ResultRole role) {
+  switch (role) {
+  case nn::ResultRole::Loss:
+    return ResultKind::loss;
+  case nn::ResultRole::Metric:
+    return ResultKind::metric;
+  case nn::ResultRole::Output:
+    return ResultKind::output;
+  case nn::ResultRole::Grad:
+    return ResultKind::grad;
+  case nn::ResultRole::Updates:
+    return std::nullopt;
+  }
+  llvm_unreachable("every role is listed");
+}
+
 bool Lowering::isResultRole(unsigned result) {
-  return llvm::any_of(ArrayRef<StringRef>{nn::NNDialect::kLossAttr, nn::NNDialect::kMetricAttr,
-                                          nn::NNDialect::kOutputAttr, nn::NNDialect::kGradAttr},
-                      [&](StringRef role) { return bool(step.getResultAttr(result, role)); });
+  return llvm::any_of(nn::getResultRoles(step, result), [](nn::NamedRole named) { return probeKindOf(named.role).has_value(); });
 }
 
 /// Whether the value is complete only when a row of another stream is.
@@ -283,16 +298,12 @@ void Lowering::probe(unsigned index) {
   Value value = step.getBody().front().getTerminator()->getOperand(index);
   Logical logical = logicalOf(step.getResultAttr(index, dist::DistDialect::kGlobalAttr));
   OpBuilder &builder = build->getBuilder();
-  for (auto [role, kind] : {std::pair(nn::NNDialect::kLossAttr, ResultKind::loss),
-                            std::pair(nn::NNDialect::kMetricAttr, ResultKind::metric),
-                            std::pair(nn::NNDialect::kOutputAttr, ResultKind::output),
-                            std::pair(nn::NNDialect::kGradAttr, ResultKind::grad)}) {
-    Attribute attr = step.getResultAttr(index, role);
-    if (!attr)
+  for (auto [role, name] : nn::getResultRoles(step, index)) {
+    std::optional<ResultKind> kind = probeKindOf(role);
+    if (!kind)
       continue;
-    auto name = dyn_cast<StringAttr>(attr);
     auto batchDim = step.getResultAttrOfType<IntegerAttr>(index, nn::kBatchDimAttr);
-    builder.create<ProbeOp>(value.getLoc(), Type(), kind, name ? name.getValue() : "loss",
+    builder.create<ProbeOp>(value.getLoc(), Type(), *kind, name,
                             build->bufferOf(value), logical.type, logical.sharding,
                             batchDim ? batchDim.getInt() : -1,
                             step.getResultAttrOfType<dist::BucketAttr>(index, dist::DistDialect::kBucketAttr), 0,

@@ -231,8 +231,7 @@ static LogicalResult verifyUpdates(FunctionOpInterface func) {
 }
 
 static bool isResultName(StringRef attr) {
-  return attr == NNDialect::kOutputAttr || attr == NNDialect::kMetricAttr ||
-         attr == NNDialect::kGradAttr || attr == NNDialect::kUpdatesAttr;
+  return llvm::any_of(kResultRoles, [&](ResultRole role) { return role != ResultRole::Loss && attr == getRoleAttr(role); });
 }
 
 /// No two results have one name in one role. Checked once per function as well, when the first

@@ -28,6 +28,32 @@ ArgRole getArgRole(FunctionOpInterface func, unsigned index) {
   return ArgRole::None;
 }
 
+StringRef getRoleAttr(ResultRole role) {
+  switch (role) {
+  case ResultRole::Loss:
+    return NNDialect::kLossAttr;
+  case ResultRole::Metric:
+    return NNDialect::kMetricAttr;
+  case ResultRole::Output:
+    return NNDialect::kOutputAttr;
+  case ResultRole::Grad:
+    return NNDialect::kGradAttr;
+  case ResultRole::Updates:
+    return NNDialect::kUpdatesAttr;
+  }
+  llvm_unreachable("every role is listed");
+}
+
+SmallVector<NamedRole, 1> getResultRoles(FunctionOpInterface func, unsigned index) {
+  SmallVector<NamedRole, 1> roles;
+  for (ResultRole role : kResultRoles)
+    if (Attribute attr = func.getResultAttr(index, getRoleAttr(role))) {
+      auto name = dyn_cast<StringAttr>(attr);
+      roles.push_back({role, name ? name.getValue() : "loss"});
+    }
+  return roles;
+}
+
 StringRef getArgName(FunctionOpInterface func, unsigned index) {
   for (NamedAttribute attr : func.getArgAttrs(index)) {
     StringRef name = attr.getName();

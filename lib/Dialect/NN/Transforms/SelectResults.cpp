@@ -54,28 +54,24 @@ struct SelectResultsPass : shoal::nn::impl::SelectResultsPassBase<SelectResultsP
       return model.emitOpError() << (train ? "training" : "evaluation")
                                  << " needs a result with 'nn.loss', got none";
 
+    auto isWanted = [&](ResultRole role) {
+      bool judges = role == ResultRole::Loss || role == ResultRole::Metric;
+      return infer ? role == ResultRole::Output : judges || (train && role != ResultRole::Output);
+    };
     llvm::BitVector dropped(model.getNumResults());
     for (unsigned i = 0; i < model.getNumResults(); ++i) {
-      auto has = [&](StringRef name) { return bool(model.getResultAttr(i, name)); };
-      bool judged = has(NNDialect::kLossAttr) || has(NNDialect::kMetricAttr);
-      bool trained = judged || has(NNDialect::kUpdatesAttr) || has(NNDialect::kGradAttr);
-      dropped[i] = infer ? !has(NNDialect::kOutputAttr) : train ? !trained : !judged;
+      dropped[i] = llvm::none_of(getResultRoles(model, i), [&](NamedRole named) { return isWanted(named.role); });
     }
     if (dropped.all())
       return model.emitOpError() << "inference needs a result with 'nn.output', got none";
 
     // A result that is several things keeps the roles of the chosen mode.
-    SmallVector<StringRef> others = {NNDialect::kOutputAttr};
-    if (infer)
-      others = {NNDialect::kLossAttr, NNDialect::kMetricAttr, NNDialect::kUpdatesAttr,
-                NNDialect::kGradAttr};
-    else if (!train)
-      others.append({NNDialect::kUpdatesAttr, NNDialect::kGradAttr});
     {
       shoal::SignatureEdit signature(model);
       for (unsigned i = 0; i < model.getNumResults(); ++i)
-        for (StringRef name : others)
-          signature.setResultAttr(i, name, {});
+        for (ResultRole role : kResultRoles)
+          if (!isWanted(role))
+            signature.setResultAttr(i, getRoleAttr(role), {});
     }
     if (!train && !infer)
       model->setAttr(kEvaluationAttr, UnitAttr::get(&getContext()));

@@ -39,6 +39,23 @@ inline bool isUpdatable(ArgRole role) {
 ArgRole getArgRole(mlir::FunctionOpInterface func, unsigned index);
 llvm::StringRef getArgName(mlir::FunctionOpInterface func, unsigned index);
 
+/// What a result of a model is; it may be several of these.
+enum class ResultRole { Loss, Metric, Output, Grad, Updates };
+
+/// All of them, in the order in which messages ask.
+inline constexpr ResultRole kResultRoles[] = {ResultRole::Loss, ResultRole::Metric, ResultRole::Output, ResultRole::Grad,
+                                              ResultRole::Updates};
+
+/// The attribute that says so: "nn.loss", a unit, or that of the others, which hold a name.
+llvm::StringRef getRoleAttr(ResultRole role);
+
+/// A role of a result, and its name there: of the output, of the parameter whose gradient it is, of the argument that it replaces; "loss".
+struct NamedRole {
+  ResultRole role;
+  llvm::StringRef name;
+};
+llvm::SmallVector<NamedRole, 1> getResultRoles(mlir::FunctionOpInterface func, unsigned index);
+
 /// The shape in files of a parameter, where it is not the argument's own.
 std::optional<llvm::ArrayRef<int64_t>> getFileShape(mlir::FunctionOpInterface func, unsigned index);
 
