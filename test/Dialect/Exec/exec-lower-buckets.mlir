@@ -107,3 +107,30 @@ func.func @paced(%x: tensor<4x4xf32> {nn.input = #nn.input<"x", unbatched>},
   %b = nn.matmul %a, %all : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return %b : tensor<4x4xf32>
 }
+
+// -----
+
+// A value that lies in a bucket and is reduced for another reader too: not in place, since the bucket is reduced behind it.
+
+dist.mesh @mesh <["data"=2]>
+
+// CHECK: exec.program @twice
+// CHECK: %[[LIES:.*]] = exec.view %[[PACK:.*]][0] : <4xf32> -> <3xf32>
+// CHECK: exec.launch @{{.*}}reduce{{.*}} outs(%[[LIES]]
+// CHECK-NOT: exec.all_reduce {"data"} sum %[[LIES]] to %[[LIES]]
+// CHECK: exec.all_reduce {"data"} sum %[[LIES]] to %[[WHOLE:[0-9]+]]
+// CHECK-NOT: exec.all_reduce {"data"} sum %[[LIES]] to %[[LIES]]
+// CHECK: exec.reduce_scatter {"data"} sum %[[PACK]]
+func.func @twice(%x: tensor<4x3xf32> {nn.input = #nn.input<"x", unbatched>},
+    %p: tensor<2xf32> {nn.param = #nn.param<"bucket.0", init = zeros>, dist.global = #dist.global<1, tensor<4xf32>, <@mesh, [{"data"}]>>,
+        dist.bucket = #dist.bucket<[<#nn.param<"w", init = ones>, tensor<3xf32>>]>})
+    -> (tensor<3xf32> {nn.output = "whole"}, tensor<2xf32> {nn.updates = "bucket.0"}) {
+  %sum = nn.reduce sum %x dims = [0] : tensor<4x3xf32> -> tensor<3xf32>
+  %zero = nn.constant dense<0.0> : tensor<1xf32>
+  %packed = dist.pack %sum[0:3], %zero[0:1] group 0 at 0 {exec.class = "workspace"} : (tensor<3xf32>, tensor<1xf32>) -> tensor<4xf32>
+  %whole = dist.all_reduce {"data"} sum %sum : tensor<3xf32>
+  %g = dist.reduce_scatter {"data"} sum dim = 0 %packed : tensor<4xf32> -> tensor<2xf32>
+  %lr = nn.constant dense<0.1> : tensor<f32>
+  %new = nn.sgd_update %p, %g lr = %lr {weight_decay = 0.0 : f64} : tensor<2xf32>, tensor<f32>
+  return %whole, %new : tensor<3xf32>, tensor<2xf32>
+}

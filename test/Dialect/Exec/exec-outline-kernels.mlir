@@ -417,3 +417,24 @@ func.func @running(%a: tensor<8x4xf32> {nn.input = "a"}, %b: tensor<8x3xf32> {nn
   %5 = nn.add %1, %4 {dist.running_sum} : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
   return %3, %5 : tensor<4x3xf32>, tensor<3xf32>
 }
+
+// -----
+
+// The sum that a product is added to is made by a kernel of several ops: the product still runs behind it.
+// CHECK-LABEL: func.func @behind_fused
+// CHECK-DAG: %[[A:.*]] = nn.matmul %arg0, %arg1
+// CHECK-DAG: %[[B:.*]] = nn.matmul %arg2, %arg3
+// CHECK: %[[SUM:.*]] = exec.call @{{.*}}(%[[A]], %[[B]])
+// CHECK: %[[C:.*]] = nn.matmul %arg0, %arg3
+// CHECK: %[[W:.*]] = exec.add_to %[[SUM]], %[[C]]
+// CHECK: return %[[W]]
+func.func @behind_fused(%a: tensor<8x4xf32> {nn.input = "a"}, %b: tensor<8x3xf32> {nn.input = "b"}, %c: tensor<8x4xf32> {nn.input = "c"},
+                        %d: tensor<8x3xf32> {nn.input = "d"}) -> (tensor<4x3xf32> {nn.output = "w"}) {
+  %0 = nn.matmul %a, %b {transpose_a} : (tensor<8x4xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %1 = nn.matmul %c, %d {transpose_a} : (tensor<8x4xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %2 = nn.tanh %0 : tensor<4x3xf32>
+  %3 = nn.add %2, %1 : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  %4 = nn.matmul %a, %d {transpose_a} : (tensor<8x4xf32>, tensor<8x3xf32>) -> tensor<4x3xf32>
+  %5 = nn.add %3, %4 {dist.running_sum} : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  return %5 : tensor<4x3xf32>
+}

@@ -12,14 +12,16 @@ using namespace mlir;
 
 namespace shoal::dist {
 
-/// The terms of a sum that nobody else reads.
-static void collectTerms(Value value, SmallVectorImpl<Value> &terms) {
+/// The terms of a sum that nobody but `reader`, which falls away, reads.
+static void collectTerms(Value value, Operation *reader, SmallVectorImpl<Value> &terms) {
   auto sum = value.getDefiningOp<nn::AddOp>();
-  if (!sum || !sum->use_empty() || sum.getLhs().getType() != value.getType() || sum.getRhs().getType() != value.getType())
+  auto isOther = [&](Operation *user) { return user != reader; };
+  if (!sum || llvm::any_of(sum->getUsers(), isOther) || sum.getLhs().getType() != value.getType() ||
+      sum.getRhs().getType() != value.getType())
     return terms.push_back(value);
   // Each is added to what is there, and none to another first; this op falls away.
-  collectTerms(sum.getLhs(), terms);
-  collectTerms(sum.getRhs(), terms);
+  collectTerms(sum.getLhs(), sum, terms);
+  collectTerms(sum.getRhs(), sum, terms);
 }
 
 /// Adds a term to a sum as soon as there are both.
@@ -45,7 +47,7 @@ static Value addTerm(Value sum, Value term, Attribute number) {
 /// sum before the first micro-batch.
 static Value addTerms(Value sum, Value value, Attribute number) {
   SmallVector<Value> terms;
-  collectTerms(value, terms);
+  collectTerms(value, nullptr, terms);
   llvm::stable_sort(terms, [](Value a, Value b) {
     Operation *first = a.getDefiningOp(), *second = b.getDefiningOp();
     return first && second && first->getBlock() == second->getBlock() ? first->isBeforeInBlock(second) : !first && second;

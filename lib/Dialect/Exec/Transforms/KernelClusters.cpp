@@ -351,7 +351,13 @@ SmallVector<unsigned> ClusterGraph::predecessors(unsigned node) const {
       if (std::optional<unsigned> producer = producerOf(operand); producer && *producer != node)
         result.insert(*producer);
     });
-  result.insert(extraPredecessors[node].begin(), extraPredecessors[node].end());
+  for (unsigned before : extraPredecessors[node]) {
+    // What it was ordered behind may be part of another kernel by now.
+    while (!clusters[before].alive)
+      before = mergedInto.lookup(before);
+    if (before != node)
+      result.insert(before);
+  }
   return result.takeVector();
 }
 
@@ -486,6 +492,8 @@ bool ClusterGraph::tryMerge(unsigned producer, unsigned consumer) {
   first.ops = std::move(ops);
   second.ops.clear();
   second.alive = false;
+  mergedInto[consumer] = producer;
+  extraPredecessors[producer].insert(extraPredecessors[consumer].begin(), extraPredecessors[consumer].end());
   return true;
 }
 

@@ -70,6 +70,7 @@ private:
   llvm::DenseMap<mlir::Operation *, unsigned> nodes;
   llvm::DenseMap<mlir::Operation *, int64_t> positions;
   llvm::SmallVector<llvm::SmallSetVector<unsigned, 2>> extraPredecessors;
+  llvm::DenseMap<unsigned, unsigned> mergedInto; // of nodes that are no more
   /// A topological order that every change keeps valid (Pearce and Kelly, 2006).
   std::unique_ptr<NodeOrder> order;
   /// Per op, by its position, its place in a spanning tree of the ops: merging adds ways

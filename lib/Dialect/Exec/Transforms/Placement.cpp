@@ -65,8 +65,8 @@ int64_t Placement::indexOf(Operation *op) {
   return indices.lookup(step.getBody().front().findAncestorOpInBlock(*op));
 }
 
-/// Position of the last op that touches the value's elements, `except` aside, through views and
-/// unpacked parts.
+/// Position of the last op that touches the value's elements, `except` aside, through views, unpacked
+/// parts, and the bucket that it lies in.
 int64_t Placement::lastUse(Value value, Operation *except) {
   int64_t last = -1;
   for (Operation *user : value.getUsers()) {
@@ -74,6 +74,8 @@ int64_t Placement::lastUse(Value value, Operation *except) {
       continue;
     last = std::max(last, indexOf(user));
     if (lowersAs(user, LoweringKind::View) || isa<dist::UnpackOp, dist::WaitOp>(user))
+      last = std::max(last, lastUse(user->getResult(0), nullptr));
+    if (isa<dist::PackOp>(user) && claimed.contains(baseOf(value)))
       last = std::max(last, lastUse(user->getResult(0), nullptr));
   }
   return last;
