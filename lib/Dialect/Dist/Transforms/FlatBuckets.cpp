@@ -47,6 +47,7 @@ private:
   Value addSquares(const Bucket &bucket, OpBuilder &b);
   void sumSquares(const Bucket &bucket);
   bool leavePartial(Value sum);
+  Value keepPadding(const Bucket &bucket, Value updated, OpBuilder &b);
   void update(Bucket &bucket, Signature &signature);
   BlockArgument addArgument(const Bucket &bucket, Signature &signature, ArrayRef<BlockArgument> members, FlatAttr flat,
                             NamedAttribute role);
@@ -393,6 +394,28 @@ BlockArgument FlatPacker::addArgument(const Bucket &bucket, Signature &signature
                                 attrs.getDictionary(context));
 }
 
+/// Whether an update leaves 0 where parameter, gradient and state are 0. Adam without epsilon divides 0 by 0 there.
+static bool keepsZeros(nn::OptimizerUpdateOpInterface update) {
+  auto adam = dyn_cast<nn::AdamUpdateOp>(*update);
+  return !adam || !adam.getEps().isZero();
+}
+
+/// New values whose padding is zeros, whatever the update makes of zeros there.
+Value FlatPacker::keepPadding(const Bucket &bucket, Value updated, OpBuilder &b) {
+  int64_t elements = 0;
+  for (const UpdateChain &chain : bucket.chains)
+    elements += chain.size();
+  if (elements == bucket.size || keepsZeros(bucket.front().update))
+    return updated;
+  auto scalar = RankedTensorType::get({}, b.getI64Type());
+  auto limit = b.create<nn::ConstantOp>(updated.getLoc(), scalar, DenseIntElementsAttr::get(scalar, elements));
+  setSharding(limit, lies({}, 0));
+  auto masked = b.create<nn::MaskOp>(updated.getLoc(), updated.getType(), updated, limit, Value(), b.getI64IntegerAttr(0),
+                                     b.getF64FloatAttr(0.0));
+  setSharding(masked, getSharding(updated));
+  return masked;
+}
+
 void FlatPacker::update(Bucket &bucket, Signature &signature) {
   MLIRContext *context = func.getContext();
   const UpdateChain &front = bucket.front();
@@ -474,11 +497,11 @@ void FlatPacker::update(Bucket &bucket, Signature &signature) {
     if (flat)
       why = findWhy(bucket, flat, signature.getArgAttrs(state));
   made->setAttr(DistDialect::kWhyAttr, why);
+  Value updated = keepPadding(bucket, made->getResult(0), b);
   if (!front.flatParam)
-    setClass(made, exec::StorageClass::workspace); // until it is gathered
+    setClass(updated.getDefiningOp(), exec::StorageClass::workspace); // until it is gathered
   SmallVector<StringAttr> listed = llvm::map_to_vector(names, [&](StringRef name) { return text(name); });
-  auto replace = [&](unsigned result, FlatAttr flat, ArrayRef<StringRef> replaced, StringRef name) {
-    Value value = made->getResult(result);
+  auto replace = [&](Value value, FlatAttr flat, ArrayRef<StringRef> replaced, StringRef name) {
     if (!flat) {
       value = b.create<ReshardOp>(value.getLoc(), value, lies({}), text("new values of " + listNames(listed)));
       setSharding(value, lies({}));
@@ -486,11 +509,11 @@ void FlatPacker::update(Bucket &bucket, Signature &signature) {
     signature.replaceResults(nn::NNDialect::kUpdatesAttr, replaced, value,
                              resultAttrs(nn::NNDialect::kUpdatesAttr, name, lies(flat)).getDictionary(context));
   };
-  replace(0, front.flatParam, names, bucket.name);
+  replace(updated, front.flatParam, names, bucket.name);
   for (auto [k, flat] : llvm::enumerate(front.flatStates)) {
     SmallVector<StringRef> replaced =
         llvm::map_to_vector(bucket.chains, [&, k = k](UpdateChain &chain) { return stateName(chain.states[k]); });
-    replace(k + 1, flat, replaced, stateNames[k]);
+    replace(made->getResult(k + 1), flat, replaced, stateNames[k]);
   }
 
   // What the step reads of the parameters, in the type in which it does.
