@@ -56,15 +56,16 @@ PLANS_OF = {"gpt2": ("TP", "SP", "SP kept", "DP x TP", "DP x SP", "SP clipped", 
                       "ZeRO-3 clipped", "DP x TP in 2")}
 
 
-def parameters(family, ranks, kv_ranks):
+def parameters(family, ranks, kv_ranks, by_sequence=False):
     """Of a block and of what stands around the blocks: a rank's parameters in all, and those whose gradients are sums
-    over positions, by where these lie: of norms, and of biases that are added to the residual stream."""
+    over positions, by where these lie: of norms, and of biases that are added to the residual stream. The table of positions
+    lies `by_sequence` as the stream does."""
     kv, inner = KV_HEADS[family] * WIDTH // HEADS // kv_ranks, INNER // ranks
     if family == "gpt2":
         block = (WIDTH + 1) * (WIDTH // ranks + 2 * kv) + WIDTH * WIDTH // ranks
         block += 2 * WIDTH * inner + inner
         return {"block": block + 6 * WIDTH, "norms": 4 * WIDTH, "biases": 2 * WIDTH, "final norm": 2 * WIDTH,
-                "around": VOCAB // ranks * WIDTH + TOKENS * WIDTH + 2 * WIDTH}
+                "around": VOCAB // ranks * WIDTH + TOKENS // (ranks if by_sequence else 1) * WIDTH + 2 * WIDTH}
     block = 2 * WIDTH * (WIDTH // ranks + kv) + 3 * WIDTH * inner
     return {"block": block + 2 * WIDTH, "norms": 2 * WIDTH, "biases": 0, "final norm": WIDTH, "keys": WIDTH * kv,
             "around": 2 * VOCAB // ranks * WIDTH + WIDTH}
@@ -116,7 +117,7 @@ def expected(family, plan, layers):
             sent[kind, axis, elements, size] += times
 
     # The residual stream: a block forward and backward; and the embedding forward, the head backward.
-    stream, per_rank = rows * TOKENS * WIDTH, parameters(family, ranks, kv_ranks)
+    stream, per_rank = rows * TOKENS * WIDTH, parameters(family, ranks, kv_ranks, by_sequence)
     if by_sequence:
         add(parts * (layers * 4 + 2), "reduce_scatter", stream)
         # The head gathers as the halves of a block do; the embedding's gradient reads the whole sequence.
@@ -136,12 +137,8 @@ def expected(family, plan, layers):
         add(1, "all_reduce", 1)
         if kv_ranks < ranks:
             add(1, "all_reduce", 1, axis="tensor.0")
-    if family == "gpt2" and by_sequence:
-        add(1, "all_gather", TOKENS * WIDTH)  # positions, which are added to a shard of the sequence
     if "data" in mesh:
-        # The gradient of positions is a shard of the sequence, and gathered when it is whole over the rows.
-        saved = TOKENS * WIDTH // ranks if family == "gpt2" and by_sequence else 0
-        add(1, "all_reduce", layers * per_rank["block"] + per_rank["around"] - saved, axis="data")
+        add(1, "all_reduce", layers * per_rank["block"] + per_rank["around"], axis="data")
         add(1, "all_reduce", 1, axis="data")  # the loss
         add(1, "all_reduce", 1, axis="data", size=8)  # how many labels count
     return sent

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""No plan keeps a parameter of ZeRO-3 whole from one part of the step to another, and dist-verify-local sees it where one does.
+"""No plan keeps a parameter of ZeRO-3 whole, or from one part of the step to another, and dist-verify-local sees it where one does.
 
 usage: zero_lifetimes.py --work FOLDER
 
@@ -102,6 +102,8 @@ def main():
                 done = compile_plan(model, f"{base}.{number}.{mode}", [*options, "--mode", mode])
                 if done.returncode:
                     faults.append(f"{model} {' '.join(options)} --mode {mode}: {done.stderr[:400]}")
+                elif "stays whole" in done.stderr:
+                    faults.append(f"{model} {' '.join(options)} --mode {mode}: all lies sharded, got: {done.stderr[:400]}")
     for kind, number in (("gpt2", 0), ("gpt2", 1), ("llama", 2), ("llama", 5)):
         check_broken(f"{work}/{kind}.{number}.train", faults)
     if faults:

@@ -35,7 +35,7 @@ CHOICES = {"family": ("gpt2", "llama"), "zero": (0, 1, 2, 3), "dtype": tuple(DTY
 def sizes(family, tensor):
     """A rank's parameters, and how many elements of them ZeRO-3 gathers for a micro-batch."""
     kv_ranks = min(tensor, KV_HEADS[family])
-    own = parameters(family, tensor, kv_ranks)
+    own = parameters(family, tensor, kv_ranks, by_sequence=tensor > 1)
     count = LAYERS * own["block"] + own["around"]
     table = VOCAB // tensor * WIDTH
     if family == "llama":
@@ -200,9 +200,8 @@ def main():
         faults = compare_peaks(args)
     else:
         plans = [dict(zip(CHOICES, values)) for values in itertools.product(*CHOICES.values())]
-        # At most 4 ranks; of a micro-batch some of them have no row. GPT-2's positions, which lie by sequence, are no model states.
-        plans = [plan for plan in plans if plan["data"] * TENSOR[plan["tensor"]][0] <= 4
-                 and (plan["family"], plan["tensor"]) != ("gpt2", "tensor and sequence parallel")]
+        # At most 4 ranks; of a micro-batch some of them have no row.
+        plans = [plan for plan in plans if plan["data"] * TENSOR[plan["tensor"]][0] <= 4]
         plans = plans if args.full else cover(plans)
         faults = [fault for number, plan in enumerate(plans) for fault in check(args, plan, number)]
         print(f"{len(plans)} plans")

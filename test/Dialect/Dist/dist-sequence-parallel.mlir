@@ -2,9 +2,11 @@
 // RUN: shoal-opt %s --dist-sequence-parallel=keep-gathered=true | FileCheck %s --check-prefix=KEEP
 
 // The stream is sharded by sequence; the products read it whole and what they add is scattered. Ops between stay in the stream.
+// A parameter that has a row for each token is part of it.
 dist.mesh @mesh <["data"=2, "tensor"=2]>
 
 // CHECK-LABEL: func.func @mlp
+// CHECK-SAME: %[[P:[^:]*]]: tensor<6x8xf32> {dist.sharding = #dist.sharding<@mesh, [{"tensor"}, {}]>, dist.why = {tensor = #dist.cause<"the residual stream by sequence" by "--sequence-parallel">}, nn.param = #nn.param<"p"
 // CHECK: %[[X:.*]] = nn.add %{{.*}}, %{{.*}} {dist.shardings = [#dist.sharding<@mesh, [{?}, {"tensor"}, {?}]>], dist.why = {tensor = #dist.cause<"the residual stream by sequence" by "--sequence-parallel">}}
 // CHECK: %[[Y:.*]] = nn.mul %[[X]], %{{.*}} {dist.shardings = [#dist.sharding<@mesh, [{?}, {"tensor"}, {?}]>], dist.why
 // CHECK: %[[G:.*]] = dist.reshard %[[Y]] <@mesh, [{?}, {}, {?}]> {nn.layer = "h.0", reason = "the whole sequence for nn.tensordot"}

@@ -3,7 +3,8 @@
 // The residual stream is every value with a dimension of the sequence and one of the hidden size that is not sharded
 // as heads, features or vocabulary are. An op that computes on a shard of those needs the whole sequence: what it
 // reads of the stream is gathered before it, what it adds to the stream is scattered behind it, by a dist.reshard
-// each. All other ops of the stream, norms, dropout and residual sums, see their part of the tokens only.
+// each. All other ops of the stream, norms, dropout and residual sums, see their part of the tokens only. A parameter that
+// has a row for each token, as a table of positions, lies as the stream that it is added to.
 #include "DimGroups.h"
 #include "Strategy.h"
 
@@ -28,7 +29,7 @@ namespace {
 class SequenceParallel {
 public:
   SequenceParallel(func::FuncOp func, MeshOp mesh, ArrayRef<StringAttr> axes, bool keepGathered, DimGroups &&groups)
-      : func(func), symbol(FlatSymbolRefAttr::get(mesh.getSymNameAttr())), axes(axes), keepGathered(keepGathered),
+      : func(func), mesh(mesh), symbol(FlatSymbolRefAttr::get(mesh.getSymNameAttr())), axes(axes), keepGathered(keepGathered),
         groups(std::move(groups)), forward(findForwardOps(func)), origins(findOrigins(func)),
         why(getStrategyCause(func.getContext(), kSequenceParallel, "the residual stream by sequence")) {
     unsigned count = this->groups.getNumGroups();
@@ -47,6 +48,7 @@ private:
   void findStreamDims(const DimGroups::Entry &entry);
   void findRegionOps();
   void cutAt(Value value);
+  void shardParameters();
 
   std::optional<unsigned> findDim(Value value, const llvm::BitVector &set) const;
   bool isStream(Value value) const {
@@ -64,6 +66,7 @@ private:
   ReshardOp reshard(OpBuilder &builder, Value value, bool isShardedAlong, Operation *cause);
 
   func::FuncOp func;
+  MeshOp mesh;
   FlatSymbolRefAttr symbol;
   ArrayRef<StringAttr> axes;
   bool keepGathered;
@@ -232,6 +235,22 @@ void SequenceParallel::cutAt(Value value) {
     again->setAttr(DistDialect::kRefetchAttr, builder.getUnitAttr());
 }
 
+/// What is part of the stream itself, unless a hand has said how it lies: its gradient lies so, too.
+void SequenceParallel::shardParameters() {
+  ArgAnnotator arguments(func, mesh);
+  for (BlockArgument argument : func.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    if (nn::getArgRole(func, index) != nn::ArgRole::Param || arguments.get(index) || !isStream(argument))
+      continue;
+    bool isReadAsStream = llvm::all_of(argument.getUsers(), [&](Operation *user) {
+      return !forward.contains(user) ||
+             (!region.contains(user) && llvm::all_of(user->getResults(), [&](Value result) { return isStream(result); }));
+    });
+    if (isReadAsStream)
+      arguments.shard(index, *findDim(argument, sequence), axes, why);
+  }
+}
+
 LogicalResult SequenceParallel::run() {
   findDims();
   if (sequence.none() || hidden.none())
@@ -249,6 +268,7 @@ LogicalResult SequenceParallel::run() {
     for (Value result : op.getResults())
       if (isStream(result))
         stream.push_back(result);
+  shardParameters();
   for (Value value : stream)
     cutAt(value);
   found = !stream.empty();
