@@ -47,7 +47,7 @@ func.func @unknown(%x: tensor<8xf32> {nn.input = "x"}) -> (tensor<8xf32> {nn.out
 // -----
 
 func.func @region(%x: tensor<8xf32> {nn.input = "x"}) -> (tensor<8xf32> {nn.output = "y"}) {
-  // expected-error @+1 {{holds a region, through which the batch dimension is not followed}}
+  // expected-error @+1 {{holds a region, through which the batch dimension is not followed; give the step without it (and its micro-batches by --microbatches)}}
   %0 = "test.op"() ({
     "test.use"(%x) : (tensor<8xf32>) -> ()
   }) : () -> tensor<8xf32>

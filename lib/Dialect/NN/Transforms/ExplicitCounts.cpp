@@ -269,7 +269,8 @@ LogicalResult CountRewriter::rewrite(Operation *op) {
     });
     if (batched)
       return op->emitOpError()
-             << "holds a region, through which the batch dimension is not followed";
+             << "holds a region, through which the batch dimension is not followed; give the step without it "
+                "(and its micro-batches by --microbatches)";
     return success();
   }
 
