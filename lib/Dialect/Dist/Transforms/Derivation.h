@@ -13,8 +13,8 @@ class Derivation {
 public:
   /// Whether a device has the same value in each step: it is made of constants and of the device's position alone.
   bool isFixed(mlir::Value value);
-  /// Whether the op, which may communicate, makes what it makes of values of the tensor and of fixed ones alone, of at least
-  /// one of the tensor's.
+  /// Whether the op, which may communicate, makes what it makes of values of the tensor and of fixed ones alone, of at
+  /// least one of the tensor's.
   bool derives(mlir::Operation *op, llvm::function_ref<bool(mlir::Value)> isOfTensor);
 
 private:

@@ -410,8 +410,8 @@ Value FlatPacker::keepPadding(const Bucket &bucket, Value updated, OpBuilder &b)
   auto scalar = RankedTensorType::get({}, b.getI64Type());
   auto limit = b.create<nn::ConstantOp>(updated.getLoc(), scalar, DenseIntElementsAttr::get(scalar, elements));
   setSharding(limit, lies({}, 0));
-  auto masked = b.create<nn::MaskOp>(updated.getLoc(), updated.getType(), updated, limit, Value(), b.getI64IntegerAttr(0),
-                                     b.getF64FloatAttr(0.0));
+  auto masked = b.create<nn::MaskOp>(updated.getLoc(), updated.getType(), updated, limit, Value(),
+                                     b.getI64IntegerAttr(0), b.getF64FloatAttr(0.0));
   setSharding(masked, getSharding(updated));
   return masked;
 }

@@ -251,7 +251,8 @@ void BlockReads::run() {
   llvm::append_range(regions, block->getOps<AccumulateOp>());
   begin = &block->front();
   for (const BucketRead &read : reads)
-    if (Operation *cast = read.bucket.getDefiningOp(); cast && cast->getBlock() == block && !cast->isBeforeInBlock(begin))
+    if (Operation *cast = read.bucket.getDefiningOp();
+        cast && cast->getBlock() == block && !cast->isBeforeInBlock(begin))
       begin = cast->getNextNode();
   findClusters();
   // All places before any gather stands in one: those of one place follow each other as they are read.

@@ -3,8 +3,8 @@
 // The residual stream is every value with a dimension of the sequence and one of the hidden size that is not sharded
 // as heads, features or vocabulary are. An op that computes on a shard of those needs the whole sequence: what it
 // reads of the stream is gathered before it, what it adds to the stream is scattered behind it, by a dist.reshard
-// each. All other ops of the stream, norms, dropout and residual sums, see their part of the tokens only. A parameter that
-// has a row for each token, as a table of positions, lies as the stream that it is added to.
+// each. All other ops of the stream, norms, dropout and residual sums, see their part of the tokens only. A parameter
+// that has a row for each token, as a table of positions, lies as the stream that it is added to.
 #include "DimGroups.h"
 #include "Strategy.h"
 
@@ -29,7 +29,8 @@ namespace {
 class SequenceParallel {
 public:
   SequenceParallel(func::FuncOp func, MeshOp mesh, ArrayRef<StringAttr> axes, bool keepGathered, DimGroups &&groups)
-      : func(func), mesh(mesh), symbol(FlatSymbolRefAttr::get(mesh.getSymNameAttr())), axes(axes), keepGathered(keepGathered),
+      : func(func), mesh(mesh), symbol(FlatSymbolRefAttr::get(mesh.getSymNameAttr())), axes(axes),
+        keepGathered(keepGathered),
         groups(std::move(groups)), forward(findForwardOps(func)), origins(findOrigins(func)),
         why(getStrategyCause(func.getContext(), kSequenceParallel, "the residual stream by sequence")) {
     unsigned count = this->groups.getNumGroups();
@@ -243,8 +244,8 @@ void SequenceParallel::shardParameters() {
     if (nn::getArgRole(func, index) != nn::ArgRole::Param || arguments.get(index) || !isStream(argument))
       continue;
     bool isReadAsStream = llvm::all_of(argument.getUsers(), [&](Operation *user) {
-      return !forward.contains(user) ||
-             (!region.contains(user) && llvm::all_of(user->getResults(), [&](Value result) { return isStream(result); }));
+      auto isOfStream = [&](Value result) { return isStream(result); };
+      return !forward.contains(user) || (!region.contains(user) && llvm::all_of(user->getResults(), isOfStream));
     });
     if (isReadAsStream)
       arguments.shard(index, *findDim(argument, sequence), axes, why);

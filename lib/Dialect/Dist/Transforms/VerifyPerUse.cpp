@@ -1,9 +1,10 @@
-// Parameters that lie sharded and are put together for each use: that none is whole from one part of the step to another.
+// Parameters that lie sharded and are put together for each use: that none is whole from one part of the step to
+// another.
 //
-// A device has a parameter whole from the op that puts it together, mostly an all_gather, to the last op that reads it, or
-// reads what is made of it alone: the same elements in another type, shape, order or bucket, or a part of them that is
-// more than the device's share. All ops in between that read any such parameter belong to one part of the step: its forward
-// pass, its backward pass or its update. So a gather for the backward pass stands behind the last op of the forward
+// A device has a parameter whole from the op that puts it together, mostly an all_gather, to the last op that reads it,
+// or reads what is made of it alone: the same elements in another type, shape, order or bucket, or a part of them that
+// is more than the device's share. All ops in between that read any such parameter belong to one part of the step: its
+// forward pass, its backward pass or its update. So a gather for the backward pass stands behind the last op of the forward
 // pass that reads a parameter, and one layer ahead is allowed. Nor does anything whole reach into micro-batches.
 // What a function or region returns is copied where it is complete, and prolongs nothing.
 #include "VerifyLocal.h"
@@ -61,7 +62,8 @@ public:
         continue;
       int64_t share = countElements(argument);
       held[argument] = {argument.getAsOpaquePointer(), share, {}};
-      sources[argument.getAsOpaquePointer()] = {nn::getArgName(func, argument.getArgNumber()), mesh.getSize(flat.getAxes())};
+      sources[argument.getAsOpaquePointer()] = {nn::getArgName(func, argument.getArgNumber()),
+                                                  mesh.getSize(flat.getAxes())};
     }
     if (held.empty())
       return success();
@@ -131,8 +133,8 @@ void PerUseVerifier::collectPieces(UnpackOp op, SmallVectorImpl<Piece> &pieces) 
   }
 }
 
-/// What an op has that lays pieces one after another, some of which hold parameters. `takesOut` of a bucket: what is whole
-/// is a tensor of its own.
+/// What an op has that lays pieces one after another, some of which hold parameters. `takesOut` of a bucket: what is
+/// whole is a tensor of its own.
 std::optional<Holding> PerUseVerifier::combine(Operation *op, ArrayRef<Piece> pieces, bool takesOut) {
   Holding made{nullptr, 0, {}};
   int64_t elements = 0;
@@ -207,8 +209,8 @@ LogicalResult PerUseVerifier::visit(Operation *op) {
   return isWhole ? success() : read(op, /*isPart=*/false);
 }
 
-/// An op that makes nothing whole of what it reads. `isPart` of the step: what is made of parameters alone is made where it
-/// stands, for whatever reads it.
+/// An op that makes nothing whole of what it reads. `isPart` of the step: what is made of parameters alone is made
+/// where it stands, for whatever reads it.
 LogicalResult PerUseVerifier::read(Operation *op, bool isPart) {
   if (op->hasTrait<OpTrait::IsTerminator>())
     return success();
@@ -256,7 +258,8 @@ LogicalResult PerUseVerifier::verifyLifetimes() {
     StringRef from = kPasses[parts.get(first)], to = kPasses[parts.get(readers[std::max(mine, other)])];
     InFlightDiagnostic diag = gather->emitOpError("keeps parameter \"") << lifetime.parameter << "\" whole ";
     if (isThrough)
-      diag << "through " << from << " for " << to << ": gather it behind the last op of " << from << " that reads a parameter";
+      diag << "through " << from << " for " << to << ": gather it behind the last op of " << from
+           << " that reads a parameter";
     else
       diag << "from " << from << " to " << to << ": what lies flat per_use is gathered for each of them";
     diag.attachNote(first->getLoc()) << (isThrough ? "a parameter is read by " : "read by ") << from << " here";
