@@ -46,13 +46,17 @@ for flags, ranks, is_sharded in (
 ):
     held = -(-N // ranks) if is_sharded else N
     # Moments of f32, and masters in bf16; the update reads the gradient and the step, and the parameter where that is no master.
-    for dtype, on_host, to_host, to_device in (("f32", 2 * 4, 4 + 4, 4), ("bf16", 3 * 4, 4, 2)):
-        plan = [*flags, "--dtype", dtype]
+    for dtypes, on_host, to_host, to_device in (
+        (["--dtype", "f32"], 2 * 4, (4, 4), 4),
+        (["--dtype", "bf16", "--grad-dtype", "f32"], 3 * 4, (4,), 2),
+        (["--dtype", "bf16", "--grad-dtype", "bf16"], 3 * 4, (2,), 2),
+    ):
+        plan = [*flags, *dtypes]
         _, plain = shoalc("exec", *plan)
         text, offloaded = shoalc("exec", *plan, "--offload", "optimizer")
         found = {line["to"]: (line["count"], line["bytes"]) for line in offloaded["transfers"]}
         what = f"{' '.join(plan)}: "
-        expect = {"host": (1 + to_host // 4, to_host * held + 8), "device": (1, to_device * held)}
+        expect = {"host": (1 + len(to_host), sum(to_host) * held + 8), "device": (1, to_device * held)}
         assert found == expect, f"{what}transfers are {found}, expected {expect}"
         assert "transfers" not in plain and "host" not in plain["bytes"], what
         assert offloaded["collectives"] == plain["collectives"], what
@@ -67,4 +71,4 @@ for flags, ranks, is_sharded in (
         ptx, _ = shoalc("ptx", *plan, "--offload", "optimizer")
         entries = set(re.findall(r"\.entry (\w+)", ptx))
         assert entries == {name for name, _ in kernels} - host, f"{what}{entries}"
-print("10 plans: what crosses is what the update reads and makes")
+print("15 plans: what crosses is what the update reads and makes")

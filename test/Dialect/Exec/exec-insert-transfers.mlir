@@ -91,6 +91,29 @@ func.func @others(%m: tensor<2x2xf32> {nn.state = #nn.state<"w.m", of = "w", ini
 
 // -----
 
+// What a cast has only widened crosses as it was, and is widened where it is read.
+// CHECK-LABEL: func.func @narrow
+// CHECK-SAME: %[[X:[^:]*]]: tensor<4xbf16>
+// CHECK: %[[G:.*]] = nn.relu %[[X]]
+// CHECK-NEXT: %[[COPY:.*]] = exec.transfer %[[G]] to host : tensor<4xbf16>
+// CHECK: %[[WIDE:.*]] = nn.cast %[[COPY]] : tensor<4xbf16> -> tensor<4xf32>
+// CHECK-NEXT: nn.sgd_update %{{.*}}, %[[WIDE]]
+// EXEC: exec.program @narrow
+// EXEC: exec.copy {{.*}} {name = "to_host"} : <4xbf16>, <4xbf16, host>
+// EXEC-NOT: exec.copy
+// EXEC: exec.launch @k_cast_sgd_update
+// EXEC-NOT: exec.copy
+func.func @narrow(%x: tensor<4xbf16> {nn.input = "x"}, %w: tensor<4xf32> {nn.master, nn.param = #nn.param<"w", init = zeros>, dist.memory = "host"})
+    -> (tensor<4xf32> {nn.updates = "w"}) {
+  %lr = nn.constant dense<0.1> : tensor<f32>
+  %g = nn.relu %x : tensor<4xbf16>
+  %c = nn.cast %g : tensor<4xbf16> -> tensor<4xf32>
+  %0 = nn.sgd_update %w, %c lr = %lr {weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
 // Equal ops on the two sides are two kernels.
 // CHECK-LABEL: func.func @both
 // EXEC: func.func private @k_relu_[[HOST:[0-9]+]]{{.*}} attributes {exec.host

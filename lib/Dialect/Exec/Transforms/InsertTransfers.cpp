@@ -1,6 +1,8 @@
-// exec-insert-transfers: ops run where the arguments lie that they read, and what they share with the other side is copied.
+// exec-insert-transfers: ops run where the arguments lie that they read, and what they share with the other side is
+// copied.
 #include "HostValues.h"
 #include "StepFunction.h"
+#include "Widening.h"
 
 #include "shoal/Dialect/Dist/IR/Memory.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
@@ -42,33 +44,43 @@ private:
   func::FuncOp step;
   nn::ArgTable arguments;
   OpBuilder builder;
-  llvm::DenseSet<Value> kept;   // arguments on the host, and views of them
+  llvm::DenseSet<Value> kept;   // arguments on the host, what transfers of the input bring there, and views of these
   llvm::DenseSet<Value> onHost; // these and what is computed there
   llvm::DenseMap<Value, Value> copies; // in the other memory
 };
 
 } // namespace
 
-/// The value, or its copy: behind the op that makes it, which frees its own memory the sooner; of an argument before its first reader.
+/// The value, or its copy: behind the op that makes it, which frees its own memory the sooner; of an argument before
+/// its first reader.
 Value Transfers::inMemory(Value value, Memory memory, Operation *reader) {
-  if (!isa<RankedTensorType>(value.getType()) || onHost.contains(value) == (memory == Memory::host) ||
-      lowersAs(value.getDefiningOp(), LoweringKind::Constant))
-    return value;
-  Value &copy = copies[value];
-  if (copy)
-    return copy;
   Operation *def = value.getDefiningOp();
-  if (def)
+  if (!isa<RankedTensorType>(value.getType()) || onHost.contains(value) == (memory == Memory::host) ||
+      lowersAs(def, LoweringKind::Constant))
+    return value;
+  if (Value copy = copies.lookup(value))
+    return copy;
+  Value copy;
+  if (isWidening(def)) {
+    Value narrow = inMemory(def->getOperand(0), memory, def);
     builder.setInsertionPointAfter(def);
-  else
-    builder.setInsertionPoint(reader);
-  auto transfer = builder.create<TransferOp>(def ? def->getLoc() : reader->getLoc(), value.getType(), value, memory);
-  // A copy counts as what it is a copy of.
-  if (Attribute asked = def ? def->getAttr(ExecDialect::kClassAttr) : Attribute())
-    transfer->setAttr(ExecDialect::kClassAttr, asked);
+    Operation *widened = builder.clone(*def);
+    widened->setOperand(0, narrow);
+    copy = widened->getResult(0);
+  } else {
+    if (def)
+      builder.setInsertionPointAfter(def);
+    else
+      builder.setInsertionPoint(reader);
+    auto transfer = builder.create<TransferOp>(def ? def->getLoc() : reader->getLoc(), value.getType(), value, memory);
+    // A copy counts as what it is a copy of.
+    if (Attribute asked = def ? def->getAttr(ExecDialect::kClassAttr) : Attribute())
+      transfer->setAttr(ExecDialect::kClassAttr, asked);
+    copy = transfer;
+  }
   if (memory == Memory::host)
-    onHost.insert(transfer);
-  return copy = transfer;
+    onHost.insert(copy);
+  return copies[value] = copy;
 }
 
 /// Where a result of the step is wanted: an update where its argument lies.
@@ -80,8 +92,10 @@ Memory Transfers::memoryOf(OpOperand &use) {
 
 void Transfers::visit(Operation *op) {
   if (auto transfer = dyn_cast<TransferOp>(op)) { // by hand, or by this pass before
-    if (transfer.getMemory() == Memory::host)
+    if (transfer.getMemory() == Memory::host) {
+      kept.insert(transfer);
       onHost.insert(transfer);
+    }
     return;
   }
   if (lowersAs(op, LoweringKind::Constant))

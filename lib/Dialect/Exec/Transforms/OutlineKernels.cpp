@@ -4,6 +4,7 @@
 #include "KernelClusters.h"
 #include "RandomIds.h"
 #include "StepFunction.h"
+#include "Widening.h"
 
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
@@ -48,7 +49,8 @@ static SmallVector<Value> partsOf(Value value) {
 /// Whether the op adds to a sum over micro-batches that nobody else reads.
 static bool isRunningSum(Operation *op) {
   return op->hasAttr(dist::kRunningSumAttr) && op->getOperand(0).hasOneUse() &&
-         op->getOperand(0).getType() == op->getResult(0).getType() && op->getOperand(1).getType() == op->getResult(0).getType();
+         op->getOperand(0).getType() == op->getResult(0).getType() &&
+         op->getOperand(1).getType() == op->getResult(0).getType();
 }
 
 /// The views of a value and of the sums that it begins.
@@ -138,20 +140,11 @@ static void storeForeignConstants(Block &block) {
   }
 }
 
-/// A cast to a wider float type: kernels that read it make it anew, so that what is kept is the narrow value.
-static bool isWidening(Operation *op) {
-  auto cast = dyn_cast_or_null<nn::CastOp>(op);
-  if (!cast)
-    return false;
-  auto from = dyn_cast<FloatType>(cast.getInput().getType().getElementType());
-  auto to = dyn_cast<FloatType>(cast.getType().getElementType());
-  return from && to && from.getWidth() < to.getWidth();
-}
-
 /// Products that are added to a sum which is there already go to its buffer.
 static void addProductsInPlace(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
-    if (!isRunningSum(&op) || isa<BlockArgument>(op.getOperand(0)) || lowersAs(op.getOperand(0).getDefiningOp(), LoweringKind::Constant))
+    if (!isRunningSum(&op) || isa<BlockArgument>(op.getOperand(0)) ||
+        lowersAs(op.getOperand(0).getDefiningOp(), LoweringKind::Constant))
       continue;
     Value term = op.getOperand(1);
     while (term.hasOneUse() && lowersAs(term.getDefiningOp(), LoweringKind::View))
@@ -170,7 +163,8 @@ static void addProductsInPlace(Block &block) {
 /// The call that adds to a sum runs when that is there.
 void Outliner::orderProducts() {
   for (auto sum : block.getOps<AddToOp>()) {
-    std::optional<unsigned> before = graph.producerOf(sum.getSum()), product = graph.producerOf(stripViews(sum.getTerm()));
+    std::optional<unsigned> before = graph.producerOf(sum.getSum()),
+                            product = graph.producerOf(stripViews(sum.getTerm()));
     bool isOrdered = before && product && graph.addOrder(*before, *product);
     assert(isOrdered && "a term needs no sum of its own kind");
     (void)isOrdered;
@@ -180,7 +174,8 @@ void Outliner::orderProducts() {
 /// Whether a sum lies in a buffer of its own, which the next term may be added to: of what `dist` makes only shards do.
 static bool ownsBuffer(Value sum) {
   Operation *def = sum.getDefiningOp();
-  return isa<AddToOp, dist::ReduceScatterOp>(def) || (stripViews(sum) == sum && !isa<dist::DistDialect>(def->getDialect()));
+  return isa<AddToOp, dist::ReduceScatterOp>(def) ||
+         (stripViews(sum) == sum && !isa<dist::DistDialect>(def->getDialect()));
 }
 
 /// Other terms are added by kernels that write over the sum.
@@ -190,7 +185,8 @@ void Outliner::placeSums() {
       continue;
     Value sum = op.getOperand(0), result = op.getResult(0);
     std::optional<unsigned> node = graph.nodeOf(&op), before = graph.producerOf(sum);
-    if (node && before && *before != *node && graph[*node].kernel && ownsBuffer(sum) && mayOverwrite(graph[*node], sum, result))
+    if (node && before && *before != *node && graph[*node].kernel && ownsBuffer(sum) &&
+        mayOverwrite(graph[*node], sum, result))
       sumsInPlace[result] = &op.getOpOperand(0);
   }
 }
@@ -217,8 +213,8 @@ bool Outliner::mayOverwrite(const Cluster &cluster, Value argument, Value result
   return reads;
 }
 
-/// What is gathered, or comes from another memory, in place of an argument comes behind all that reads the old value, so that it may be
-/// received there.
+/// What is gathered, or comes from another memory, in place of an argument comes behind all that reads the old value,
+/// so that it may be received there.
 void Outliner::receiveLast(Value argument, unsigned receiver) {
   for (Value alias : partsOf(argument))
     for (unsigned reader : graph.usersOf(alias))

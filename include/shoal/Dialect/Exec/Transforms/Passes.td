@@ -9,7 +9,7 @@ def InsertTransfersPass : Pass<"exec-insert-transfers", "::mlir::ModuleOp"> {
     Arguments may lie in the host's memory (`dist.memory`). Where an op runs follows from that: one that becomes part of a kernel and reads such an argument runs on
     the host, on copies there of whatever else it reads. What it makes goes back to the device, unless it replaces an argument that lies on the host; so the update
     stays with the state, its gradient comes and the new parameters go. Library calls and communication are the device's: they read a copy. Each value is
-    copied once, right behind the op that makes it.
+    copied once, right behind the op that makes it, before a cast that only widens it.
 
     ```mlir
     %0:2 = nn.momentum_update %w, %g, %m lr = %lr {...} : tensor<4xf32>, tensor<f32>     // %m is dist.memory = "host"
