@@ -165,7 +165,8 @@ struct LibraryModel
 
 void attachLibraryModels(MLIRContext &context) {
   nn::MatmulOp::attachInterface<LibraryModel<nn::MatmulOp, buildMatmul, noWorkspace<nn::MatmulOp>, true>>(context);
-  nn::TensordotOp::attachInterface<LibraryModel<nn::TensordotOp, buildTensordot, noWorkspace<nn::TensordotOp>, true>>(context);
+  nn::TensordotOp::attachInterface<LibraryModel<nn::TensordotOp, buildTensordot, noWorkspace<nn::TensordotOp>, true>>(
+      context);
   nn::AttentionOp::attachInterface<
       LibraryModel<nn::AttentionOp, buildAttention, getAttentionWorkspace<nn::AttentionOp>>>(
       context);

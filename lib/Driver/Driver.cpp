@@ -93,7 +93,8 @@ Outcome Compilation::makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp tra
     return Outcome::InputWrong;
   if (training && failed(adoptShardings(module, training)))
     return Outcome::InputWrong;
-  setAxes(plan, dist::getAxisNames(dist::lookupMesh(module).getMesh()), llvm::any_of(module.getOps<FunctionOpInterface>(), nn::hasBatchedInput));
+  setAxes(plan, dist::getAxisNames(dist::lookupMesh(module).getMesh()),
+          llvm::any_of(module.getOps<FunctionOpInterface>(), nn::hasBatchedInput));
   return failed(run(module, plan, buildGlobalPipeline)) ? Outcome::InputWrong : Outcome::Success;
 }
 
@@ -230,7 +231,8 @@ Outcome Compilation::emitBinary(ModuleOp module, CompilerOutput &output) {
   for (auto program : module.getOps<exec::ProgramOp>())
     for (auto argument : program.getBody().getOps<exec::ArgOp>())
       if (exec::getMemory(argument.getResult()) == exec::Memory::host) {
-        emitError(argument.getLoc()) << "\"" << argument.getName() << "\" lies in the memory of a device's host (dist.memory), "
+        emitError(argument.getLoc()) << "\"" << argument.getName()
+                                     << "\" lies in the memory of a device's host (dist.memory), "
                                      << "which on --target cpu is the device's own; leave dist.memory out";
         return Outcome::InputWrong;
       }

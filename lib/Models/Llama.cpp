@@ -48,7 +48,8 @@ private:
                          /*transposeB=*/true);
     if (!hasBias)
       return y;
-    return b.add(y, b.parameter(name + ".bias", outer, Initial::zeros(), outer.size() > 1 ? Shape(outerSize) : Shape()));
+    return b.add(y,
+                 b.parameter(name + ".bias", outer, Initial::zeros(), outer.size() > 1 ? Shape(outerSize) : Shape()));
   }
 
   Value attention(Value x, const std::string &prefix) {

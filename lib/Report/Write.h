@@ -14,8 +14,8 @@ namespace shoal::report {
 llvm::StringLiteral getStyle();
 llvm::StringLiteral getScript();
 
-/// The colour of a mesh axis, as a class of the style sheet: the same on the whole page. A known axis has its own; those
-/// of the user's own names share kNumFreeColours.
+/// The colour of a mesh axis, as a class of the style sheet: the same on the whole page. A known axis has its own;
+/// those of the user's own names share kNumFreeColours.
 inline constexpr unsigned kNumFreeColours = 4;
 std::string getAxisClass(llvm::StringRef axis);
 /// The name of an axis in its colour, with what follows it.

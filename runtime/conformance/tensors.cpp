@@ -86,7 +86,8 @@ Program build(const Layout &layout) {
     for (uint32_t axis : flat)
       shards *= layout.sizes[axis];
     for (const auto &dims : members(flat.size() == 1 ? std::optional(1 - flat[0]) : std::nullopt)) {
-      bucket.members.push_back({bucket.name + "." + std::to_string(bucket.members.size()), dims, InitKind::Normal, 0.0, 1.0});
+      bucket.members.push_back(
+          {bucket.name + "." + std::to_string(bucket.members.size()), dims, InitKind::Normal, 0.0, 1.0});
       uint64_t size = 1;
       for (const DimSpec &dim : dims) {
         uint64_t parts = dim.axes.empty() ? 1 : layout.sizes[dim.axes[0]];

@@ -51,7 +51,8 @@ public:
       if (!open_)
         open_ = std::make_unique<MappedFile>(file.path);
       if (open_->size() < file.size)
-        workFailed(file.path, ": became shorter while it was in use, expected ", file.size, " bytes, got: ", open_->size());
+        workFailed(file.path, ": became shorter while it was in use, expected ", file.size,
+                   " bytes, got: ", open_->size());
       uint64_t part = std::min(count, file.size - at_);
       if (part != 0) // an empty file has no data
         std::memcpy(to, open_->data() + at_, part);
@@ -136,7 +137,8 @@ void checkNoValidation(const SampleFiles &files) {
   std::error_code error;
   for (const std::string &old : {files.ids, files.labels})
     if (fs::exists(fs::symlink_status(old, error)))
-      badInput(old, ": is there already and holds samples of an earlier run, but of these texts none are for validation; "
+      badInput(old,
+               ": is there already and holds samples of an earlier run, but of these texts none are for validation; "
                "remove it or name another folder");
 }
 

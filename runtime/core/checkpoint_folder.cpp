@@ -87,7 +87,8 @@ std::string findCheckpoint(const std::string &path) {
     badInput(path, ": is no folder; a checkpoint is one, with an ", kIndexName);
   std::map<uint64_t, std::string> found = completeCheckpoints(path);
   if (found.empty())
-    badInput(path, ": holds no complete checkpoint, which would be a folder such as ", stepName(100), " with an ", kIndexName);
+    badInput(path, ": holds no complete checkpoint, which would be a folder such as ", stepName(100), " with an ",
+             kIndexName);
   return found.rbegin()->second;
 }
 

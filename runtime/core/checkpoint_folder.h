@@ -1,6 +1,6 @@
 // The folder of --save: a folder step-000120 per checkpoint, complete or not there at all. What is being written, or
-// removed, has a name that begins with a dot, until a rename; a killed run leaves nothing else behind, and the next save
-// removes that.
+// removed, has a name that begins with a dot, until a rename; a killed run leaves nothing else behind, and the next
+// save removes that.
 #ifndef SHOAL_RT_CORE_CHECKPOINT_FOLDER_H
 #define SHOAL_RT_CORE_CHECKPOINT_FOLDER_H
 
@@ -28,8 +28,8 @@ std::vector<std::string> parentsOfNew(const std::string &path);
 // Rank 0's hand on the folder. Errors of the constructor are exit 2, later ones exit 1.
 class CheckpointFolder {
 public:
-  // Makes the folder where there is none and keeps other runs from saving there. A run that begins at `step` may not save
-  // beside later checkpoints, which are of another run.
+  // Makes the folder where there is none and keeps other runs from saving there. A run that begins at `step` may not
+  // save beside later checkpoints, which are of another run.
   CheckpointFolder(const std::string &path, uint64_t step);
   ~CheckpointFolder();
   CheckpointFolder(const CheckpointFolder &) = delete;

@@ -39,7 +39,8 @@ std::string objectText(const char *name, const Map &map, ToJson toJson) {
 }
 
 OrderedJson tensorJson(const IndexTensor &tensor) {
-  OrderedJson json{{"kind", tensorKindName(tensor.kind)}, {"dtype", fileTypeName(tensor.type)}, {"shape", tensor.shape}};
+  OrderedJson json{
+      {"kind", tensorKindName(tensor.kind)}, {"dtype", fileTypeName(tensor.type)}, {"shape", tensor.shape}};
   if (tensor.fileShape != tensor.shape)
     json["file_shape"] = tensor.fileShape;
   json["boxes"] = OrderedJson::array();
@@ -244,15 +245,15 @@ void IndexReader::checkSizes(const CheckpointIndex &index) const {
     }
 }
 
-// A place that a training of so many steps can have in such data: whoever counts on from there divides by no zero and stays
-// in 64 bits.
+// A place that a training of so many steps can have in such data: whoever counts on from there divides by no zero and
+// stays in 64 bits.
 void IndexReader::checkPosition(const CheckpointIndex &index) const {
   const auto &[step, epoch, batch] = index.position;
   if (step > kMostSteps)
     wrong("\"step\" must be at most ", kMostSteps, ", got: ", step);
   if (index.batchRows == 0 && (epoch != 0 || batch != 0 || index.rows != 0))
-    wrong("data without batches (\"batch_rows\" is 0) must have \"epoch\" 0, \"batch\" 0 and \"rows\" 0, got: ", epoch, ", ", batch,
-          " and ", index.rows);
+    wrong("data without batches (\"batch_rows\" is 0) must have \"epoch\" 0, \"batch\" 0 and \"rows\" 0, got: ", epoch,
+          ", ", batch, " and ", index.rows);
   uint64_t batches = batchesOf(index.rows, index.batchRows);
   if (batch != 0 && batch >= batches)
     wrong("\"batch\" must be 0 or less than ", batches, ", the batches of an epoch, got: ", batch);

@@ -1,6 +1,6 @@
 // index.json of a checkpoint: what was trained and how far, and of each tensor the boxes in which the files beside it
-// hold it. Boxes are of logical tensors, never of a plan's buffers, so any plan reads them. docs/checkpoints.md describes
-// the fields.
+// hold it. Boxes are of logical tensors, never of a plan's buffers, so any plan reads them. docs/checkpoints.md
+// describes the fields.
 #ifndef SHOAL_RT_CORE_CHECKPOINT_INDEX_H
 #define SHOAL_RT_CORE_CHECKPOINT_INDEX_H
 

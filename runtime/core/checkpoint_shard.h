@@ -1,5 +1,5 @@
-// One rank's file of a checkpoint, and what the index says of all of them. Which boxes a file holds, and their order, follow from the
-// program alone, so any rank knows every file.
+// One rank's file of a checkpoint, and what the index says of all of them. Which boxes a file holds, and their order,
+// follow from the program alone, so any rank knows every file.
 #ifndef SHOAL_RT_CORE_CHECKPOINT_SHARD_H
 #define SHOAL_RT_CORE_CHECKPOINT_SHARD_H
 
@@ -22,8 +22,8 @@ class CheckpointShard {
 public:
   CheckpointShard(const Program &program, const std::vector<Share> &shares, uint32_t position);
 
-  // Writes the file into `folder`, in whose index the result belongs; it is on disk then. Nothing where there is nothing
-  // to write. `tell` is called with the part that is done, from 0 to 1. Exit 1 when it cannot be written.
+  // Writes the file into `folder`, in whose index the result belongs; it is on disk then. Nothing where there is
+  // nothing to write. `tell` is called with the part that is done, from 0 to 1. Exit 1 when it cannot be written.
   IndexFile write(const std::string &folder, const char *arena, const std::function<void(double)> &tell) const;
 
 private:

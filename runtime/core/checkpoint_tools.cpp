@@ -46,8 +46,8 @@ std::string inspectCheckpoint(const Checkpoint &checkpoint) {
         elements += all;
         bytes += all * fileElementBytes(tensor.type);
       }
-    text += cat(ofModel ? "  model      " : "  optimizer  ", counted(tensors, "tensor"), ", ", counted(elements, "element"),
-                ", ", sizeText(bytes), "\n");
+    text += cat(ofModel ? "  model      " : "  optimizer  ", counted(tensors, "tensor"), ", ",
+                counted(elements, "element"), ", ", sizeText(bytes), "\n");
   }
   uint64_t bytes = 0;
   for (const auto &[name, file] : index.files)

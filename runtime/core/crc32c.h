@@ -1,6 +1,6 @@
 // CRC-32C (Castagnoli), the checksum of checkpoints' files: that of iSCSI (RFC 3720, 12.1), ext4 and Btrfs, so that
-// other tools can check them. By the processor's instruction where it has one (SSE 4.2, 8 bytes in 3 cycles), else eight
-// bytes a turn by tables ("slicing by 8", Kounavis and Berry, 2005).
+// other tools can check them. By the processor's instruction where it has one (SSE 4.2, 8 bytes in 3 cycles), else
+// eight bytes a turn by tables ("slicing by 8", Kounavis and Berry, 2005).
 #ifndef SHOAL_RT_CORE_CRC32C_H
 #define SHOAL_RT_CORE_CRC32C_H
 

@@ -26,8 +26,8 @@ public:
   void connect(const Arena &arena);
   void resolve(bool crowded, Beacon &beacon);
 
-  // Collective. One pass over the data, in their order, after so many steps of training. Leaves alone what training keeps from step to
-  // step; its inputs are overwritten, which every step fills anew.
+  // Collective. One pass over the data, in their order, after so many steps of training. Leaves alone what training
+  // keeps from step to step; its inputs are overwritten, which every step fills anew.
   EvaluationRecord run(uint64_t step);
 
   // No run() after this; what is left are communicators.

@@ -5,8 +5,8 @@
 namespace shoal::rt {
 namespace {
 
-// `holdsFirst`: whether a position is the first that holds its part. `partAt`: the part of a position. `rangeOf`: the bytes
-// of a part in its buffer, where they begin and how many.
+// `holdsFirst`: whether a position is the first that holds its part. `partAt`: the part of a position. `rangeOf`: the
+// bytes of a part in its buffer, where they begin and how many.
 template <typename HoldsFirst, typename PartAt, typename RangeOf, typename Take>
 void gather(const World &world, const Program &program, uint32_t position, const char *local,
             HoldsFirst holdsFirst, PartAt partAt, RangeOf rangeOf, Take take) {

@@ -14,8 +14,8 @@ namespace shoal::rt {
 
 // Writes this position's pieces of all parameters, state and the step counter into the
 // arena. With files, each parameter comes from them and state that they hold too; without,
-// from (seed, name, global index). The seed of random ops is --seed's in both cases. Padding is zero. Throws exit 2 naming every tensor
-// that is missing or has another shape.
+// from (seed, name, global index). The seed of random ops is --seed's in both cases. Padding is zero. Throws exit 2
+// naming every tensor that is missing or has another shape.
 struct LoadSummary {
   std::vector<std::string> unused;   // the files' tensors that found no use
   std::vector<std::string> newState; // state and step that files without any leave as they begin

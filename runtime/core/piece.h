@@ -1,5 +1,5 @@
-// The part of a logical tensor that a mesh position holds. A tensor of its own lies there as its box; of one in a bucket
-// it is a range of the box's elements, row-major, since the flat axes cut the bucket where they happen to.
+// The part of a logical tensor that a mesh position holds. A tensor of its own lies there as its box; of one in a
+// bucket it is a range of the box's elements, row-major, since the flat axes cut the bucket where they happen to.
 #ifndef SHOAL_RT_CORE_PIECE_H
 #define SHOAL_RT_CORE_PIECE_H
 

@@ -21,8 +21,8 @@ struct PlacedBox {
   static PlacedBox dense(std::vector<uint64_t> start, std::vector<uint64_t> shape);
 };
 
-// The boxes of elements [begin, end) of `box`'s buffer, flattened row-major, where element `begin` lies at `at`: part of
-// a row, whole rows, part of a row, and so for each dimension; at most 2 * rank - 1 of them. Padding is in none.
+// The boxes of elements [begin, end) of `box`'s buffer, flattened row-major, where element `begin` lies at `at`: part
+// of a row, whole rows, part of a row, and so for each dimension; at most 2 * rank - 1 of them. Padding is in none.
 std::vector<PlacedBox> boxesOfRange(const Box &box, uint64_t begin, uint64_t end, uint64_t at);
 
 // Calls run(offset in a, offset in b, count) for the elements that both hold, of the same logical tensor.

@@ -209,7 +209,8 @@ void ProgramChecker::checkArgs() const {
       batched = true;
       if (rows == 0 || all == 0 || arg.batchDim > 1 || (arg.batchDim == 0 && rows != all))
         badInput("program: the batch dimension of ", who, " must be the batch of ", all,
-                 " rows and not 0, or the second behind the micro-batches, got: ", rows, " in dimension ", arg.batchDim);
+                 " rows and not 0, or the second behind the micro-batches, got: ", rows, " in dimension ",
+                 arg.batchDim);
       if (arg.batchDim == 1 && (dims[0].global == 0 || dims[0].numAxes != 0 || rows != (all - 1) / dims[0].global + 1))
         badInput("program: ", who, " must hold a batch of ", all, " rows in whole micro-batches, got: ",
                  dims[0].global, " of ", rows, " rows");

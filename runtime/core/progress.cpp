@@ -156,8 +156,8 @@ void Progress::saving(uint64_t step, double part) {
 
 void Progress::saved(uint64_t step, const SavedCheckpoint &saved, double seconds) {
   apart_ += seconds;
-  tell(cat("step ", step, "/", totalSteps_, "  saved ", oneLine(saved.path), "  ", number(double(saved.bytes) / 1e6), " MB in ",
-           numberText(seconds, 3), " s"));
+  tell(cat("step ", step, "/", totalSteps_, "  saved ", oneLine(saved.path), "  ", number(double(saved.bytes) / 1e6),
+           " MB in ", numberText(seconds, 3), " s"));
 }
 
 void Progress::tell(const std::string &line) {

@@ -27,7 +27,8 @@ struct SavedCheckpoint;  // core/checkpoint_writer.h
 
 class Progress {
 public:
-  // `doneSteps` of `totalSteps` are those of an earlier run. `metricsPath` may be empty. Exit 2 when it cannot be written.
+  // `doneSteps` of `totalSteps` are those of an earlier run. `metricsPath` may be empty. Exit 2 when it cannot be
+  // written.
   Progress(uint64_t doneSteps, uint64_t totalSteps, uint64_t totalEpochs, uint64_t logEvery, bool terminal,
            const std::string &metricsPath);
   ~Progress();
@@ -38,7 +39,8 @@ public:
   void step(const StepRecord &record);
   // After so many steps, in the epoch of the last one (0: none). Its time is not that of training.
   void evaluation(uint64_t step, uint64_t epoch, const EvaluationRecord &record);
-  // While a checkpoint is being written, of which rank 0 has done `part`; and when it is there. Nor is this time that of training.
+  // While a checkpoint is being written, of which rank 0 has done `part`; and when it is there. Nor is this time that
+  // of training.
   void saving(uint64_t step, double part);
   void saved(uint64_t step, const SavedCheckpoint &saved, double seconds);
   void finish(); // exit 1 when the metrics file is incomplete

@@ -91,8 +91,8 @@ private:
   bool hasWarned_ = false; // of a loss that is no number
 };
 
-// Rank 0 says which checkpoint it is, for others may see a folder that is not up to date. Each file is read once to the end,
-// by one of the ranks.
+// Rank 0 says which checkpoint it is, for others may see a folder that is not up to date. Each file is read once to the
+// end, by one of the ranks.
 void Run::openCheckpoint() {
   if (options_.resume.empty())
     return;
@@ -197,7 +197,8 @@ void Run::prepare() {
   session_->setArena(*arena_);
   LoadSummary loaded = firstValues();
   if (!options_.save.empty())
-    writer_ = std::make_unique<CheckpointWriter>(world_, program_, position_, options_.save, plan_.begin.step, options_.keep);
+    writer_ =
+        std::make_unique<CheckpointWriter>(world_, program_, position_, options_.save, plan_.begin.step, options_.keep);
   openFiles();
   if (world_.rank() == 0)
     tellLoaded(checkpoint_ ? checkpoint_->path() : options_.load, loaded);

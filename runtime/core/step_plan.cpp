@@ -19,8 +19,8 @@ TrainingPosition resumedPosition(const CheckpointIndex &index, const std::string
     badInput("--shuffle does not go on from ", path, ", whose rows are not shuffled");
   // The index holds a batch that an epoch of such data has.
   if (index.position.batch != 0 && (index.rows != data.rows() || index.batchRows != data.batchRows()))
-    badInput(path, ": is of the middle of an epoch of ", index.rows, " rows in batches of ", index.batchRows, ", got data of ",
-             data.rows(), " rows in batches of ", data.batchRows());
+    badInput(path, ": is of the middle of an epoch of ", index.rows, " rows in batches of ", index.batchRows,
+             ", got data of ", data.rows(), " rows in batches of ", data.batchRows());
   return index.position;
 }
 

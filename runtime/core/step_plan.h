@@ -19,8 +19,8 @@ struct StepPlan {
   TrainingPosition after(uint64_t step) const;
 };
 
-// Where a run goes on from the checkpoint in `path`. Flags may say again what it says, and nothing else; in the middle of an
-// epoch the data must be as they were. Exit 2 otherwise.
+// Where a run goes on from the checkpoint in `path`. Flags may say again what it says, and nothing else; in the middle
+// of an epoch the data must be as they were. Exit 2 otherwise.
 TrainingPosition resumedPosition(const CheckpointIndex &index, const std::string &path, const Dataset &data,
                                  const Options &options);
 

@@ -45,8 +45,9 @@ private:
 // processors with AVX-512, unless B is transposed; small ones hardly differ, or are slower. Others
 // were not measured and have the primitive.
 bool isFasterPlain(std::span<const int64_t> p) {
-  return __builtin_cpu_supports("avx512f") && DType(p[kGemmDTypeIn]) == DType::F32 && DType(p[kGemmDTypeOut]) == DType::F32 &&
-         !p[kGemmTransB] && p[kGemmM] >= 256 && p[kGemmN] >= 512 && p[kGemmK] >= 512;
+  return __builtin_cpu_supports("avx512f") && DType(p[kGemmDTypeIn]) == DType::F32 &&
+         DType(p[kGemmDTypeOut]) == DType::F32 && !p[kGemmTransB] && p[kGemmM] >= 256 && p[kGemmN] >= 512 &&
+         p[kGemmK] >= 512;
 }
 
 std::unique_ptr<Gemm> makeGemm(std::span<const int64_t> params) {

@@ -1,7 +1,7 @@
 // Collectives between ranks of one machine, in each other's memory. Of an all-reduce every rank reduces its part of the
-// elements over all ranks' inputs and writes the result to all outputs; of a reduce-scatter its own chunk, to its own output;
-// of an all-gather it copies all ranks' inputs to its own output. Nothing is sent, and nothing blocks: test() does a slice of
-// the work a call.
+// elements over all ranks' inputs and writes the result to all outputs; of a reduce-scatter its own chunk, to its own
+// output; of an all-gather it copies all ranks' inputs to its own output. Nothing is sent, and nothing blocks: test()
+// does a slice of the work a call.
 #ifndef SHOAL_RT_MPI_WINDOW_CHANNEL_H
 #define SHOAL_RT_MPI_WINDOW_CHANNEL_H
 
@@ -20,8 +20,8 @@ public:
   // the channel's, the same on all.
   WindowChannel(const SharedArena &arena, std::vector<int> members, size_t me, size_t counter);
 
-  // The one before must have ended. `in`, and of an all-reduce `out`, which may be `in`, are offsets of the arena that all
-  // see; `elements` those of the input. `to` is read and written by this rank alone.
+  // The one before must have ended. `in`, and of an all-reduce `out`, which may be `in`, are offsets of the arena that
+  // all see; `elements` those of the input. `to` is read and written by this rank alone.
   void allReduce(uint64_t in, uint64_t out, uint64_t elements, DType type, Reduction reduction);
   void reduceScatter(uint64_t in, char *to, uint64_t elements, DType type, Reduction reduction);
   void allGather(uint64_t in, char *to, uint64_t bytes);

@@ -1,5 +1,5 @@
-// shoal-ckpt: what is in a checkpoint of --save, whether it is as it was written, and one file of its tensors. Exit codes:
-// 0; 1 when a file cannot be written; 2 when the command line or the checkpoint is wrong.
+// shoal-ckpt: what is in a checkpoint of --save, whether it is as it was written, and one file of its tensors. Exit
+// codes: 0; 1 when a file cannot be written; 2 when the command line or the checkpoint is wrong.
 #include "core/checkpoint_folder.h"
 #include "core/checkpoint_tools.h"
 #include "core/run_main.h"

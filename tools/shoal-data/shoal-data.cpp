@@ -40,8 +40,8 @@ void makeSamples(CommandLine &line) {
   ByteSamplesSummary summary = writeByteSamples(line.samples);
   for (const std::string &note : summary.notes)
     std::fprintf(stderr, "note: %s\n", oneLine(note).c_str());
-  std::string text = cat(summary.files, summary.files == 1 ? " file, " : " files, ", summary.bytes, " bytes, vocabulary ",
-                         kByteVocabulary, "\n");
+  std::string text = cat(summary.files, summary.files == 1 ? " file, " : " files, ", summary.bytes,
+                         " bytes, vocabulary ", kByteVocabulary, "\n");
   for (const SampleFiles *files : {&summary.training, &summary.validation})
     if (files->samples != 0)
       text += cat(files == &summary.training ? "training:   " : "validation: ", files->samples, " samples of ",

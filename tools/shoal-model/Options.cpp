@@ -26,7 +26,8 @@ CLI::Validator wholeNumber() {
 std::string footer() {
   std::string text =
       "The function has two inputs, input_ids and labels, both of B rows of S token ids (i64). Label i of a row is the "
-      "token that should follow token i: labels are shifted by whoever makes the data, not by the model. The label -100 "
+      "token that should follow token i: labels are shifted by whoever makes the data, not by the model. The label "
+      "-100 "
       "counts nowhere. Results are the loss, the mean over all labels that count, and the logits of each token.\n\n"
       "Parameters have the names and, in files, the shapes of transformers' GPT2LMHeadModel, LlamaForCausalLM and "
       "MistralForCausalLM. The compiled program takes such a checkpoint by --load, model.safetensors or "

@@ -208,7 +208,8 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   std::string emit = "exe";
   app.add_option("--emit", emit,
                  "global: annotated L1; local: one device's program; exec: the rank program; llvm: "
-                 "kernels as LLVM IR; ptx: kernels for a GPU, as text; obj: the payload, a shared object of kernels and table; exe: the executable (exe)")
+                 "kernels as LLVM IR; ptx: kernels for a GPU, as text; obj: the payload, a shared object of kernels "
+                 "and table; exe: the executable (exe)")
       ->check(CLI::IsMember({"global", "local", "exec", "llvm", "ptx", "obj", "exe"}))
       ->group("Output");
   app.add_option("--report", line.report,
@@ -259,7 +260,8 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   if (options.emit == Emit::PTX && app.count("--target") && options.plan.target == "cpu")
     return fail("--emit ptx is for --target cuda, got: cpu");
   if (!options.plan.offload.empty() && !isForGPU)
-    return fail("--offload moves state from a device to its host, which on --target cpu have one memory; it needs --target cuda");
+    return fail("--offload moves state from a device to its host, which on --target cpu have one memory; it needs "
+                "--target cuda");
   if (std::string fault = findPlanFault(options.plan, options.given,
                                         [](const PlanOption &option) { return option.getFlag(); });
       !fault.empty())

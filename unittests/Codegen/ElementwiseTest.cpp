@@ -96,8 +96,10 @@ TEST(Elementwise, Dropout) {
     for (std::string type : {"f32", "f64", "bf16"})
       tester.check(with(sized, type), {.intLow = 0, .intHigh = 1000});
   }
-  tester.check("func.func private @k(%a: tensor<f32>, %s: tensor<i64>, %t: tensor<i64>) -> tensor<f32> attributes {exec.kernel} {\n"
-               "  %0 = nn.dropout %a rate = 0.5 id = 0 seed = %s step = %t : tensor<f32>\n  return %0 : tensor<f32>\n}\n");
+  tester.check(
+      "func.func private @k(%a: tensor<f32>, %s: tensor<i64>, %t: tensor<i64>) -> tensor<f32> attributes {exec.kernel} "
+      "{\n"
+      "  %0 = nn.dropout %a rate = 0.5 id = 0 seed = %s step = %t : tensor<f32>\n  return %0 : tensor<f32>\n}\n");
 }
 
 TEST(Elementwise, CompareAndSelect) {

@@ -68,9 +68,9 @@ TEST(RowNorm, EveryTypeAndShape) {
       std::string x = "tensor<" + shape + type + ">",
                   p = "tensor<" + (last == std::string::npos ? shape : shape.substr(last + 1)) + type + ">",
                   s = "tensor<" + rows + (type == "f64" ? "f64" : "f32") + ">";
-      tester.check("func.func private @layer(%x: " + x + ", %g: " + p + ", %b: " + p + ") -> (" + x + ", " + s + ", " + s +
-                   ") attributes {exec.kernel} {\n  %y, %m, %r = nn.layer_norm %x, %g, %b eps = 1.0e-5 : " + x + ", " + p +
-                   "\n  return %y, %m, %r : " + x + ", " + s + ", " + s + "\n}\n" +
+      tester.check("func.func private @layer(%x: " + x + ", %g: " + p + ", %b: " + p + ") -> (" + x + ", " + s + ", " +
+                   s + ") attributes {exec.kernel} {\n  %y, %m, %r = nn.layer_norm %x, %g, %b eps = 1.0e-5 : " + x +
+                   ", " + p + "\n  return %y, %m, %r : " + x + ", " + s + ", " + s + "\n}\n" +
                    "func.func private @rms(%x: " + x + ", %g: " + p + ") -> (" + x + ", " + s +
                    ") attributes {exec.kernel} {\n  %y, %r = nn.rms_norm %x, %g eps = 1.0e-5 : " + x + ", " + p +
                    "\n  return %y, %r : " + x + ", " + s + "\n}\n");

@@ -83,7 +83,8 @@ const std::map<std::string, std::vector<std::pair<std::string, std::string>>> kC
     {"min-lr", {{"lr-schedule", "linear"}, {"decay-steps", "7"}, {"lr", "0.75"}}},
 };
 
-std::vector<std::pair<std::string, std::string>> companionsOf(const PlanOption &row, const std::string &value, bool isText) {
+std::vector<std::pair<std::string, std::string>> companionsOf(const PlanOption &row, const std::string &value,
+                                                              bool isText) {
   if (row.name == "offload" && !isText) // the target is another pipeline's
     return {{"target", "cuda"}};
   if (row.name == "lr-schedule" && value != "constant")

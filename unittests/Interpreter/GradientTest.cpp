@@ -235,13 +235,18 @@ std::vector<GradientCase> allCases() {
     add("batch_norm", {type, t3, t3, t3, t3},
         "%0:3 = nn.batch_norm %a, %b, %c, %d, %e momentum = 0.3 eps = 0.25 : " + std::string(type) +
             ", tensor<3xf64>\n"
-            "%1 = nn.mul %0#0, %0#0 : (" + std::string(type) + ", " + std::string(type) + ") -> " + std::string(type) + "\n"
-            "%2 = nn.reduce sum %1 dims = [" + std::string(std::string(type).size() > 16 ? "0, 2" : "0") + "] : " + std::string(type) + " -> tensor<3xf64>\n"
+            "%1 = nn.mul %0#0, %0#0 : (" +
+            std::string(type) + ", " + std::string(type) + ") -> " + std::string(type) +
+            "\n"
+            "%2 = nn.reduce sum %1 dims = [" +
+            std::string(std::string(type).size() > 16 ? "0, 2" : "0") + "] : " + std::string(type) +
+            " -> tensor<3xf64>\n"
             "%3 = nn.mul %2, %0#1 : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>\n"
             "%y = nn.add %3, %0#2 : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xf64>",
         t3);
   // All results, so that cotangents of the statistics meet that of the rows.
-  const std::string t23 = "tensor<2x3xf64>", t234 = "tensor<2x3x4xf64>", toRows = " : (" + t23 + ", " + t23 + ") -> " + t23;
+  const std::string t23 = "tensor<2x3xf64>", t234 = "tensor<2x3x4xf64>",
+                    toRows = " : (" + t23 + ", " + t23 + ") -> " + t23;
   add("layer_norm", {t234, t4, t4}, "%y, %m, %r = nn.layer_norm %a, %b, %c eps = 0.1 : " + t234 + ", " + t4, t234);
   add("layer_norm_statistics", {t234, t4, t4},
       "%0:3 = nn.layer_norm %a, %b, %c eps = 0.1 : " + t234 + ", " + t4 +
@@ -250,7 +255,9 @@ std::vector<GradientCase> allCases() {
           "\n%y = nn.add %3, %0#2" + toRows,
       t23);
   add("layer_norm_mean", {t234},
-      "%s = nn.constant dense<1.5> : tensor<4xf64>\n%0, %y, %r = nn.layer_norm %a, %s, %s eps = 0.1 : " + t234 + ", " + t4, t23);
+      "%s = nn.constant dense<1.5> : tensor<4xf64>\n%0, %y, %r = nn.layer_norm %a, %s, %s eps = 0.1 : " + t234 + ", " +
+          t4,
+      t23);
   add("layer_norm_of_one_row", {t4, t4, t4}, "%y, %m, %r = nn.layer_norm %a, %b, %c eps = 0.1 : " + t4 + ", " + t4, t4);
   add("rms_norm", {t234, t4}, "%y, %r = nn.rms_norm %a, %b eps = 0.1 : " + t234 + ", " + t4, t234);
   add("rms_norm_statistic", {t234, t4},

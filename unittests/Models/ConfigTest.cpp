@@ -143,8 +143,8 @@ TEST(Config, RefusesWhatIsNotHonoured) {
       {gpt2(R"(, "add_cross_attention": null)"), "'add_cross_attention' must be false, got: null"},
       {gpt2(R"(, "activation_function": null)"),
        "'activation_function' must be gelu_new or gelu_pytorch_tanh or gelu or relu or silu or swish, got: null"},
-      {gpt2(R"(, "activation_function": "gelu_fast")"),
-       "'activation_function' must be gelu_new or gelu_pytorch_tanh or gelu or relu or silu or swish, got: \"gelu_fast\""},
+      {gpt2(R"(, "activation_function": "gelu_fast")"), "'activation_function' must be gelu_new or gelu_pytorch_tanh "
+                                                        "or gelu or relu or silu or swish, got: \"gelu_fast\""},
       {gpt2(R"(, "resid_pdrop": 1)"), "'resid_pdrop' must be below 1, got: 1"},
       {gpt2(R"(, "resid_pdrop": -0.5)"), "'resid_pdrop' must be a number from 0.0 to 1.0, got: -0.5"},
       {gpt2(R"(, "tie_word_embeddings": 1)"), "'tie_word_embeddings' must be true or false, got: 1"},
@@ -175,14 +175,16 @@ TEST(Config, RefusesWhatIsNotHonoured) {
       {llama(R"(, "rope_scaling": {"rope_type": "llama3", "factor": 8.0})"),
        "'rope_scaling' is supported only without effect (null, or the default rope_type), got: \"factor\": 8.0"},
       {llama(R"(, "rope_parameters": {"rope_type": "yarn"})"),
-       "'rope_parameters' is supported only without effect (null, or the default rope_type), got: \"rope_type\": \"yarn\""},
+       "'rope_parameters' is supported only without effect (null, or the default rope_type), got: \"rope_type\": "
+       "\"yarn\""},
       {llama(R"(, "rope_theta": 0)"), "'rope_theta' must be a number from 1e-30 to 1e+30, got: 0"},
       {llama(R"(, "attention_dropout": 0.1)"), "'attention_dropout' must be 0: there is no dropout inside attention; "
                                                "--dropout off builds the model without any, got: 0.1"},
       {llama(R"(, "sliding_window": 4096)"), "'sliding_window' must be null (only Mistral has one), got: 4096"},
       {llama(R"(, "pretraining_tp": 2)"), "'pretraining_tp' must be 1, got: 2"},
       {llama(R"(, "pad_token_id": 0)"), "'pad_token_id' must be null (its embedding would get no gradient), got: 0"},
-      {llama(R"(, "attention_bias": true)", "mistral"), "'num_key_value_heads' must divide 'num_attention_heads', got: 8 and 6"},
+      {llama(R"(, "attention_bias": true)", "mistral"),
+       "'num_key_value_heads' must divide 'num_attention_heads', got: 8 and 6"},
       {llama(R"(, "attention_bias": true, "num_key_value_heads": 2)", "mistral"),
        R"(field "attention_bias" is not supported, got: true)"},
   };

@@ -111,8 +111,9 @@ TEST(Html, NoNameOfAModelIsMarkup) {
   PageOp op{hostile, hostile, hostile, hostile, {hostile}, true, false, 2};
   page.layers = {{{hostile, hostile}, hostile, {op}, {op}, {op}}};
   page.tensors = {{hostile, hostile, hostile, {{4, 2, 2, {hostile}}}, {4}, {hostile}, {hostile}, 2, 8, 4, 2}};
-  page.collectives = {{hostile, {hostile}, 2, hostile, 8, 2, hostile, hostile, hostile, hostile, hostile, {{hostile, hostile}}},
-                      {hostile, {}, 2, hostile, 8, 2, "", "", "", "", "", {{hostile, hostile}, {hostile, hostile}}}};
+  page.collectives = {
+      {hostile, {hostile}, 2, hostile, 8, 2, hostile, hostile, hostile, hostile, hostile, {{hostile, hostile}}},
+      {hostile, {}, 2, hostile, 8, 2, "", "", "", "", "", {{hostile, hostile}, {hostile, hostile}}}};
   page.rows = {{hostile, true, {hostile}, {8, 8, 8, 8, 8}}};
   page.stepRows = 1;
   page.arena = 64;

@@ -159,7 +159,8 @@ TEST_F(PageTest, EqualLayersAreOne) {
   for (const report::PageLayer &layer : page.layers)
     titles.push_back(layer.title);
   // l.0 computes no gradient of its input, l.2 has no activation.
-  EXPECT_EQ(titles, (std::vector<std::string>{"in", "l.0", "l.1", "l.2", "after the layers", "gradient buckets", "update"}));
+  EXPECT_EQ(titles,
+            (std::vector<std::string>{"in", "l.0", "l.1", "l.2", "after the layers", "gradient buckets", "update"}));
   const report::PageLayer &middle = page.layers[2];
   ASSERT_EQ(middle.forward.size(), 2u);
   EXPECT_EQ(middle.forward[0].name, "matmul");
@@ -193,7 +194,8 @@ TEST_F(PageTest, ABucketTellsWhatItHolds) {
   EXPECT_NE(report::writeHtml(page).find("parameter; a bucket of l.{0,1}.w, s"), std::string::npos);
   // Its update is no part of the reduction.
   ASSERT_EQ(page.layers.back().title, "update");
-  EXPECT_TRUE(llvm::any_of(page.layers.back().update, [](const report::PageOp &op) { return op.name == "sgd_update"; }));
+  EXPECT_TRUE(
+      llvm::any_of(page.layers.back().update, [](const report::PageOp &op) { return op.name == "sgd_update"; }));
 }
 
 TEST_F(PageTest, TensorsTellTheirPaddingAndTheirCopies) {

@@ -323,8 +323,8 @@ TEST(Attention, NotANumberStaysInItsHead) {
   }
 }
 
-// Of numbers that bf16 holds: what is written is rounded once, to 8 bits, and log-sum-exps not at all. The gradient reads
-// o as it was written, so that it is as far from the one of exact numbers as o is.
+// Of numbers that bf16 holds: what is written is rounded once, to 8 bits, and log-sum-exps not at all. The gradient
+// reads o as it was written, so that it is as far from the one of exact numbers as o is.
 TEST(Attention, Bf16IsComputedInF32) {
   for (uint32_t seed = 0; seed < 12; ++seed) {
     Problem p = Generator(seed).problem();

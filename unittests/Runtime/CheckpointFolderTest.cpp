@@ -55,7 +55,8 @@ TEST_F(CheckpointFolderTest, KeepsTheLast) {
 }
 
 TEST_F(CheckpointFolderTest, LeftoversGoAndNothingElse) {
-  for (const char *name : {".step-000003.tmp", ".step-000001.tmp-old", ".step-3.tmp", "notes", "step-abc", "step-000002"})
+  for (const char *name :
+       {".step-000003.tmp", ".step-000001.tmp-old", ".step-3.tmp", "notes", "step-abc", "step-000002"})
     fs::create_directories(path_ + "/" + name + "/inner");
   std::ofstream(path_ + "/.step-000003.tmp/rank-0-of-1.safetensors") << "part";
   CheckpointFolder folder(path_, 0);

@@ -1,5 +1,6 @@
-// A checkpoint of any plan is read by any other: tensors of their own and in buckets, whole and sharded, of sizes that do not
-// divide, in memory of every rank bit for bit what the plan itself would hold. And what is wrong with files is named.
+// A checkpoint of any plan is read by any other: tensors of their own and in buckets, whole and sharded, of sizes that
+// do not divide, in memory of every rank bit for bit what the plan itself would hold. And what is wrong with files is
+// named.
 #include "TestSupport.h"
 #include "core/arena.h"
 #include "core/checkpoint_load.h"
@@ -75,7 +76,8 @@ Program build(const Plan &plan, bool hasState = true, const std::string &wName =
         {wName + suffix, plan.w, InitKind::Normal, 0, 1, {5, 7}}, {"v" + suffix, plan.v}, {"c" + suffix, {}}};
     if (!plan.inBuckets) {
       for (const BlobBuilder::MemberSpec &one : members)
-        blob.addArg({one.name, kind, addView(elementsOf(one.dims), plan.type), one.dims, -1, one.init, one.a, one.b, one.file});
+        blob.addArg(
+            {one.name, kind, addView(elementsOf(one.dims), plan.type), one.dims, -1, one.init, one.a, one.b, one.file});
       return;
     }
     uint64_t elements = 0, shards = plan.mesh[0];
@@ -220,7 +222,8 @@ TEST_F(CheckpointTest, Merged) {
     mergeCheckpoint(checkpoint, folder_ + "/whole", true);
     EXPECT_EQ(SafetensorsFile(folder_ + "/whole").tensors().size(), 7u);
     std::string shard = checkpoint.index().files.begin()->first;
-    expectBadInput([&] { mergeCheckpoint(checkpoint, folder_ + "/" + shard, true); }, "is a file of the checkpoint itself");
+    expectBadInput([&] { mergeCheckpoint(checkpoint, folder_ + "/" + shard, true); },
+                   "is a file of the checkpoint itself");
   }
 }
 

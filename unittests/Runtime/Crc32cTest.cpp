@@ -34,7 +34,8 @@ TEST(Crc32c, InAnyPieces) {
   uint32_t whole = crc32c(bytes);
   for (size_t first = 0; first < 20; ++first)
     for (size_t size = 0; size < 100; ++size)
-      EXPECT_EQ(crc32c(std::string_view(bytes).substr(first, size)), crc32cByTables(std::string_view(bytes).substr(first, size)));
+      EXPECT_EQ(crc32c(std::string_view(bytes).substr(first, size)),
+                crc32cByTables(std::string_view(bytes).substr(first, size)));
   for (size_t first = 0; first < 20; ++first)
     for (size_t second : {size_t(0), size_t(1), size_t(7), size_t(8), size_t(500)}) {
       Crc32c crc;

@@ -120,7 +120,8 @@ TEST(Dataset, EveryPlanSeesTheSameRows) {
     }
 }
 
-// Row i of micro-batch m is row m * 3 + i of the batch of 7, over one rank and over two; rows that are not there repeat the last.
+// Row i of micro-batch m is row m * 3 + i of the batch of 7, over one rank and over two; rows that are not there repeat
+// the last.
 TEST(Dataset, MicrobatchesArePartsOfTheBatch) {
   constexpr uint64_t microbatches = 3, part = 3, batch = 7, columns = 2, fileRows = 11;
   ScratchFile x(npy<float>(FileType::F32, {fileRows, columns}, 0));

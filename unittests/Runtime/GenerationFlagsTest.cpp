@@ -25,9 +25,13 @@ Program make(const Spec &spec) {
   uint32_t ids = blob.addView(0, spec.rows * spec.window, spec.ids), w = blob.addView(4096, 1, DType::F32);
   uint32_t logits = blob.addView(8192, spec.rows * spec.logitsWindow * spec.classes, spec.logits);
   blob.addArg({.name = "w", .kind = ArgKind::Param, .view = w, .dims = {{1}}, .init = InitKind::Constant});
-  blob.addArg({.name = "ids", .view = ids, .dims = {{spec.rows}, {spec.window}}, .batchDim = 0, .indices = spec.indices});
+  blob.addArg(
+      {.name = "ids", .view = ids, .dims = {{spec.rows}, {spec.window}}, .batchDim = 0, .indices = spec.indices});
   if (spec.hasMask)
-    blob.addArg({.name = "mask", .view = blob.addView(2048, spec.rows * spec.window, spec.ids), .dims = {{spec.rows}, {spec.window}}, .batchDim = 0});
+    blob.addArg({.name = "mask",
+                 .view = blob.addView(2048, spec.rows * spec.window, spec.ids),
+                 .dims = {{spec.rows}, {spec.window}},
+                 .batchDim = 0});
   uint32_t result = blob.addResult({.name = "logits", .kind = ResultKind::Output, .view = logits,
                                     .dims = {{spec.rows}, {spec.logitsWindow}, {spec.classes}}, .batchDim = 0});
   blob.addInstr({.op = Opcode::Probe, .a = result});
@@ -89,7 +93,8 @@ TEST(GenerationFlags, WhatIsRefused) {
   refused({"--temperature", "1"}, "--temperature does not apply: there is no --generate");
   refused({"--generate", "9"}, "--generate needs either --prompt or --prompt-file, got: neither");
   refused({"--generate", "9", "--prompt", "a", "--prompt-file", "f"}, "got: both");
-  refused({"--generate", "0", "--prompt", "a"}, "--generate must be an integer of at least 1 and at most 16777216, got: '0'");
+  refused({"--generate", "0", "--prompt", "a"},
+          "--generate must be an integer of at least 1 and at most 16777216, got: '0'");
   refused({"--generate", "x", "--prompt", "a"}, "got: 'x'");
   std::vector<const char *> base = {"--generate", "9", "--prompt", "a"};
   auto also = [&](std::vector<const char *> words, const std::string &part) {
@@ -102,15 +107,17 @@ TEST(GenerationFlags, WhatIsRefused) {
   also({"--samples", "3"}, "--samples must be an integer of at least 1 and at most 2, got: '3'");
   also({"--temperature", "0", "--top-k", "2"}, "--top-k does not apply: at --temperature 0 nothing is drawn");
   also({"--temperature", "0", "--samples", "2"}, "--samples does not apply");
-  also({"--temperature", "0", "--load", "w", "--seed", "1"}, "--seed does not apply: at --temperature 0 nothing is drawn");
+  also({"--temperature", "0", "--load", "w", "--seed", "1"},
+       "--seed does not apply: at --temperature 0 nothing is drawn");
   also({"--data", "ids=i.npy"}, "--data does not apply: the tokens are those of the prompt");
   also({"--print"}, "--print does not apply");
   also({"--output", "logits=l.npy"}, "the program has no generated output 'logits', it has: tokens");
-  refused({"--generate", "9", "--prompt", "a"}, "--generate does not apply: this program was compiled with --mode train",
-          {.mode = Mode::Train});
+  refused({"--generate", "9", "--prompt", "a"},
+          "--generate does not apply: this program was compiled with --mode train", {.mode = Mode::Train});
   refused({"--generate", "9", "--prompt", "a"}, "--generate: expected a program with one input", {.logitsWindow = 1});
   Spec larger{.classes = 300, .indices = 300};
-  refused({"--generate", "9", "--prompt", "a"}, "--prompt is text and needs a vocabulary of 256 bytes, got: 300", larger);
+  refused({"--generate", "9", "--prompt", "a"}, "--prompt is text and needs a vocabulary of 256 bytes, got: 300",
+          larger);
   refused({"--generate", "9", "--prompt-file", "p.npy"}, "--output tokens=FILE.npy writes ids", larger);
 }
 

@@ -37,7 +37,8 @@ Box someBox(uint64_t seed) {
   size_t rank = words[0] % 5;
   for (size_t d = 0; d < rank; ++d) {
     std::array<uint32_t, 4> draw = philox(seed, 1, d);
-    uint64_t local = 1 + draw[0] % 4, start = draw[1] % 3 * local, valid = draw[2] % 3 == 0 ? draw[3] % (local + 1) : local;
+    uint64_t local = 1 + draw[0] % 4, start = draw[1] % 3 * local,
+             valid = draw[2] % 3 == 0 ? draw[3] % (local + 1) : local;
     box.dims.push_back({start + valid, start, local, valid});
   }
   return box;
@@ -71,7 +72,8 @@ TEST(PlacedBox, RangesOfBuffersAreBoxes) {
             real &= rest % box.dims[d].local < box.dims[d].valid;
             rest /= box.dims[d].local;
           }
-          ASSERT_EQ(seen[flat], real ? 1 : 0) << "seed " << seed << ", element " << flat << " of " << begin << " to " << end;
+          ASSERT_EQ(seen[flat], real ? 1 : 0)
+              << "seed " << seed << ", element " << flat << " of " << begin << " to " << end;
           ++checked;
         }
       }

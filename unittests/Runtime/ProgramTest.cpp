@@ -162,7 +162,8 @@ TEST(Program, RecordRules) {
   expectBroken<Arg>(&Header::args, 0, [](Arg &a) { a.indices = 4; }, "in an input of i32 or i64");
   expectBroken<Arg>(&Header::args, 1, [](Arg &a) { a.indices = 4; }, "in an input of i32 or i64");
   expectBroken<Arg>(&Header::args, 1, [](Arg &a) { a.indices = -4; }, "got: -4");
-  expectBroken<Arg>(&Header::args, 1, [](Arg &a) { a.batchDim = 1; }, "must hold a batch of 5 rows in whole micro-batches");
+  expectBroken<Arg>(
+      &Header::args, 1, [](Arg &a) { a.batchDim = 1; }, "must hold a batch of 5 rows in whole micro-batches");
   expectBroken<Arg>(&Header::args, 2, [](Arg &a) { a.view = 6; }, "must be a scalar i64");
   expectBroken<Arg>(&Header::args, 2, [](Arg &a) { a.view = 3; }, "must not share storage");
   expectBroken<Arg>(&Header::args, 2, [](Arg &a) { a.kind = ArgKind::Step; }, "only one argument");
@@ -225,7 +226,8 @@ TEST(Program, BucketsHoldTensors) {
   EXPECT_EQ(program.fileShape(u), std::vector<uint64_t>{12});
   EXPECT_EQ(v.first, 8u); // behind the box of u, 2 x 4
   EXPECT_EQ(grad.first, 0u);
-  // Position a = 1, b = 1 holds elements 5 to 9: the last 3 of u's box, which are padding of its second row, and 2 of v.
+  // Position a = 1, b = 1 holds elements 5 to 9: the last 3 of u's box, which are padding of its second row, and 2 of
+  // v.
   Piece piece = pieceOf(program, u, 4);
   EXPECT_EQ(std::tuple(piece.begin, piece.end, piece.at), std::tuple(5u, 8u, 0u));
   piece.forEachRun([](uint64_t, uint64_t, uint64_t) { ADD_FAILURE() << "padding"; });
@@ -255,13 +257,18 @@ TEST(Program, BucketRules) {
     change(*at);
     expectBadInput([&] { load(bytes); }, part);
   };
-  broken(Tensor(), &Header::tensors, 1, [](Tensor &t) { t.inBucket = 0; }, "with another tensor, and that is no bucket");
+  broken(
+      Tensor(), &Header::tensors, 1, [](Tensor &t) { t.inBucket = 0; }, "with another tensor, and that is no bucket");
   broken(Tensor(), &Header::tensors, 1, [](Tensor &t) { t.first = 9; }, "at 8, got: 9");
-  broken(Dim(), &Header::dims, 3, [](Dim &d) { d.global = d.local = 8; }, "must end inside its bucket of 15 elements, got: 16");
+  broken(
+      Dim(), &Header::dims, 3, [](Dim &d) { d.global = d.local = 8; },
+      "must end inside its bucket of 15 elements, got: 16");
   broken(Tensor(), &Header::tensors, 2, [](Tensor &t) { t.owner = 1; }, "belongs to result 1 of 1");
   broken(Dim(), &Header::dims, 0, [](Dim &d) { d.global = 14; }, "must divide over its 3 shards, got: 14");
   // The axis that cuts the bucket: the first of the indices after the axes of u's rows.
-  broken(Dim(), &Header::dims, 1, [](Dim &d) { d.firstAxis = 0, d.local = 1; }, "mesh axis 1 shards tensor 0 'u' and its bucket");
+  broken(
+      Dim(), &Header::dims, 1, [](Dim &d) { d.firstAxis = 0, d.local = 1; },
+      "mesh axis 1 shards tensor 0 'u' and its bucket");
 }
 
 TEST(Program, RowRules) {

@@ -124,7 +124,8 @@ TEST(StepPlan, ResumedPosition) {
   EXPECT_EQ(at.step, 11u);
   EXPECT_EQ(at.epoch, 2u);
   EXPECT_EQ(at.batch, 1u);
-  expectBadInput([&] { resume(9); }, "ck: is of the middle of an epoch of 10 rows in batches of 4, got data of 9 rows in batches of 4");
+  expectBadInput([&] { resume(9); },
+                 "ck: is of the middle of an epoch of 10 rows in batches of 4, got data of 9 rows in batches of 4");
   expectBadInput([&] { resume(std::nullopt); }, "got data of 0 rows in batches of 0");
   index.position.batch = 0;
   EXPECT_EQ(resume(9).step, 11u) << "at the end of an epoch the data may change";

@@ -61,7 +61,8 @@ struct EmitTest : testing::Test {
 
 } // namespace
 
-// Tensors in buckets have names, shapes and first values of their own; state and gradients lie in files as their parameter.
+// Tensors in buckets have names, shapes and first values of their own; state and gradients lie in files as their
+// parameter.
 TEST_F(EmitTest, TensorsInBuckets) {
   context.loadDialect<nn::NNDialect>();
   module = parseSourceString<ModuleOp>(R"(

@@ -140,8 +140,9 @@ TEST_F(ShardingRules, Rope) {
   EXPECT_EQ(rule("%x: tensor<2x8x6xf32>, %p: tensor<2x8xi64>",
                  "%0 = nn.rope %x, %p base = 10000.0 : tensor<2x8x6xf32>, tensor<2x8xi64>"),
             "[a,b,c][a,b]->[a,b,c] c=6 whole linear 0");
-  EXPECT_EQ(rule("%p: tensor<2x8xi64>", "%0:2 = nn.rope_table %p base = 10000.0 : tensor<2x8xi64> -> tensor<2x8x3xf32>"),
-            "[a,b]->[a,b,c][a,b,c] c=3 whole");
+  EXPECT_EQ(
+      rule("%p: tensor<2x8xi64>", "%0:2 = nn.rope_table %p base = 10000.0 : tensor<2x8xi64> -> tensor<2x8x3xf32>"),
+      "[a,b]->[a,b,c][a,b,c] c=3 whole");
   EXPECT_EQ(rule("%x: tensor<2x8x3x2x6xf32>, %t: tensor<8x6xf32>",
                  "%0 = nn.rotate %x, %t, %t : tensor<2x8x3x2x6xf32>, tensor<8x6xf32>"),
             "[a,b,c,d,e][b,e][b,e]->[a,b,c,d,e] d=2 whole linear 0 linear 1 2");
@@ -368,9 +369,10 @@ TEST_F(ShardingRules, MaskOnShard) {
 
 // A shard of rows of 5 elements begins 5 elements later for each row; the offset of an earlier partition is added.
 TEST_F(ShardingRules, DropoutOnShard) {
-  Operation *op = parse("%a: tensor<8x5xf32>, %s: tensor<i64>, %t: tensor<i64>, %o: tensor<i64>, %local: tensor<3x5xf32>",
-                        "%0 = nn.dropout %a rate = 0.5 id = 2 seed = %s step = %t offset = %o global = [16, 5] "
-                        "{nn.layer = \"h\"} : tensor<8x5xf32>");
+  Operation *op =
+      parse("%a: tensor<8x5xf32>, %s: tensor<i64>, %t: tensor<i64>, %o: tensor<i64>, %local: tensor<3x5xf32>",
+            "%0 = nn.dropout %a rate = 0.5 id = 2 seed = %s step = %t offset = %o global = [16, 5] "
+            "{nn.layer = \"h\"} : tensor<8x5xf32>");
   ASSERT_TRUE(op);
   OpBuilder builder(op->getContext());
   builder.setInsertionPointAfter(op);
@@ -404,7 +406,8 @@ TEST_F(ShardingRules, Dropout) {
             "[a,b][][]->[a,b] linear 0");
 }
 
-// Over sharded classes, rows reduce three times forward; backward reads the log-sum-exp and reduces distributions alone.
+// Over sharded classes, rows reduce three times forward; backward reads the log-sum-exp and reduces distributions
+// alone.
 TEST_F(ShardingRules, CrossEntropyDecomposes) {
   for (std::string targets : {"tensor<2xi64>", "tensor<2x3xf32>"})
     for (bool isGradient : {false, true}) {

@@ -256,7 +256,8 @@ static LogicalResult verifyFlat(Operation *op, EmitError emitError, Attribute at
     return emitError() << DistDialect::kFlatAttr << " needs a dist.mesh in the module";
   for (StringAttr axis : flat.getAxes())
     if (resolveAxis(mesh.getMesh(), axis).empty())
-      return emitError() << DistDialect::kFlatAttr << " names unknown axis " << axis << "; the mesh is " << mesh.getMesh();
+      return emitError() << DistDialect::kFlatAttr << " names unknown axis " << axis << "; the mesh is "
+                         << mesh.getMesh();
   return success();
 }
 
@@ -303,8 +304,8 @@ static LogicalResult verifyBucket(Operation *op, EmitError emitError, Attribute 
                                                     !nn::holdsAsMany(param.getFile(), member.getWholeType()))
       return emitError() << "the shape in files of " << member.getName() << " must have as many elements as "
                          << member.getWholeType() << ", got: [" << param.getFile().asArrayRef() << "]";
-    if (member.getGlobal() &&
-        failed(verifyGlobal(op, emitError, StringAttr::get(op->getContext(), name), member.getGlobal(), member.getType())))
+    if (member.getGlobal() && failed(verifyGlobal(op, emitError, StringAttr::get(op->getContext(), name),
+                                                  member.getGlobal(), member.getType())))
       return failure();
   }
 
@@ -409,7 +410,8 @@ LogicalResult DistDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
       auto memory = dyn_cast<StringAttr>(attr.getValue());
       if (memory && memory.getValue() == kHostMemory && isOfOptimizer(func, argument))
         return success();
-      return emit() << "'" << kMemoryAttr << "' is \"host\" on state of the optimizer or a master, got: " << attr.getValue();
+      return emit() << "'" << kMemoryAttr
+                    << "' is \"host\" on state of the optimizer or a master, got: " << attr.getValue();
     }
     if (attr.getName() == kFlatAttr) {
       nn::ArgRole role = nn::getArgRole(func, argument);

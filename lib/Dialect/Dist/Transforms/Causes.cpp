@@ -85,18 +85,21 @@ ArrayRef<StrategyRemovals> getStrategyRemovals() {
        .refetch = ""},
       {.strategy = kSequenceParallel,
        .gradient = "leave out --sequence-parallel: every rank of {0} would have all tokens, and the whole gradient",
-       .gather = "leave out --sequence-parallel: every rank of {0} would have all tokens, and what is scattered between "
-                 "them now would be all-reduced",
+       .gather =
+           "leave out --sequence-parallel: every rank of {0} would have all tokens, and what is scattered between "
+           "them now would be all-reduced",
        .scatter = "leave out --sequence-parallel: it would be an all-reduce, which sends twice as much",
        .refetch = "--keep-gathered: what the forward pass gathered would be kept for the backward pass"},
       {.strategy = "--zero 1",
        .gradient = "",
-       .gather = "leave out --zero 1: every rank of {0} would hold the whole optimizer state, and update all parameters",
+       .gather =
+           "leave out --zero 1: every rank of {0} would hold the whole optimizer state, and update all parameters",
        .scatter = "",
        .refetch = ""},
       {.strategy = "--zero 2",
        .gradient = "",
-       .gather = "leave out --zero 2: every rank of {0} would hold the whole optimizer state, and update all parameters",
+       .gather =
+           "leave out --zero 2: every rank of {0} would hold the whole optimizer state, and update all parameters",
        .scatter = "",
        .refetch = ""},
       {.strategy = "--zero 3",

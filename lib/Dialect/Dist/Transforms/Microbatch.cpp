@@ -58,7 +58,9 @@ class PartContext : public LocalizeContext {
 public:
   PartContext(Splitter &splitter, Operation *op) : splitter(splitter), op(op) {}
 
-  RankedTensorType localResultType(unsigned result) const override { return splitter.getPartType(op->getResult(result)); }
+  RankedTensorType localResultType(unsigned result) const override {
+    return splitter.getPartType(op->getResult(result));
+  }
   int64_t globalOperandSize(unsigned operand, unsigned dim) const override {
     return cast<RankedTensorType>(op->getOperand(operand).getType()).getDimSize(dim);
   }
@@ -169,7 +171,8 @@ LogicalResult Splitter::accumulate(OpBuilder &builder, ArrayRef<Value> sums) {
   auto numbers = RankedTensorType::get({count}, builder.getI64Type());
   SmallVector<Value> operands = llvm::to_vector(inputs);
   operands.push_back(builder.create<nn::IotaOp>(loc, numbers, builder.getI64IntegerAttr(0)));
-  auto region = builder.create<AccumulateOp>(loc, TypeRange(ValueRange(sums)), operands, builder.getI64IntegerAttr(count));
+  auto region =
+      builder.create<AccumulateOp>(loc, TypeRange(ValueRange(sums)), operands, builder.getI64IntegerAttr(count));
 
   local.clear();
   offsets.clear();
@@ -258,7 +261,8 @@ struct MicrobatchPass : dist::impl::MicrobatchPassBase<MicrobatchPass> {
         return signalPassFailure();
     }
     if (!found) {
-      emitError(getOperation().getLoc(), "micro-batches need a batched input (nn.input = \"name\"), no function has one");
+      emitError(getOperation().getLoc(),
+                "micro-batches need a batched input (nn.input = \"name\"), no function has one");
       signalPassFailure();
     }
   }
@@ -275,7 +279,8 @@ private:
     if (failed(rows))
       return failure();
     if (count > *rows)
-      return func.emitOpError("has batches of ") << *rows << " rows, too few for " << count.getValue() << " micro-batches";
+      return func.emitOpError("has batches of ")
+             << *rows << " rows, too few for " << count.getValue() << " micro-batches";
     auto plan = MicrobatchPlan::build(func, *rows);
     if (failed(plan))
       return failure();

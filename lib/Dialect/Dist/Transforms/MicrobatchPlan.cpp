@@ -21,8 +21,9 @@ FailureOr<MicrobatchPlan> MicrobatchPlan::build(func::FuncOp model, int64_t rows
   // Found as they were read; made as they are defined.
   SmallVector<Value> order = plan.early.takeVector();
   llvm::sort(order, [](Value a, Value b) {
-    return a.getDefiningOp() != b.getDefiningOp() ? a.getDefiningOp()->isBeforeInBlock(b.getDefiningOp())
-                                                  : cast<OpResult>(a).getResultNumber() < cast<OpResult>(b).getResultNumber();
+    return a.getDefiningOp() != b.getDefiningOp()
+               ? a.getDefiningOp()->isBeforeInBlock(b.getDefiningOp())
+               : cast<OpResult>(a).getResultNumber() < cast<OpResult>(b).getResultNumber();
   });
   plan.early.insert(order.begin(), order.end());
   return plan;
@@ -76,8 +77,8 @@ LogicalResult MicrobatchPlan::decide(func::FuncOp model, bool &found) {
     if (!nn::isBatchedInput(model, argument.getArgNumber()))
       return emitError(argument.getLoc())
              << "a dimension of argument \"" << nn::getArgName(model, argument.getArgNumber())
-             << "\" is that of the batch, which only batched inputs may have to be split into micro-batches; make it an "
-                "nn.input or leave --microbatches out";
+             << "\" is that of the batch, which only batched inputs may have to be split into micro-batches; make it "
+                "an nn.input or leave --microbatches out";
     whens[argument] = When::Each;
   }
   for (Operation &op : model.front().without_terminator()) {
@@ -102,8 +103,9 @@ LogicalResult MicrobatchPlan::decide(func::FuncOp model, bool &found) {
   }
   for (auto [index, value] : llvm::enumerate(model.front().getTerminator()->getOperands()))
     if (getWhen(value) == When::Each)
-      return model.emitOpError() << "result " << index << " has rows of the batch, which no micro-batch has all of; return a sum "
-                                    << "of them or leave --microbatches out";
+      return model.emitOpError() << "result " << index
+                                 << " has rows of the batch, which no micro-batch has all of; return a sum "
+                                 << "of them or leave --microbatches out";
   return success();
 }
 
@@ -126,8 +128,9 @@ void MicrobatchPlan::decideSums(Operation *op, bool &found) {
   auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
   if (ruled && !isAfter && op->getNumRegions() == 0) {
     ShardingRule rule = ruled.getShardingRule();
-    if (rule.linearKind == ReduceKind::Sum &&
-        (rule.movesOnly || llvm::any_of(rule.linear, [&](const auto &group) { return ArrayRef<unsigned>(group) == ArrayRef<unsigned>(sums); }))) {
+    if (rule.linearKind == ReduceKind::Sum && (rule.movesOnly || llvm::any_of(rule.linear, [&](const auto &group) {
+                                                 return ArrayRef<unsigned>(group) == ArrayRef<unsigned>(sums);
+                                               }))) {
       repeated.insert(op);
       for (Value result : op->getResults())
         whens[result] = When::Sum;
@@ -147,7 +150,8 @@ LogicalResult MicrobatchPlan::decideRows(Operation *op, bool &found) {
   if (!ruled || op->getNumRegions() != 0)
     return op->emitOpError() << (ruled ? "holds a region" : "has no sharding rule")
                              << ", through which the rows of the batch cannot be followed into micro-batches; "
-                             << (ruled ? "run dist-microbatch before ops are put into regions" : "give it one (ShardingRuleOpInterface)");
+                             << (ruled ? "run dist-microbatch before ops are put into regions"
+                                       : "give it one (ShardingRuleOpInterface)");
   for (Value value : op->getResults())
     if (Operation *lost = dims.getLostAt(value))
       return lost->emitOpError() << "combines or moves rows of the batch, which micro-batches do not have together; "
@@ -171,9 +175,11 @@ LogicalResult MicrobatchPlan::decideRows(Operation *op, bool &found) {
   for (const BatchFactors &batch : batches)
     for (unsigned factor : batch.factors) {
       FactorKind kind = rule.factors[factor].kind;
-      if (kind == FactorKind::Decompose || (kind == FactorKind::Reduction && rule.factors[factor].reduce != ReduceKind::Sum))
-        return op->emitOpError() << "combines rows of the batch otherwise than by a sum, and micro-batches are added; reduce by a sum or "
-                                     "leave --microbatches out";
+      if (kind == FactorKind::Decompose ||
+          (kind == FactorKind::Reduction && rule.factors[factor].reduce != ReduceKind::Sum))
+        return op->emitOpError()
+               << "combines rows of the batch otherwise than by a sum, and micro-batches are added; reduce by a sum or "
+                  "leave --microbatches out";
     }
   for (Value result : op->getResults())
     whens[result] = dims.isBatched(result) ? When::Each : When::Sum;

@@ -39,8 +39,9 @@ struct OffloadPass : dist::impl::OffloadPassBase<OffloadPass> {
           found = true;
         }
       if (!found && updatesParameter(func)) {
-        func.emitOpError() << "has neither state of an optimizer nor masters that could lie on the host; needs an optimizer with "
-                              "state or bf16, or no offload";
+        func.emitOpError()
+            << "has neither state of an optimizer nor masters that could lie on the host; needs an optimizer with "
+               "state or bf16, or no offload";
         return signalPassFailure();
       }
     }

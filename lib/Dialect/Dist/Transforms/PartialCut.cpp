@@ -1,8 +1,8 @@
 // The cheapest places to reduce partial values, as a minimum cut per axis; see PartialCut.h.
 //
-// A value has two vertices: `made` (is it partial where it is made?) and `read` (do ops read it so?), and an edge between
-// them that costs its reduction. Vertices that must be equal are one: what an op reads and what it makes of it, all terms
-// of a sum. Ops that make partial values are the source, ops that read them whole the sink.
+// A value has two vertices: `made` (is it partial where it is made?) and `read` (do ops read it so?), and an edge
+// between them that costs its reduction. Vertices that must be equal are one: what an op reads and what it makes of it,
+// all terms of a sum. Ops that make partial values are the source, ops that read them whole the sink.
 #include "PartialCut.h"
 
 #include "DimGroups.h"

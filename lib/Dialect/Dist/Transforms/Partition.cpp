@@ -171,7 +171,8 @@ LogicalResult Partitioner::partitionReturn(func::ReturnOp op) {
     std::string what = "result " + std::to_string(i);
     if (auto roles = nn::getResultRoles(func, i); !roles.empty()) {
       auto [role, name] = roles.front();
-      what = role == nn::ResultRole::Loss ? "loss" : nn::getRoleAttr(role).drop_front(3).str() + " \"" + name.str() + "\"";
+      what =
+          role == nn::ResultRole::Loss ? "loss" : nn::getRoleAttr(role).drop_front(3).str() + " \"" + name.str() + "\"";
     }
     auto local = get(op, value, layout, what);
     if (failed(local))

@@ -165,7 +165,8 @@ void SequenceParallel::findRegionOps() {
     if (!isContraction(entry.rule))
       continue;
     bool sharesInput = llvm::any_of(entry.op->getOperands(), [&](Value v) { return gathered.contains(v); });
-    bool entersStream = !readsStream(entry.op) && llvm::any_of(entry.op->getResults(), [&](Value v) { return isStream(v); });
+    bool entersStream =
+        !readsStream(entry.op) && llvm::any_of(entry.op->getResults(), [&](Value v) { return isStream(v); });
     if (sharesInput || entersStream)
       region.insert(entry.op);
   }
@@ -175,7 +176,8 @@ ShardingAttr SequenceParallel::toSharding(Value value, bool isShardedAlong) cons
   unsigned along = *findDim(value, sequence);
   SmallVector<DimShardingAttr> dims;
   for (int64_t d = 0; d < cast<RankedTensorType>(value.getType()).getRank(); ++d)
-    dims.push_back(DimShardingAttr::get(symbol.getContext(), d == along && isShardedAlong ? axes : ArrayRef<StringAttr>(),
+    dims.push_back(DimShardingAttr::get(symbol.getContext(),
+                                        d == along && isShardedAlong ? axes : ArrayRef<StringAttr>(),
                                         /*isClosed=*/d == along, /*priority=*/0));
   return ShardingAttr::get(symbol.getContext(), symbol, dims, ReduceKindAttrEnum::sum, {});
 }

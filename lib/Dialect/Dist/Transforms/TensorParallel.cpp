@@ -114,7 +114,8 @@ void TensorParallel::findArguments() {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     // The batch is data parallelism's.
     if (nn::isBatchedInput(func, argument.getArgNumber()))
-      if (unsigned group = groups.find(argument, nn::getBatchDim(func, argument.getArgNumber())); group != DimGroups::kNone)
+      if (unsigned group = groups.find(argument, nn::getBatchDim(func, argument.getArgNumber()));
+          group != DimGroups::kNone)
         facts[group].isBlocked = true;
     if (type && (role == nn::ArgRole::Param || role == nn::ArgRole::Buffer))
       for (int64_t d = 0; d < type.getRank(); ++d)

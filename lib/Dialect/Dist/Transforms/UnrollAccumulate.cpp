@@ -24,14 +24,65 @@ static void collectTerms(Value value, Operation *reader, SmallVectorImpl<Value> 
   collectTerms(sum.getRhs(), sum, terms);
 }
 
-/// Adds a term to a sum as soon as there are both.
-static Value addTerm(Value sum, Value term, Attribute number) {
+namespace {
+
+/// Where ops stand, kept beside the block: asking the block after each op that is put into it would number it anew.
+class Places {
+public:
+  /// Micro-batch and op of the body. An op that is put behind another stands where that does.
+  using Place = std::pair<int64_t, int64_t>;
+
+  void set(Operation *op, Place place) { places[op] = place; }
+  void setBehind(Operation *op, Operation *other) { places[op] = get(other); }
+  /// What is defined outside stands before all of it.
+  Place get(Operation *op) const {
+    auto at = op ? places.find(op) : places.end();
+    return at == places.end() ? Place(-1, -1) : at->second;
+  }
+  Place get(Value value) const { return get(value.getDefiningOp()); }
+
+private:
+  DenseMap<Operation *, Place> places;
+};
+
+class Unroller {
+public:
+  explicit Unroller(AccumulateOp op) : op(op), count(op.getMicrobatches()) {}
+
+  void run();
+
+private:
+  void copyBody(int64_t micro, int64_t groups);
+  Value addTerm(Value sum, Value term, Attribute number);
+  Value addTerms(Value sum, Value value, Attribute number);
+  void startEarly();
+
+  AccumulateOp op;
+  int64_t count;
+  Places places;
+  SmallVector<Value> sums;
+};
+
+} // namespace
+
+/// The reduction of a bucket, as the partitioner and the packer make it.
+static bool reducesBucket(Operation *op) {
+  return isTensorCollective(op) && op->getOperand(0).getDefiningOp<PackOp>() && !op->hasAttr(DistDialect::kRefetchAttr);
+}
+
+/// Adds a term to a sum as soon as there are both. A term that is reduced is waited for only where the next bucket is
+/// full, so that it arrives meanwhile, or at the end of its micro-batch.
+Value Unroller::addTerm(Value sum, Value term, Attribute number) {
   OpBuilder b(term.getContext());
-  b.setInsertionPointAfterValue(term);
   Operation *made = sum.getDefiningOp();
-  if (made && made->getBlock() == b.getInsertionBlock() && !made->isBeforeInBlock(&*b.getInsertionPoint()))
-    b.setInsertionPointAfter(made);
+  bool isLater = made && places.get(sum) != Places::Place(-1, -1) && places.get(term) <= places.get(sum);
+  Operation *behind = isLater ? made : term.getDefiningOp();
+  b.setInsertionPointAfterValue(isLater ? sum : term);
+  if (Operation *def = term.getDefiningOp(); def && reducesBucket(def) && !staysInPlace(def))
+    for (Operation *next = &*b.getInsertionPoint(); next != op.getOperation() && !reducesBucket(next); next = next->getNextNode())
+      b.setInsertionPointAfter(behind = next);
   auto add = b.create<nn::AddOp>(term.getLoc(), sum, term);
+  places.setBehind(add, behind);
   if (Operation *def = term.getDefiningOp())
     if (Attribute layer = def->getAttr(nn::NNDialect::kLayerAttr))
       add->setAttr(nn::NNDialect::kLayerAttr, layer);
@@ -43,15 +94,12 @@ static Value addTerm(Value sum, Value term, Attribute number) {
   return add;
 }
 
-/// Adds what a micro-batch yields, term by term as they are made, so that no second sum is held beside the first. Null is the
-/// sum before the first micro-batch.
-static Value addTerms(Value sum, Value value, Attribute number) {
+/// Adds what a micro-batch yields, term by term as they are made, so that no second sum is held beside the first. Null
+/// is the sum before the first micro-batch.
+Value Unroller::addTerms(Value sum, Value value, Attribute number) {
   SmallVector<Value> terms;
   collectTerms(value, nullptr, terms);
-  llvm::stable_sort(terms, [](Value a, Value b) {
-    Operation *first = a.getDefiningOp(), *second = b.getDefiningOp();
-    return first && second && first->getBlock() == second->getBlock() ? first->isBeforeInBlock(second) : !first && second;
-  });
+  llvm::stable_sort(terms, [&](Value a, Value b) { return places.get(a) < places.get(b); });
   for (Value term : terms)
     sum = sum ? addTerm(sum, term, number) : term;
   return sum;
@@ -59,74 +107,89 @@ static Value addTerms(Value sum, Value value, Attribute number) {
 
 static bool staysInPlaceOp(Operation &op) { return staysInPlace(&op); }
 
-/// Buckets of sums, and their reductions, stood behind the region: they go to where the last micro-batch has made what they
-/// read, in their order. A program by hand communicates where it says so.
-static void startEarly(ArrayRef<Value> sums, Operation *behind) {
-  auto func = dyn_cast<FunctionOpInterface>(behind->getParentOp());
-  if (!func || !isMadeByPartitioner(func) || llvm::any_of(*behind->getBlock(), staysInPlaceOp))
+/// Buckets of sums, and their reductions, stood behind the region: they go to where the last micro-batch has made what
+/// they read, in their order. A program by hand communicates where it says so.
+void Unroller::startEarly() {
+  auto func = dyn_cast<FunctionOpInterface>(op->getParentOp());
+  if (!func || !isMadeByPartitioner(func) || llvm::any_of(*op->getBlock(), staysInPlaceOp))
     return;
   llvm::SmallDenseSet<Value> early(sums.begin(), sums.end());
+  llvm::SmallPtrSet<Operation *, 32> behind;
+  for (Operation *next = op->getNextNode(); next; next = next->getNextNode())
+    behind.insert(next);
   DenseMap<Operation *, Operation *> tails; // what was moved behind an op ends here
-  for (Operation *op = behind->getNextNode(), *next; op; op = next) {
-    next = op->getNextNode();
-    bool reduces = isTensorCollective(op) && op->getOperand(0).getDefiningOp<PackOp>() && !op->hasAttr(DistDialect::kRefetchAttr);
-    if (!(isa<nn::ReshapeOp, PackOp>(op) || reduces) || llvm::none_of(op->getOperands(), [&](Value v) { return early.contains(v); }))
+  for (Operation *mover = op->getNextNode(), *next; mover; mover = next) {
+    next = mover->getNextNode();
+    if (!(isa<nn::ReshapeOp, PackOp>(mover) || reducesBucket(mover)) ||
+        llvm::none_of(mover->getOperands(), [&](Value v) { return early.contains(v); }))
       continue;
+    // What reads nothing that stays behind goes to the last that it reads.
     Operation *last = nullptr;
-    for (Value operand : op->getOperands())
-      if (Operation *def = operand.getDefiningOp(); def && (!last || last->isBeforeInBlock(def)))
-        last = def;
-    if (!last || !last->isBeforeInBlock(behind))
+    bool waits = false;
+    for (Value operand : mover->getOperands())
+      if (Operation *def = operand.getDefiningOp()) {
+        waits |= behind.contains(def);
+        if (!last || places.get(last) < places.get(def))
+          last = def;
+      }
+    if (!last || waits || places.get(last) == Places::Place(-1, -1))
       continue;
     Operation *&tail = tails.try_emplace(last, last).first->second;
-    op->moveAfter(tail);
-    tail = op;
-    early.insert(op->result_begin(), op->result_end());
+    mover->moveAfter(tail);
+    tail = mover;
+    behind.erase(mover);
+    places.setBehind(mover, last);
+    early.insert(mover->result_begin(), mover->result_end());
   }
 }
 
-void unrollAccumulate(AccumulateOp op) {
+/// The body on one micro-batch, its sums added to those before.
+void Unroller::copyBody(int64_t micro, int64_t groups) {
   OpBuilder b(op);
   Block &body = op.getBody().front();
-  SmallVector<Value> sums;
-  int64_t groups = 0;
-  op->getParentOfType<FunctionOpInterface>().walk([&](PackOp pack) { groups = std::max(groups, int64_t(pack.getGroup()) + 1); });
-  int64_t count = op.getMicrobatches();
-  for (int64_t micro = 0; micro < count; ++micro) {
-    IRMapping mapping;
-    Attribute number = b.getI64IntegerAttr(micro);
-    for (auto [input, argument] : llvm::zip_equal(op.getInputs(), body.getArguments())) {
-      auto type = cast<RankedTensorType>(argument.getType());
-      Value part = input;
-      if (count > 1) {
-        part =
-            b.create<nn::SliceOp>(op.getLoc(), type, input, /*dim=*/0, micro * type.getDimSize(0));
-        part.getDefiningOp()->setAttr(kMicrobatchAttr, number);
-      }
-      mapping.map(argument, part);
+  IRMapping mapping;
+  Attribute number = b.getI64IntegerAttr(micro);
+  for (auto [input, argument] : llvm::zip_equal(op.getInputs(), body.getArguments())) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    Value part = input;
+    if (count > 1) {
+      part = b.create<nn::SliceOp>(op.getLoc(), type, input, /*dim=*/0, micro * type.getDimSize(0));
+      part.getDefiningOp()->setAttr(kMicrobatchAttr, number);
+      places.set(part.getDefiningOp(), {micro, 0});
     }
-    for (Operation &inner : body.without_terminator()) {
-      Operation *copy = b.clone(inner, mapping);
-      if (count > 1)
-        copy->setAttr(kMicrobatchAttr, number);
-      // Buckets of two micro-batches are two.
-      if (auto pack = dyn_cast<PackOp>(copy))
-        pack.setGroup(pack.getGroup() + micro * groups);
-    }
-    for (auto [i, yielded] : llvm::enumerate(body.getTerminator()->getOperands())) {
-      Value value = mapping.lookupOrDefault(yielded);
-      if (micro == 0)
-        sums.emplace_back();
-      sums[i] = count > 1 ? addTerms(sums[i], value, number) : value;
-    }
+    mapping.map(argument, part);
   }
+  for (auto [index, inner] : llvm::enumerate(body.without_terminator())) {
+    Operation *copy = b.clone(inner, mapping);
+    places.set(copy, {micro, int64_t(index) + 1});
+    if (count > 1)
+      copy->setAttr(kMicrobatchAttr, number);
+    // Buckets of two micro-batches are two.
+    if (auto pack = dyn_cast<PackOp>(copy))
+      pack.setGroup(pack.getGroup() + micro * groups);
+  }
+  for (auto [sum, yielded] : llvm::zip_equal(sums, body.getTerminator()->getOperands())) {
+    Value value = mapping.lookupOrDefault(yielded);
+    sum = count > 1 ? addTerms(sum, value, number) : value;
+  }
+}
+
+void Unroller::run() {
+  int64_t groups = 0;
+  op->getParentOfType<FunctionOpInterface>().walk(
+      [&](PackOp pack) { groups = std::max(groups, int64_t(pack.getGroup()) + 1); });
+  sums.resize(op.getNumResults());
+  for (int64_t micro = 0; micro < count; ++micro)
+    copyBody(micro, groups);
   // The sums stand for the op's results.
   if (auto tags = op->getAttrOfType<ArrayAttr>(DistDialect::kGlobalsAttr); tags && count > 1)
     for (auto [i, sum] : llvm::enumerate(sums))
-      sum.getDefiningOp()->setAttr(DistDialect::kGlobalsAttr, b.getArrayAttr({tags[i]}));
+      sum.getDefiningOp()->setAttr(DistDialect::kGlobalsAttr, ArrayAttr::get(op.getContext(), {tags[i]}));
   op.replaceAllUsesWith(sums);
-  startEarly(sums, op);
+  startEarly();
   op.erase();
 }
+
+void unrollAccumulate(AccumulateOp op) { Unroller(op).run(); }
 
 } // namespace shoal::dist

@@ -34,8 +34,8 @@ struct VerifyAxesPass : shoal::dist::impl::VerifyAxesPassBase<VerifyAxesPass> {
         continue;
       // Of the axes that no strategy takes unasked, one has a flag.
       bool hasFlag = getAxisOrigin(axis.getName().getValue()) == kTensorAxis;
-      mesh.emitError("mesh axis '") << axis.getName().getValue() << "' of size " << axis.getSize() << " shards nothing; "
-                                    << (hasFlag ? "shard over it by --tensor-parallel, " : "")
+      mesh.emitError("mesh axis '") << axis.getName().getValue() << "' of size " << axis.getSize()
+                                    << " shards nothing; " << (hasFlag ? "shard over it by --tensor-parallel, " : "")
                                     << "annotate a value with it or take it out of the mesh";
       return signalPassFailure();
     }

@@ -119,7 +119,8 @@ LogicalResult ArgOp::verify() {
   if (getMaster() && getKind() != ArgKind::param)
     return emitOpError() << "only a parameter is a master, got: " << stringifyArgKind(getKind());
   if (getMemory(getResult()) == Memory::host && getStorageClass() != StorageClass::optimizer)
-    return emitOpError() << "only state of the optimizer and masters lie on the host, got: " << stringifyArgKind(getKind());
+    return emitOpError() << "only state of the optimizer and masters lie on the host, got: "
+                         << stringifyArgKind(getKind());
   if (getKind() == ArgKind::step || getKind() == ArgKind::valid_rows || getKind() == ArgKind::seed) {
     BufferType type = getResult().getType();
     if (!type.getShape().empty() || !type.getElementType().isInteger(64))
@@ -134,7 +135,8 @@ LogicalResult ArgOp::verifyContents() {
     int64_t elements = 1;
     for (int64_t size : *file)
       if (size < 1 || llvm::MulOverflow(elements, size, elements))
-        return emitOpError() << "sizes of the shape in files must be at least 1 and fit 64 bits, got: [" << *file << "]";
+        return emitOpError() << "sizes of the shape in files must be at least 1 and fit 64 bits, got: [" << *file
+                             << "]";
     if (elements != ShapedType::getNumElements(whole))
       return emitOpError() << "the shape in files must have " << ShapedType::getNumElements(whole)
                            << " elements, got: [" << *file << "]";

@@ -10,8 +10,8 @@
 namespace shoal::exec {
 
 /// Adds the tokens and waits that order rows of different streams which touch the same bytes of a
-/// buffer, and makes stream 0 wait for all others at the end. A row of `paced` waits for what stream 0 does before it, so that
-/// what it fetches takes no memory earlier.
+/// buffer, and makes stream 0 wait for all others at the end. A row of `paced` waits for what stream 0 does before it,
+/// so that what it fetches takes no memory earlier.
 void insertWaits(ProgramOp program, const llvm::DenseSet<mlir::Operation *> &paced);
 
 /// Gives every argument and buffer its offset; sets the sizes of the program's arenas, and bytes by class.

@@ -245,7 +245,8 @@ static std::optional<ResultKind> probeKindOf(nn::ResultRole role) {
 }
 
 bool Lowering::isResultRole(unsigned result) {
-  return llvm::any_of(nn::getResultRoles(step, result), [](nn::NamedRole named) { return probeKindOf(named.role).has_value(); });
+  return llvm::any_of(nn::getResultRoles(step, result),
+                      [](nn::NamedRole named) { return probeKindOf(named.role).has_value(); });
 }
 
 /// Whether the value is complete only when a row of another stream is.

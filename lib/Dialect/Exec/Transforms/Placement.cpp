@@ -244,8 +244,8 @@ bool Placement::mayReduceInPlace(dist::AllReduceOp op) {
   return lastUse(root, op) <= indexOf(op);
 }
 
-/// What is gathered, or comes from another memory, in place of an argument is received there, unless somebody still reads the old value, or another
-/// argument takes it over when the step ends.
+/// What is gathered, or comes from another memory, in place of an argument is received there, unless somebody still
+/// reads the old value, or another argument takes it over when the step ends.
 void Placement::claimArguments() {
   nn::ArgTable arguments(step);
   for (OpOperand &use : step.getBody().front().getTerminator()->getOpOperands()) {

@@ -317,10 +317,8 @@ LogicalResult ProgramVerifier::checkLives() {
   for (auto &[op, life] : lives)
     if (life.begin != life.end)
       order.push_back({op, &life});
-  llvm::stable_sort(order,
-                    [](const auto &a, const auto &b) {
-                      return std::pair(a.second->memory, a.second->begin) < std::pair(b.second->memory, b.second->begin);
-                    });
+  auto placeOf = [](const Life &life) { return std::pair(life.memory, life.begin); };
+  llvm::stable_sort(order, [&](const auto &a, const auto &b) { return placeOf(*a.second) < placeOf(*b.second); });
   auto endsBefore = [](const Life &a, const Life &b) {
     for (auto [last, known] : llvm::zip_equal(a.last, b.known))
       if (last > known)

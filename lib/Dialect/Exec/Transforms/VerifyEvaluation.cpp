@@ -58,9 +58,11 @@ LogicalResult verifyEvaluation(ProgramPair pair) {
       return failure();
   }
 
-  // Inputs are written by the host, buffers by rows. Arguments are apart: of those in one memory, what stands before the last
-  // one that begins before the end lies lower still.
-  auto placeOf = [](ArgOp argument) { return std::pair(getMemory(argument.getResult()), int64_t(argument.getOffset())); };
+  // Inputs are written by the host, buffers by rows. Arguments are apart: of those in one memory, what stands before
+  // the last one that begins before the end lies lower still.
+  auto placeOf = [](ArgOp argument) {
+    return std::pair(getMemory(argument.getResult()), int64_t(argument.getOffset()));
+  };
   llvm::stable_sort(order, [&](ArgOp a, ArgOp b) { return placeOf(a) < placeOf(b); });
   SmallVector<std::pair<Memory, int64_t>> begins = llvm::map_to_vector(order, placeOf);
   auto leavesAlone = [&](Operation *op, ByteRange written) -> LogicalResult {

@@ -96,7 +96,8 @@ static LogicalResult verifyMaster(FunctionOpInterface func, unsigned index, Attr
   Type type = func.getArgumentTypes()[index];
   if (isa<UnitAttr>(value) && func.getArgAttr(index, NNDialect::kParamAttr) && getElementTypeOrSelf(type).isF32())
     return success();
-  return emitArgError(func, index) << "'" << NNDialect::kMasterAttr << "' is a unit attribute of a parameter of f32, got: "
+  return emitArgError(func, index) << "'" << NNDialect::kMasterAttr
+                                   << "' is a unit attribute of a parameter of f32, got: "
                                    << (isa<UnitAttr>(value) ? "" : "a value, ") << type;
 }
 
@@ -104,13 +105,16 @@ static LogicalResult verifyMaster(FunctionOpInterface func, unsigned index, Attr
 static LogicalResult verifyBatchRows(FunctionOpInterface func, unsigned index, Attribute value) {
   auto rows = dyn_cast<IntegerAttr>(value);
   auto type = dyn_cast<RankedTensorType>(func.getArgumentTypes()[index]);
-  if (!rows || !rows.getType().isInteger(64) || rows.getInt() < 1 || !isBatchedInput(func, index) || !type || type.getRank() < 2 || type.getDimSize(0) < 1)
+  if (!rows || !rows.getType().isInteger(64) || rows.getInt() < 1 || !isBatchedInput(func, index) || !type ||
+      type.getRank() < 2 || type.getDimSize(0) < 1)
     return emitArgError(func, index) << "'" << kBatchRowsAttr
                                      << "' is the i64 number of rows of a batched input [micro-batch, row, ...], got: "
                                      << value << " of " << func.getArgumentTypes()[index];
-  if (!func.getArgAttr(index, "dist.global") && type.getDimSize(1) != shoal::shardSize(rows.getInt(), type.getDimSize(0)))
-    return emitArgError(func, index) << "a micro-batch of " << rows.getInt() << " rows in " << type.getDimSize(0) << " has "
-                                     << shoal::shardSize(rows.getInt(), type.getDimSize(0)) << ", got: " << type;
+  if (!func.getArgAttr(index, "dist.global") &&
+      type.getDimSize(1) != shoal::shardSize(rows.getInt(), type.getDimSize(0)))
+    return emitArgError(func, index) << "a micro-batch of " << rows.getInt() << " rows in " << type.getDimSize(0)
+                                     << " has " << shoal::shardSize(rows.getInt(), type.getDimSize(0))
+                                     << ", got: " << type;
   return success();
 }
 
@@ -231,7 +235,8 @@ static LogicalResult verifyUpdates(FunctionOpInterface func) {
 }
 
 static bool isResultName(StringRef attr) {
-  return llvm::any_of(kResultRoles, [&](ResultRole role) { return role != ResultRole::Loss && attr == getRoleAttr(role); });
+  return llvm::any_of(kResultRoles,
+                      [&](ResultRole role) { return role != ResultRole::Loss && attr == getRoleAttr(role); });
 }
 
 /// No two results have one name in one role. Checked once per function as well, when the first

@@ -27,11 +27,12 @@ LogicalResult EmbeddingOp::verify() {
     return emitOpError() << "vocab must be at least 1, got: " << int64_t(*getVocab());
   int64_t rows = getTable().getType().getDimSize(0);
   if (!getOffset() && getNumRows() != rows)
-    return emitOpError() << "vocab must be the table's " << rows << " rows where no offset says which part of the whole they are, got: "
-                         << getNumRows();
+    return emitOpError() << "vocab must be the table's " << rows
+                         << " rows where no offset says which part of the whole they are, got: " << getNumRows();
   if (getOffset() && !getVocab())
-    return emitOpError() << "with an offset the table is a part, and vocab must be the rows of the whole, got none beside the part's "
-                         << rows << " rows";
+    return emitOpError()
+           << "with an offset the table is a part, and vocab must be the rows of the whole, got none beside the part's "
+           << rows << " rows";
   return success();
 }
 

@@ -40,7 +40,8 @@ static SmallVector<Value> toOperandShapes(Build b, Operation *op, const llvm::Bi
     return nulls(*this);                                                                           \
   [[maybe_unused]] Build b{builder, getLoc()};
 
-/// The same of an op with one operand, whose cotangent is `build` of its result's: both in the type that is computed in.
+/// The same of an op with one operand, whose cotangent is `build` of its result's: both in the type that is computed
+/// in.
 static SmallVector<Value> wideCotangent(Build b, Value ct, function_ref<Value(Value)> build) {
   return {b.cast(build(b.wide(ct)), typeOf(ct).getElementType())};
 }

@@ -20,7 +20,8 @@ inline constexpr NumberRule kBucketMbRule = {"above 0 and at most 1e6", "MIB",
                                              [](double value) { return value > 0 && value <= 1e6; }};
 
 /// Of what --zero takes; dist-zero runs for stages from 1 on.
-inline constexpr NumberRule kZeroRule = {"0, 1, 2 or 3", "0|1|2|3", [](double value) { return value >= 0 && value <= 3; }};
+inline constexpr NumberRule kZeroRule = {"0, 1, 2 or 3", "0|1|2|3",
+                                         [](double value) { return value >= 0 && value <= 3; }};
 
 /// Of dist-microbatch's count.
 inline constexpr NumberRule kMicrobatchesRule = {"from 1 to 65536", "M",

@@ -43,13 +43,14 @@ llvm::StringRef getArgName(mlir::FunctionOpInterface func, unsigned index);
 enum class ResultRole { Loss, Metric, Output, Grad, Updates };
 
 /// All of them, in the order in which messages ask.
-inline constexpr ResultRole kResultRoles[] = {ResultRole::Loss, ResultRole::Metric, ResultRole::Output, ResultRole::Grad,
-                                              ResultRole::Updates};
+inline constexpr ResultRole kResultRoles[] = {ResultRole::Loss, ResultRole::Metric, ResultRole::Output,
+                                              ResultRole::Grad, ResultRole::Updates};
 
 /// The attribute that says so: "nn.loss", a unit, or that of the others, which hold a name.
 llvm::StringRef getRoleAttr(ResultRole role);
 
-/// A role of a result, and its name there: of the output, of the parameter whose gradient it is, of the argument that it replaces; "loss".
+/// A role of a result, and its name there: of the output, of the parameter whose gradient it is, of the argument that
+/// it replaces; "loss".
 struct NamedRole {
   ResultRole role;
   llvm::StringRef name;
