@@ -97,6 +97,8 @@ def main():
     parser.add_argument("--kills", type=int, required=True, help="that hit a save")
     parser.add_argument("--plan", default="data=2")
     args = parser.parse_args()
+    if args.kills < 1:
+        shoal.wrong_usage(f"--kills must be at least 1, got: {args.kills}")
     shutil.rmtree(args.work, ignore_errors=True)
     os.makedirs(args.work)
     write_npy(f"{args.work}/x.npy", tensor("f64", (ROWS, 7), wave(ROWS * 7, 1)))

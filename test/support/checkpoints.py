@@ -336,6 +336,9 @@ def main():
         checks += [("same plan", lambda: check_same_plan(mlp, CHAIN[0])), ("chain", lambda: check_chain(mlp, CHAIN)),
                    ("batch norm", lambda: check_chain(norm, ["data=3", "data=2 --zero 3", ""])), ("refusals", lambda: check_refusals(mlp, CHAIN[0])),
                    ("without batches", lambda: check_without_batches(alone)), ("full disk", lambda: check_full_disk(wide, "data=2"))]
+    names = [name for name, _ in checks]
+    if unknown := [name for name in args.only or [] if name not in names]:
+        shoal.wrong_usage(f"--only must name some of {', '.join(names)}, got: {unknown[0]}")
     failed = False
     for name, check in (c for c in checks if not args.only or c[0] in args.only):
         try:

@@ -176,14 +176,15 @@ def main():
     parser.add_argument("case")
     parser.add_argument("--work", required=True)
     parser.add_argument("--plan", action="append", default=[])
-    parser.add_argument("--ranks")
+    parser.add_argument("--ranks", type=lambda text: list(map(int, text.split(","))))
     parser.add_argument("--shoalc-option", action="append", default=[])
     args = parser.parse_args()
 
     case = prepare_case(args.case, args.work)
     failed = False
-    ranks = args.ranks or ("" if args.plan else "1,2,3,4")
-    plans = [f"data={n}" if n != "1" else "one" for n in ranks.split(",") if n] + args.plan
+    if args.ranks is None:
+        args.ranks = [] if args.plan else [1, 2, 3, 4]
+    plans = [f"data={n}" if n != 1 else "one" for n in args.ranks] + args.plan
     for plan in plans:
         check = run_case(case, args.model, plan, args.work, args.shoalc_option)
         failed |= check.fails(f"{case['case']} on {plan}")

@@ -5,7 +5,7 @@ usage: golden_matrix.py FOLDER --work FOLDER --set pairs|all [--only WORD]... [-
 
 FOLDER holds the models, and golden/ the cases. `all` is every combination of the rows of FACTORS that means something;
 `pairs` a part of them in which any two values of two rows meet at least once, made the same way in every run. --only
-keeps plans that hold the word, --list prints them and runs none.
+keeps plans that hold the word (it must be a word of some), --list prints them and runs none.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import os
 import sys
 import time
 
+import shoal
 from golden import prepare_case, run_case
 
 TENSOR, SEQUENCE = "--tensor-parallel", "--tensor-parallel --sequence-parallel"
@@ -67,6 +68,8 @@ def main():
 
     chosen = covering_pairs() if args.set == "pairs" else every_combination()
     chosen = [c for c in chosen if all(word in f"{c[0]} {plan_of(c)}" for word in args.only)]
+    if not chosen:
+        shoal.wrong_usage(f"--only must leave a plan of --set {args.set}, got: {', '.join(args.only)} (--list prints all)")
     if args.list:
         print("\n".join(f"{c[0]} on {plan_of(c)}" for c in chosen))
         return

@@ -106,6 +106,8 @@ def main():
     parser.add_argument("--shoalc", default="")
     parser.add_argument("--steps", type=int, default=8)
     args = parser.parse_args()
+    if len(args.plans) < 2:
+        shoal.wrong_usage(f"the first plan is what others are compared with, expected two or more, got: {args.plans[0]}")
     os.makedirs(args.work, exist_ok=True)
     with open(args.model) as f:
         text = f.read()

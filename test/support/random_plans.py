@@ -16,6 +16,8 @@ import random
 import subprocess
 import sys
 
+import shoal
+
 MESHES = [
     '<["x"=2]>',
     '<["x"=3]>',
@@ -483,6 +485,8 @@ def main():
     parser.add_argument("--one-axis-per-dimension", action="store_true")
     parser.add_argument("--train", action="store_true")
     args = parser.parse_args()
+    if args.programs < 1:
+        shoal.wrong_usage(f"--programs must be at least 1, got: {args.programs}")
     os.makedirs(args.work, exist_ok=True)
     failed = sum(not check(args, args.seed + i) for i in range(args.programs))
     print(f"{args.programs - failed} of {args.programs} random plans keep the meaning")

@@ -204,6 +204,8 @@ def main():
     parser.add_argument("--programs", type=int, default=20)
     parser.add_argument("--runs", type=int, default=0)
     args = parser.parse_args()
+    if args.programs < 1:
+        shoal.wrong_usage(f"--programs must be at least 1, got: {args.programs}")
     os.makedirs(args.work, exist_ok=True)
     interpret = "--interpret=all-ranks outputs"
     broken = 0

@@ -12,6 +12,12 @@ COMPILE_LIMIT = 120
 RUN_LIMIT = 240
 
 
+def wrong_usage(text):
+    """Ends a script whose command line is wrong: nothing was tested, and that is no success."""
+    print(f"{os.path.basename(sys.argv[0])}: {text}", file=sys.stderr)
+    sys.exit(2)
+
+
 def call(command, limit, expect=0, env=None):
     """Runs `command` and returns what it wrote; ends the test unless it exits with `expect`."""
     environment = {**os.environ, **(env or {})}
