@@ -1,20 +1,57 @@
 // An independent witness of what crosses MPI's interface: preloaded into a program, it
 // wraps the calls that send data, those too that the runtime does not make, and at MPI_Finalize writes what they were given, per
 // rank, to $SHOAL_PMPI_OUT.<rank>:
-//   {"rank": 0, "calls": [{"call": "MPI_Iallreduce", "comm": "shoal stream 1 {data}",
+//   {"rank": 0, "arena_bytes": 65536, "calls": [{"call": "MPI_Iallreduce", "comm": "shoal stream 1 {data}",
 //     "ranks": 4, "elements": 1024, "element_bytes": 4, "count": 3}]}
 // `elements` is the count argument of the sending side, `count` how often the call was made
 // with it in the whole run. Communicators of a program are named after their stream and
-// axes; the runtime's own traffic is on MPI_COMM_WORLD.
+// axes; the runtime's own traffic is on MPI_COMM_WORLD. `arena_bytes` is how much memory the
+// program asked the system for where all buffers lie that it gave to calls on communicators of its own;
+// 0 when there is no such piece.
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include <mpi.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace {
+
+struct Mapping {
+  uintptr_t begin;
+  size_t bytes; // as asked for
+};
+// No container: the first mappings are made before any constructor has run.
+Mapping mappings[1024];
+std::atomic<size_t> numMappings;
+uintptr_t lowest = UINTPTR_MAX, highest = 0; // buffers on communicators of the program
+
+// It may be called before the sanitizers' runtime is there.
+__attribute__((no_sanitize("address", "undefined")))
+void *mapMemory(void *at, size_t bytes, int protection, int flags, int file, off_t offset) {
+  auto made = static_cast<uintptr_t>(syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
+  if (made != UINTPTR_MAX && (flags & MAP_ANONYMOUS))
+    if (size_t index = numMappings++; index < std::size(mappings))
+      mappings[index] = {made, bytes};
+  return reinterpret_cast<void *>(made); // as the call gives it: -1 is MAP_FAILED, and errno is set
+}
+
+size_t arenaBytes() {
+  size_t bytes = 0; // of the last one: an address may have been given back and be used again
+  for (size_t i = 0; i < std::min(numMappings.load(), std::size(mappings)); ++i)
+    if (mappings[i].begin <= lowest && highest < mappings[i].begin + mappings[i].bytes)
+      bytes = mappings[i].bytes;
+  return bytes;
+}
 
 struct Call {
   std::string name, comm;
@@ -27,13 +64,17 @@ std::map<Call, long> &calls() {
   return made;
 }
 
-void count(const char *name, int elements, MPI_Datatype type, MPI_Comm comm) {
+void count(const char *name, int elements, MPI_Datatype type, MPI_Comm comm, const void *buffer = nullptr) {
   char text[MPI_MAX_OBJECT_NAME];
   int length = 0, ranks = 0, bytes = 0;
   PMPI_Comm_get_name(comm, text, &length);
   PMPI_Comm_size(comm, &ranks);
   PMPI_Type_size(type, &bytes);
   calls()[{name, std::string(text, size_t(length)), ranks, elements, bytes}] += 1;
+  if (buffer && std::string_view(text).starts_with("shoal stream")) {
+    lowest = std::min(lowest, reinterpret_cast<uintptr_t>(buffer));
+    highest = std::max(highest, reinterpret_cast<uintptr_t>(buffer));
+  }
 }
 
 void countWindow(const char *name, int elements, MPI_Datatype type, MPI_Win window) {
@@ -56,7 +97,7 @@ void write() {
     std::fprintf(stderr, "error: %s: cannot be written\n", path.c_str());
     return;
   }
-  std::fprintf(file, "{\"rank\": %d, \"calls\": [", rank);
+  std::fprintf(file, "{\"rank\": %d, \"arena_bytes\": %zu, \"calls\": [", rank, arenaBytes());
   const char *separator = "";
   for (const auto &[call, times] : calls()) {
     std::fprintf(file,
@@ -74,23 +115,30 @@ void write() {
 
 extern "C" {
 
+void *mmap(void *at, size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
+  return mapMemory(at, bytes, protection, flags, file, offset);
+}
+void *mmap64(void *at, size_t bytes, int protection, int flags, int file, off64_t offset) noexcept {
+  return mapMemory(at, bytes, protection, flags, file, offset);
+}
+
 int MPI_Allreduce(const void *in, void *out, int n, MPI_Datatype t, MPI_Op op, MPI_Comm c) {
   count("MPI_Allreduce", n, t, c);
   return PMPI_Allreduce(in, out, n, t, op, c);
 }
 int MPI_Iallreduce(const void *in, void *out, int n, MPI_Datatype t, MPI_Op op, MPI_Comm c,
                    MPI_Request *r) {
-  count("MPI_Iallreduce", n, t, c);
+  count("MPI_Iallreduce", n, t, c, out);
   return PMPI_Iallreduce(in, out, n, t, op, c, r);
 }
 int MPI_Iallgather(const void *in, int n, MPI_Datatype t, void *out, int m, MPI_Datatype u,
                    MPI_Comm c, MPI_Request *r) {
-  count("MPI_Iallgather", n, t, c);
+  count("MPI_Iallgather", n, t, c, out);
   return PMPI_Iallgather(in, n, t, out, m, u, c, r);
 }
 int MPI_Ireduce_scatter_block(const void *in, void *out, int n, MPI_Datatype t, MPI_Op op,
                               MPI_Comm c, MPI_Request *r) {
-  count("MPI_Ireduce_scatter_block", n, t, c);
+  count("MPI_Ireduce_scatter_block", n, t, c, out);
   return PMPI_Ireduce_scatter_block(in, out, n, t, op, c, r);
 }
 int MPI_Ialltoall(const void *in, int n, MPI_Datatype t, void *out, int m, MPI_Datatype u,

@@ -156,7 +156,8 @@ def run(args, family, layers, plan):
 
 
 def measure(args, base, family, layers, mesh, options, rows=ROWS):
-    """Per rank its report, promise and count being equal, and what it sends in a step, seen below MPI's interface."""
+    """Per rank its report, promise and count being equal, and what it sends in a step, seen below MPI's interface, as is the size of
+    the memory that all of this lies in: the peak."""
     with open(f"{base}.json", "w") as f:
         json.dump(CONFIGS[family] | {LAYERS[family]: layers}, f)
     shoal.call(["shoal-model", family, "--config", f"{base}.json", "--batch", str(rows), "--seq", str(TOKENS),
@@ -169,6 +170,11 @@ def measure(args, base, family, layers, mesh, options, rows=ROWS):
     promised, counted = (shoal.ranks_of_report(f"{base}.{side}.json") for side in ("promise", "counted"))
     if promised != counted:
         sys.exit(f"{base}: promised {promised}, counted {counted}")
+    for entry in promised:
+        with open(f"{base}.pmpi.{entry['rank']}") as f:
+            seen = json.load(f)["arena_bytes"]
+        if seen != entry["bytes"]["peak"]:
+            sys.exit(f"{base}: rank {entry['rank']} promises a peak of {entry['bytes']['peak']} bytes, has asked for {seen}")
     return [(entry, seen_below(f"{base}.pmpi.{entry['rank']}", entry)) for entry in promised]
 
 

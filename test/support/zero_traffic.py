@@ -5,8 +5,11 @@ usage: zero_traffic.py --work FOLDER --pmpi LIBRARY.so [--full]
        zero_traffic.py --work FOLDER --published | --peak [--full]
 
 GPT-2 and Llama of two blocks over 2 and 4 ranks, in f32 and in bf16 with gradients of 2 and of 4 bytes, in 1 and 4
-micro-batches, alone and with tensor and sequence parallelism. What is sent is told by three witnesses, which must agree: the
-report of shoalc, that of the program, and a library below MPI's profiling interface. With --published a model of 7.5
+micro-batches, alone and with tensor and sequence parallelism. What is sent, and the peak, are told by three witnesses, which
+must agree: the report of shoalc, that of the program, and a library below MPI's profiling interface, which counts what MPI is
+given, and sees how much memory was asked for where it lies. Bytes sent by kind, and bytes of parameters, gradients and
+optimizer, each by itself, are those of the formulas, exactly; a peak holds activations, too, for which there is no formula:
+what it gains from stage to stage is zero_peaks.py's. With --published a model of 7.5
 billion parameters is compiled for 64 ranks, and its model states are those that the authors of ZeRO print (Rajbhandari et
 al., 2020, figure 1). --peak is GPT-2 of 124 million parameters over 4 ranks: under ZeRO-3 a rank's peak is less than half
 of DDP's, promised, and with --full counted. --full runs all combinations; without it any two choices meet in some run.
@@ -32,24 +35,28 @@ CHOICES = {"family": ("gpt2", "llama"), "zero": (0, 1, 2, 3), "dtype": tuple(DTY
            "data": (2, 4), "tensor": tuple(TENSOR)}
 
 
-def sizes(family, tensor):
+def unread_of(family, tensor):
+    """Elements of a block that backward does not read: GPT-2's biases and the shifts of its norms."""
+    kv = KV_HEADS[family] * WIDTH // HEADS // min(tensor, KV_HEADS[family])
+    return WIDTH // tensor + 2 * kv + INNER // tensor + 2 * WIDTH + 2 * WIDTH if family == "gpt2" else 0
+
+
+def sizes(family, tensor, layers=LAYERS):
     """A rank's parameters, and how many elements of them ZeRO-3 gathers for a micro-batch."""
-    kv_ranks = min(tensor, KV_HEADS[family])
-    own = parameters(family, tensor, kv_ranks, by_sequence=tensor > 1)
-    count = LAYERS * own["block"] + own["around"]
+    own = parameters(family, tensor, min(tensor, KV_HEADS[family]), by_sequence=tensor > 1)
+    count = layers * own["block"] + own["around"]
     table = VOCAB // tensor * WIDTH
     if family == "llama":
         # Forward everything, backward all but the table of the embedding.
         return count, 2 * count - table
     # A table for embedding and head is used twice forward. Backward reads the head's use of it, matrices and scales of norms.
-    kv = KV_HEADS[family] * WIDTH // HEADS // kv_ranks
-    unread = WIDTH // tensor + 2 * kv + INNER // tensor + 2 * WIDTH + 2 * WIDTH
-    return count, count + table + LAYERS * (own["block"] - unread) + table + WIDTH
+    return count, count + table + layers * (own["block"] - unread_of(family, tensor)) + table + WIDTH
 
 
-def norms_of(family):
-    own = parameters(family, 1, 1)
-    return LAYERS * own["norms"] + own["final norm"]
+def late_of(plan, layers=LAYERS):
+    """Gradients of norms are sums over the sequence, too, and whole over it only behind the micro-batches."""
+    own = parameters(plan["family"], 1, 1)
+    return layers * own["norms"] + own["final norm"] if TENSOR[plan["tensor"]][0] > 1 else 0
 
 
 def sent_over_data(plan):
@@ -58,8 +65,7 @@ def sent_over_data(plan):
     of_parameter, of_gradient, _, _ = DTYPES[plan["dtype"]]
     tensor = TENSOR[plan["tensor"]][0]
     count, gathers = sizes(plan["family"], tensor)
-    # Gradients of norms are sums over the sequence, too, and whole over it only behind the micro-batches.
-    late = norms_of(plan["family"]) if tensor > 1 else 0
+    late = late_of(plan)
 
     def ring(elements, size):
         return (ranks - 1) * -(-elements // ranks) * size
@@ -85,6 +91,12 @@ def find_wrong_states(entry, wanted):
                    if entry["bytes"][part] != size)
 
 
+def all_plans(choices):
+    """At most 4 ranks; of a micro-batch some of them have no row."""
+    plans = [dict(zip(choices, values)) for values in itertools.product(*choices.values())]
+    return [plan for plan in plans if plan["data"] * TENSOR[plan["tensor"]][0] <= 4]
+
+
 def options_of(plan):
     return ["--zero", str(plan["zero"]), "--microbatches", str(plan["microbatches"]), *DTYPES[plan["dtype"]][-1]]
 
@@ -106,7 +118,7 @@ def check(args, plan, number):
         if got != wanted:
             faults.append(f"{plan}: rank {entry['rank']} sends {dict(got)} over data, expected {dict(wanted)}")
         # Under ZeRO-1 a bucket's gradients may be gone before those of the last, the norms', are whole.
-        norms = norms_of(plan["family"]) if tensor > 1 and plan["zero"] == 1 else 0
+        norms = late_of(plan) if plan["zero"] == 1 else 0
         early = kept["grads"] - DTYPES[plan["dtype"]][1] * norms
         kept["grads"] = max(early, min(kept["grads"], entry["bytes"]["grads"]))
         if wrong := find_wrong_states(entry, kept):
@@ -199,9 +211,7 @@ def main():
     elif args.peak:
         faults = compare_peaks(args)
     else:
-        plans = [dict(zip(CHOICES, values)) for values in itertools.product(*CHOICES.values())]
-        # At most 4 ranks; of a micro-batch some of them have no row.
-        plans = [plan for plan in plans if plan["data"] * TENSOR[plan["tensor"]][0] <= 4]
+        plans = all_plans(CHOICES)
         plans = plans if args.full else cover(plans)
         faults = [fault for number, plan in enumerate(plans) for fault in check(args, plan, number)]
         print(f"{len(plans)} plans")

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Holds what a rank keeps under the stages of ZeRO, at the row where it is most, against that of data parallelism.
+
+usage: zero_peaks.py --work FOLDER [--full]
+
+GPT-2 and Llama of four blocks under the choices of zero_traffic.py, compiled alone; that runs have the promised peak,
+and ask the system for an arena of that size, is shown there. What is in use at each row of the rank program is
+counted once more, from its text (arena.py): bytes by class must be those promised, and the arena, the promised peak,
+must be the fullest row and gaps between buffers, of at most two fifths. Then, with P parameters of a rank, N ranks, g
+bytes of a gradient:
+- Stage 1 keeps in the fullest row of the passes what data parallelism keeps, less what sharding the optimizer saves,
+  exactly. Its workspace is the shard of the gradients and, in f32, that of new values, exactly.
+- Stage 2 is stage 1 where gradients are reduced once, exactly. In micro-batches its workspace is one bucket, here of
+  all gradients, and the shard that it is reduced to, g P + g P / N, exactly.
+- Under stage 3 two blocks are gathered at a time, exactly, but for GPT-2's vectors of the block before: its last bias
+  is added by the next one's first kernel. It keeps no more than stage 2, less what sharding parameters saves, and
+  these blocks.
+With --full all combinations; without it any two choices meet in some.
+"""
+
+import argparse
+import json
+import os
+import sys
+
+import shoal
+from arena import Curve
+from transformer_traffic import CONFIGS, KV_HEADS, LAYERS, TOKENS, parameters
+from zero_traffic import CHOICES, DTYPES, ROWS, TENSOR, all_plans, cover, late_of, options_of, sizes, states, unread_of
+
+BLOCKS = 4
+
+
+def write_model(work, family):
+    with open(f"{work}/{family}.json", "w") as f:
+        json.dump(CONFIGS[family] | {LAYERS[family]: BLOCKS}, f)
+    shoal.call(["shoal-model", family, "--config", f"{work}/{family}.json", "--batch", str(ROWS), "--seq", str(TOKENS),
+                "--dropout", "off", "-o", f"{work}/{family}.mlir"], shoal.COMPILE_LIMIT)
+
+
+def compile_stage(work, plan, number):
+    """The curve of one stage, and what of it is not as promised."""
+    tensor, options = TENSOR[plan["tensor"]]
+    mesh = f"data={plan['data']}" + (f",tensor={tensor}" if tensor > 1 else "")
+    base = f"{work}/{number}"
+    shoal.call(["shoalc", f"{work}/{plan['family']}.mlir", "--emit", "exec", "-o", f"{base}.exec", "--report",
+                f"{base}.json", "--mesh", mesh, "--optimizer", "adamw", "--lr", "0.001", *options_of(plan), *options],
+               shoal.COMPILE_LIMIT)
+    with open(f"{base}.exec") as f:
+        curve = Curve(f.read())
+    promised = shoal.ranks_of_report(f"{base}.json")[0]["bytes"]
+    counted = {kind: curve.most(kind) for kind in promised if kind != "peak"} | {"peak": curve.arena}
+    faults = []
+    if counted != promised:
+        faults.append(f"the rows hold {counted}, promised {promised}")
+    if not curve.fullest() <= curve.arena <= curve.fullest() * 7 / 5:
+        faults.append(f"an arena of {curve.arena} bytes for at most {curve.fullest()}")
+    return curve, faults
+
+
+def check(work, plan, number):
+    """The faults of a plan under all stages."""
+    tensor, data, parts = TENSOR[plan["tensor"]][0], plan["data"], plan["microbatches"]
+    of_parameter, of_gradient, _, _ = DTYPES[plan["dtype"]]
+    count, _ = sizes(plan["family"], tensor, BLOCKS)
+    late = late_of(plan, BLOCKS)
+    kept = [states(stage, plan["dtype"], count, data) for stage in range(4)]
+    curves, faults = [], []
+    for stage in range(4):
+        curve, wrong = compile_stage(work, plan | {"zero": stage}, f"{number}-{stage}")
+        curves.append(curve)
+        faults += [f"stage {stage}: {fault}" for fault in wrong]
+    full = [curve.fullest_of_passes() for curve in curves]
+
+    def equal(what, got, expected):
+        if got != expected:
+            faults.append(f"{what}: got {got}, expected {expected}")
+
+    saved = kept[0]["optimizer"] - kept[1]["optimizer"]
+    # In micro-batches data parallelism keeps the norms' sums over the sequence until the end.
+    equal("data parallelism less stage 1", full[0] - full[1], saved + (of_gradient * late if parts > 1 else 0))
+    if tensor == 1:
+        new_values = of_parameter * count // data if plan["dtype"] == "f32" else 0
+        equal("workspace of stage 1", curves[1].most("workspace"), of_gradient * count // data + new_values)
+    if parts == 1:
+        equal("stage 2 less stage 1", full[2] - full[1], 0)
+    else:
+        bucket, shard = of_gradient * count, of_gradient * (count - late) // data
+        equal("workspace of stage 2", curves[2].most("workspace"), bucket + shard)
+    family = plan["family"]
+    blocks = 2 * of_parameter * parameters(family, tensor, min(tensor, KV_HEADS[family]))["block"]
+    gathered, before = max(curves[3].gathered), of_parameter * unread_of(family, tensor)
+    if gathered not in (blocks, blocks + before):
+        faults.append(f"stage 3 gathers {gathered} bytes at a time, two blocks are {blocks}, vectors of another {before}")
+    most = full[2] - (kept[2]["params"] - kept[3]["params"]) + gathered
+    if full[3] > most:
+        faults.append(f"stage 3 keeps {full[3]} bytes, expected at most {most}")
+    return [f"{plan}: {fault}" for fault in faults]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--work", required=True)
+    parser.add_argument("--full", action="store_true")
+    args = parser.parse_args()
+    os.makedirs(args.work, exist_ok=True)
+    plans = all_plans({kind: values for kind, values in CHOICES.items() if kind != "zero"})
+    plans = plans if args.full else cover(plans)
+    for family in CONFIGS:
+        write_model(args.work, family)
+    faults = [fault for number, plan in enumerate(plans) for fault in check(args.work, plan, number)]
+    print("\n".join([*faults, f"{len(plans)} plans, each under 4 stages"]))
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()
