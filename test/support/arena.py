@@ -22,8 +22,8 @@ def bytes_of(type_text):
 
 class Curve:
     """`rows`: per row of the training step the bytes in use by class, a buffer from the first row that is given a part
-    of it to the last one. `gathered`: per row those of parameters that ZeRO-3 gathers for a layer. `passes`: how many rows
-    there are up to the last matrix product, where the backward pass ends. `arena`: what the program allocates."""
+    of it to the last one. `gathered`: per row those of parameters that ZeRO-3 gathers for a layer. `passes`: how many
+    rows there are up to the last matrix product, where the backward pass ends. `arena`: what the program allocates."""
 
     def __init__(self, text):
         text = text[text.index("exec.program"):]
@@ -63,5 +63,5 @@ class Curve:
         return max(sum(row.values()) for row in self.rows)
 
     def fullest_of_passes(self):
-        """The same up to the end of the backward pass, with all parameters: single ones may be cast late, and go early."""
+        """The same up to the end of the backward pass, with all parameters: single ones may come late and go early."""
         return self.most("params") + max(sum(row.values()) - row["params"] for row in self.rows[: self.passes])

@@ -91,7 +91,7 @@ def check(work, plan, number):
     blocks = 2 * of_parameter * parameters(family, tensor, min(tensor, KV_HEADS[family]))["block"]
     gathered, before = max(curves[3].gathered), of_parameter * unread_of(family, tensor)
     if gathered not in (blocks, blocks + before):
-        faults.append(f"stage 3 gathers {gathered} bytes at a time, two blocks are {blocks}, vectors of another {before}")
+        faults.append(f"stage 3 gathers {gathered} bytes, two blocks are {blocks}, another one's vectors {before}")
     most = full[2] - (kept[2]["params"] - kept[3]["params"]) + gathered
     if full[3] > most:
         faults.append(f"stage 3 keeps {full[3]} bytes, expected at most {most}")
