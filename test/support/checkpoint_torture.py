@@ -4,12 +4,15 @@ left off.
 
 usage: checkpoint_torture.py --work FOLDER --kills N [--plan "MESH FLAGS"]
 
-After each kill (SIGKILL to every rank) the newest complete checkpoint must be whole, and the next run goes on from it, until N kills
-have hit a save, which its unfinished folder shows. At least half of all kills must. In the end losses and parameters are those of
-a run that nobody stopped, bit for bit.
+After each kill (SIGKILL to every rank) the newest complete checkpoint must be whole; a run loads it, and has the parameters of
+a run that nobody stopped at that step, bit for bit; so has the file the optimizer's state. The next run goes on from it, until
+N kills have hit a save, which its unfinished folder shows. At least half of all kills must. Of these folders one at least, named as
+a complete one, must be refused: else no kill came before a save had all its files. In the end losses and parameters are those of a run
+that nobody stopped.
 """
 
 import argparse
+import filecmp
 import os
 import random
 import shutil
@@ -51,9 +54,38 @@ def ranks_under(pid, program):
     return found
 
 
+def unfinished(folder):
+    """The folder of a save that is under way, or was when its run was killed."""
+    return next((name for name in os.listdir(folder) if name.startswith(".step-")), None)
+
+
 def is_saving(folder):
-    """Whether a save is under way, or was when its run was killed."""
-    return any(name.startswith(".step-") for name in os.listdir(folder))
+    return unfinished(folder) is not None
+
+
+def check_newest(model, plan, folder, step):
+    """The newest checkpoint, of `step`, loads, and is what a run without a kill has there."""
+    model.run(plan, "--steps", str(step), "--resume", folder, tag="loaded")
+    never = model.path("never-killed")
+    shutil.rmtree(never, ignore_errors=True)
+    model.run(plan, "--steps", str(step), "--save", never, tag="whole")
+    if model.steps("loaded") or model.params("loaded") != model.params("whole"):
+        sys.exit(f"step {step}: what is loaded is not what a run without a kill has")
+    merged = [f"{model.path(name)}-{step}.safetensors" for name in ("killed", "whole")]
+    for source, file in zip((folder, never), merged):
+        shoal.call(["shoal-ckpt", "merge", source, "-o", file, "--with-state"], 60)
+    if not filecmp.cmp(*merged, shallow=False):
+        sys.exit(f"step {step}: the optimizer's state is not that of a run without a kill")
+    for file in merged:
+        os.unlink(file)
+
+
+def is_refused(model, folder, name):
+    """Whether the rest of a save is no checkpoint, even if it is named as one."""
+    alone = model.path("rest")
+    shutil.rmtree(alone, ignore_errors=True)
+    shutil.copytree(f"{folder}/{name}", f"{alone}/{name[1:].removesuffix('.tmp')}")
+    return subprocess.run(["shoal-ckpt", "verify", alone], capture_output=True, timeout=60).returncode != 0
 
 
 def killed_run(command, program, folder, part):
@@ -110,19 +142,24 @@ def main():
     ranks = model.ranks(args.plan)
     command = ["shoal-run", "-n", str(ranks), program, "--no-progress", "--data", f"x={args.work}/x.npy", "--data",
                f"y={args.work}/y.npy", "--steps", "1000000", "--resume", folder, "--save", folder, "--save-every", "1", "--keep", "2"]
-    during, kills, newest = 0, 0, 1
+    during, kills, newest, refused = 0, 0, 1, 0
     while during < args.kills:
         if kills == 2 * args.kills:
             sys.exit(f"{during} of {kills} kills hit a save, expected at least half of them")
         # Early moments more often: one save takes longer than the next, and late kills may miss it.
         killed_run(command, program, folder, draw.random() ** 2)
         kills += 1
-        during += is_saving(folder)
+        if rest := unfinished(folder):
+            during += 1
+            refused += is_refused(model, folder, rest)
         said = shoal.call(["shoal-ckpt", "verify", folder], 60)
         step = int(said.split(": step ")[1].split(",")[0])
         if step <= newest or "each in one of" not in said:
             sys.exit(f"kill {kills}: step {step} after {newest}: {said}")
         newest = step
+        check_newest(model, args.plan, folder, step)
+    if not refused:
+        sys.exit(f"{during} kills during saves, and each left all files of a checkpoint")
     total = str(newest + 1)
     model.run(args.plan, "--steps", total, "--resume", folder, "--save", folder, "--keep", "1", tag="end")
     model.run(args.plan, "--steps", total, tag="whole")
@@ -130,7 +167,8 @@ def main():
         sys.exit(f"after {kills} kills the training differs from one without")
     if os.listdir(folder) != [f"step-{newest + 1:06d}"]:
         sys.exit(f"left behind: {os.listdir(folder)}")
-    print(f"{kills} kills, {during} of them during a save; step {total} is that of a run without")
+    print(f"{kills} kills, {during} of them during a save, {refused} of which left less than a checkpoint; the newest one loaded "
+          f"{kills} times as a run without has it; step {total} is that of a run without")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Holds README against the tree: scripts/demo.sh, which it calls the way to the tools, builds every tool that README, docs
-and examples call; and what it quotes of the compiler's output is what the files given hold.
+and examples call; what it quotes of the compiler's output is what the files given hold; and what pages link to is there.
 
 usage: readme.py SOURCE_FOLDER OUTPUT...
 """
@@ -35,6 +35,23 @@ def check_tools(root, faults):
                for tool, page in sorted(called.items()) if tool not in built]
 
 
+def check_links(root, faults):
+    """Links within the tree lead to files, and functions named behind a link (`@name`) are in that file."""
+    found = 0
+    for page in ("README.md", "docs/*.md", "examples/*/README.md", "runtime/README.md", "dialects/*/Rationale.md"):
+        for path in sorted(glob.glob(os.path.join(root, page))):
+            for link, behind in re.findall(r"\]\((?!\w+:|#)([^)#]+)[^)]*\)((?: `@\w+`)*)", read(path)):
+                found += 1
+                target = os.path.join(os.path.dirname(path), link)
+                if not os.path.exists(target):
+                    faults.append(f"{os.path.relpath(path, root)}: no {link}")
+                    continue
+                faults += [f"{os.path.relpath(path, root)}: {link} has no {name}" for name in re.findall(r"@\w+", behind)
+                           if not re.search(rf"{name}\b", read(target))]
+    if not found:
+        faults.append("expected links in the pages")
+
+
 def check_quotes(root, outputs, faults):
     """Rows of programs, in which "..." stands for what is left out and values have names for numbers, and the plan that differs."""
     page = read(os.path.join(root, "README.md"))
@@ -53,6 +70,7 @@ def main():
     root, *outputs = sys.argv[1:]
     faults = []
     check_tools(root, faults)
+    check_links(root, faults)
     check_quotes(root, outputs, faults)
     sys.exit("\n".join(faults) or 0)
 
