@@ -32,8 +32,8 @@ def epoch_means(path):
 
 
 def largest_relative_difference(a, b):
-    """max |a_i - b_i| / |b_i|; infinite when the lengths differ or a value is not finite."""
-    if len(a) != len(b):
+    """max |a_i - b_i| / |b_i|; infinite when the lengths differ, nothing is compared, or a value is not finite."""
+    if len(a) != len(b) or not a:
         return float("inf")
     worst = 0.0
     for x, y in zip(a, b):
