@@ -35,8 +35,6 @@ Mapping mappings[1024];
 std::atomic<size_t> numMappings;
 uintptr_t lowest = UINTPTR_MAX, highest = 0; // buffers on communicators of the program
 
-// It may be called before the sanitizers' runtime is there.
-__attribute__((no_sanitize("address", "undefined")))
 void *mapMemory(void *at, size_t bytes, int protection, int flags, int file, off_t offset) {
   auto made = static_cast<uintptr_t>(syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
   if (made != UINTPTR_MAX && (flags & MAP_ANONYMOUS))
