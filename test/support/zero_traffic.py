@@ -54,9 +54,9 @@ def sizes(family, tensor, layers=LAYERS):
 
 
 def late_of(plan, layers=LAYERS):
-    """Gradients of norms are sums over the sequence, too, and whole over it only behind the micro-batches."""
+    """Gradients of norms and of biases of the stream are sums over the sequence, too, whole only behind the micro-batches."""
     own = parameters(plan["family"], 1, 1)
-    return layers * own["norms"] + own["final norm"] if TENSOR[plan["tensor"]][0] > 1 else 0
+    return layers * (own["norms"] + own["biases"]) + own["final norm"] if TENSOR[plan["tensor"]][0] > 1 else 0
 
 
 def sent_over_data(plan):
@@ -97,6 +97,11 @@ def all_plans(choices):
     return [plan for plan in plans if plan["data"] * TENSOR[plan["tensor"]][0] <= 4]
 
 
+def words_of(plan):
+    stage = f" --zero {plan['zero']}" if "zero" in plan else ""
+    return f"{plan['family']}, {plan['dtype']}, data={plan['data']} {plan['tensor']}{stage} --microbatches {plan['microbatches']}"
+
+
 def options_of(plan):
     return ["--zero", str(plan["zero"]), "--microbatches", str(plan["microbatches"]), *DTYPES[plan["dtype"]][-1]]
 
@@ -123,6 +128,10 @@ def check(args, plan, number):
         kept["grads"] = max(early, min(kept["grads"], entry["bytes"]["grads"]))
         if wrong := find_wrong_states(entry, kept):
             faults.append(f"{plan}: rank {entry['rank']} keeps{wrong}")
+    if not faults:
+        sent = ", ".join(f"{kind} {size}" for kind, size in wanted.items())
+        held = ", ".join(f"{kind} {entry['bytes'][kind]}" for kind in (*kept, "peak"))
+        print(f"{words_of(plan)}: sent {sent}; kept {held}", flush=True)
     return faults
 
 
