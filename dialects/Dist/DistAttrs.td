@@ -160,21 +160,27 @@ def Dist_GlobalAttr : Dist_Attr<"Global", "global"> {
 }
 
 def Dist_MemberAttr : Dist_Attr<"Member", "member"> {
-  let summary = "one of the tensors that lie in a bucket";
+  let summary = "what lies in a bucket of one tensor";
   let description = [{
     `#dist.member<#nn.param<"w1", init = zeros>, tensor<4x3xf32>>`: what it is (the `nn` attribute that an argument of its own would have, or the name
-    of a gradient), and its type as it lies there, flattened row-major. `of <2, tensor<4x6xf32>, <@mesh, [{}, {"tensor"} ]>>`: it is that piece of
-    a tensor which other axes shard; without it, it is whole.
+    of a gradient), and its type as it lies there, flattened row-major. `tensor<4x3xf32>[0:7]`: of those elements the bucket holds this range, other buckets
+    the rest. `of <2, tensor<4x6xf32>, <@mesh, [{}, {"tensor"} ]>>`: the tensor is that piece of one which other axes shard; without it, it is whole.
   }];
-  let parameters = (ins "::mlir::Attribute":$role, "::mlir::RankedTensorType":$type,
+  let parameters = (ins "::mlir::Attribute":$role, "::mlir::RankedTensorType":$type, "int64_t":$begin, "int64_t":$end,
                         OptionalParameter<"::shoal::dist::GlobalAttr">:$global);
-  let assemblyFormat = "`<` $role `,` $type (`of` $global^)? `>`";
+  let builders = [AttrBuilder<(ins "::mlir::Attribute":$role, "::mlir::RankedTensorType":$type, "::shoal::dist::GlobalAttr":$global), [{
+    return $_get($_ctxt, role, type, 0, type.getNumElements(), global);
+  }]>];
+  let assemblyFormat = "`<` $role `,` custom<TypeAndRange>($type, $begin, $end) (`of` $global^)? `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// By which files and results know it.
     ::mlir::StringAttr getName() const;
     /// The type of the whole tensor.
     ::mlir::RankedTensorType getWholeType() const;
+    /// Of the range that lies in the bucket.
+    int64_t getNumElements() const { return getEnd() - getBegin(); }
+    bool isWhole() const { return getNumElements() == getType().getNumElements(); }
   }];
 }
 
@@ -182,6 +188,7 @@ def Dist_BucketAttr : Dist_Attr<"Bucket", "bucket"> {
   let summary = "the tensors that lie one after another in a 1-D argument or result";
   let description = [{
     `#dist.bucket<[#dist.member<...>, ...]>` as `dist.bucket` on an argument or result: its elements are those of the members, without gaps from element 0.
+    A tensor that is too large for its bucket goes on in others: the ranges of its members are each of its elements once.
     Behind the last is padding, zeros everywhere and always, fewer elements than devices, so that the bucket divides. Made by `dist-pack`; the bucket has
     a role and name of its own (`nn.param = #nn.param<"bucket.3", ...>`), files and gradients are those of the members. A result that `nn.updates` a bucket
     has its members.

@@ -13,15 +13,15 @@ static SmallVector<Part> partsOf(dist::BucketAttr bucket, dist::GlobalAttr globa
   SmallVector<Part> parts;
   if (!bucket) {
     auto whole = global ? global.getType() : dyn_cast<RankedTensorType>(type);
-    parts.push_back({keyOf(name), whole, global ? global.getSharding() : dist::ShardingAttr(), {}, {}, 0});
+    parts.push_back({keyOf(name), whole, global ? global.getSharding() : dist::ShardingAttr(), {}, {}});
     return parts;
   }
   int64_t first = 0;
   for (dist::MemberAttr member : bucket.getMembers()) {
     dist::GlobalAttr piece = member.getGlobal();
     parts.push_back({keyOf(member.getName()), member.getWholeType(), piece ? piece.getSharding() : dist::ShardingAttr(),
-                     member.getRole(), member.getType(), first});
-    first += member.getType().getNumElements();
+                     member.getRole(), member.getType(), member.getBegin(), member.getEnd(), first});
+    first += member.getNumElements();
   }
   return parts;
 }
@@ -71,7 +71,7 @@ FailureOr<TensorList> distribute(FunctionOpInterface func, unsigned argument, di
         if (piece.type != part.inBucket)
           return emitError(func.getLoc()) << "argument " << argument << " holds a " << part.inBucket
                                           << ", its shard of the whole tensor is a " << piece.type;
-        copy(piece, 0, bucket, part.first, piece.size());
+        copy(piece, part.begin, bucket, part.first, part.end - part.begin);
       }
       ranks.push_back(global && mesh ? takeShard(bucket, global.getSharding(), mesh, position) : bucket);
     }
@@ -87,22 +87,20 @@ static ArrayRef<StringAttr> flatAxes(dist::ShardingAttr sharding) {
   return sharding ? sharding.getDimAxes(0) : ArrayRef<StringAttr>();
 }
 
-Tensor takeFromBucket(ArrayRef<const Tensor *> ranks, const Part &part, dist::ShardingAttr sharding,
-                      dist::MeshAttr mesh, int64_t position) {
-  Tensor piece(part.inBucket);
+void takeFromBucket(ArrayRef<const Tensor *> ranks, const Part &part, dist::ShardingAttr sharding, dist::MeshAttr mesh,
+                    int64_t position, Tensor &piece) {
   int64_t shard = ranks[position]->size();
-  for (int64_t k = 0; k < piece.size(); ++k) {
-    int64_t at = part.first + k;
+  for (int64_t k = part.begin; k < part.end; ++k) {
+    int64_t at = part.first + (k - part.begin);
     int64_t holder =
         flatAxes(sharding).empty() ? position : mesh.getPositionAlong(position, flatAxes(sharding), at / shard);
     piece.set(k, ranks[holder]->at(at % shard));
   }
-  return piece;
 }
 
 std::optional<int64_t> findFilledPadding(const Tensor &piece, ArrayRef<Part> parts, dist::ShardingAttr sharding,
                                          dist::MeshAttr mesh, int64_t position) {
-  int64_t end = parts.back().first + parts.back().inBucket.getNumElements();
+  int64_t end = parts.back().first + (parts.back().end - parts.back().begin);
   int64_t begin = flatAxes(sharding).empty() ? 0 : mesh.getIndexAlong(position, flatAxes(sharding)) * piece.size();
   for (int64_t k = std::max<int64_t>(end - begin, 0); k < piece.size(); ++k)
     if (piece.at(k) != 0)

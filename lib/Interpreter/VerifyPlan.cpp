@@ -73,8 +73,13 @@ private:
   void observeLocal(Operation *op, int64_t position, ArrayRef<const Tensor *> results);
   FailureOr<std::vector<TensorList>> distributeAll(const TensorList &whole);
   void compareResults(const TensorList &whole, const std::vector<TensorList> &ranks);
-  void compareResult(unsigned result, const Part &part, const Tensor &whole, unsigned number,
-                     ArrayRef<const Tensor *> ranks);
+  /// A result of the plan, and the part of it that is one of the reference's, or belongs to it.
+  struct Holder {
+    unsigned result;
+    Part part;
+    SmallVector<const Tensor *> ranks;
+  };
+  void compareResult(ArrayRef<Holder> holders, const Tensor &whole, unsigned number);
 
   void comparePiece(const Tensor &whole, const Tensor &piece, dist::ShardingAttr sharding,
                     int64_t position, double terms, Mismatch where, const Twine &what);
@@ -117,31 +122,40 @@ private:
 };
 
 LogicalResult PlanVerifier::matchParts() {
-  // Every argument and result of one device is a part of one of the plan's.
+  // Every argument and result of one device is a part of one of the plan's, or lies in several.
   llvm::StringMap<unsigned> arguments, results;
   for (unsigned i = 0; i < global.getNumArguments(); ++i)
     arguments[partsOfArgument(global, i).front().key] = i;
   for (unsigned i = 0; i < global.getNumResults(); ++i)
     results[partsOfResult(global, i).front().key] = i;
   unsigned numArguments = 0, numResults = 0;
+  llvm::StringMap<int64_t> argumentElements, resultElements; // that buckets hold of each tensor
   auto match = [&](unsigned count, auto partsOf, const llvm::StringMap<unsigned> &known,
-                   SmallVectorImpl<SmallVector<unsigned>> &matched, unsigned &number) {
+                   SmallVectorImpl<SmallVector<unsigned>> &matched, unsigned &number, llvm::StringMap<int64_t> &elements) {
     for (unsigned i = 0; i < count; ++i) {
       auto &list = matched.emplace_back();
       for (const Part &part : partsOf(i)) {
-        ++number;
+        number += !part.isInBucket() || !elements.contains(part.key);
+        elements[part.key] += part.end - part.begin;
         auto at = known.find(part.key);
         list.push_back(at == known.end() ? ~0u : at->second);
       }
     }
   };
   match(local.getNumArguments(), [&](unsigned i) { return partsOfArgument(local, i); }, arguments, argumentsOf,
-        numArguments);
-  match(local.getNumResults(), [&](unsigned i) { return partsOfResult(local, i); }, results, resultsOf, numResults);
+        numArguments, argumentElements);
+  match(local.getNumResults(), [&](unsigned i) { return partsOfResult(local, i); }, results, resultsOf, numResults,
+        resultElements);
   if (numArguments != global.getNumArguments() || numResults != global.getNumResults())
     return emitError(local.getLoc())
            << "the plan takes " << numArguments << " arguments and gives " << numResults << " results, the reference "
            << global.getNumArguments() << " and " << global.getNumResults();
+  auto checkElements = [&](const Part &part, const llvm::StringMap<int64_t> &elements) -> LogicalResult {
+    if (!part.isInBucket() || elements.lookup(part.key) == part.inBucket.getNumElements())
+      return success();
+    return emitError(local.getLoc()) << "the plan's buckets hold " << elements.lookup(part.key) << " elements of "
+                                     << part.key << ", expected each of its " << part.inBucket.getNumElements() << " once";
+  };
   for (unsigned i = 0; i < local.getNumArguments(); ++i)
     for (auto [part, of] : llvm::zip_equal(partsOfArgument(local, i), argumentsOf[i]))
       if (of >= global.getNumArguments())
@@ -149,10 +163,14 @@ LogicalResult PlanVerifier::matchParts() {
       else if (part.whole && part.whole != global.getArgumentTypes()[of])
         return emitError(local.getLoc()) << "argument " << i << " of the plan is a piece of a " << part.whole
                                          << ", the reference takes a " << global.getArgumentTypes()[of];
+      else if (failed(checkElements(part, argumentElements)))
+        return failure();
   for (unsigned i = 0; i < local.getNumResults(); ++i)
     for (auto [part, of] : llvm::zip_equal(partsOfResult(local, i), resultsOf[i]))
       if (of >= global.getNumResults())
         return emitError(local.getLoc()) << "the plan gives a result that the reference does not: " << part.key;
+      else if (failed(checkElements(part, resultElements)))
+        return failure();
   return success();
 }
 
@@ -385,9 +403,9 @@ void PlanVerifier::note(Mismatch mismatch, const Twine &what, ArrayRef<int64_t> 
   first = std::move(mismatch);
 }
 
-/// A part of the plan's result `result` against the reference's result `number`.
-void PlanVerifier::compareResult(unsigned result, const Part &part, const Tensor &whole, unsigned number,
-                                 ArrayRef<const Tensor *> ranks) {
+/// What the plan's results hold of it against the reference's result `number`.
+void PlanVerifier::compareResult(ArrayRef<Holder> holders, const Tensor &whole, unsigned number) {
+  const Part &part = holders.front().part;
   Mismatch where{std::numeric_limits<int64_t>::max() / 2 + number, {local, global, ""}, 0};
   std::string name = describeResult(global, number);
   std::string what = "result " + std::to_string(number) + (name.empty() ? "" : " (" + name + ")") + " of the function";
@@ -396,33 +414,36 @@ void PlanVerifier::compareResult(unsigned result, const Part &part, const Tensor
                       : dist::ShardingAttr::getReplicated(FlatSymbolRefAttr::get(local.getContext(), "mesh"),
                                                           whole.type.getRank());
   double added = terms.lookup(global.getBody().front().getTerminator()->getOperand(number));
-  auto tag = local.getResultAttrOfType<dist::GlobalAttr>(result, dist::DistDialect::kGlobalAttr);
   RankedTensorType expected = sharding.getLocalType(whole.type, mesh);
   if (!part.isInBucket() && !sharding.getUnreducedAxes().empty()) {
-    for (const Tensor *rank : ranks)
+    for (const Tensor *rank : holders.front().ranks)
       if (expected != rank->type)
         return refuse(local, "gives a " + what + " that is no shard of the reference's");
-    return comparePartial(whole, ranks, sharding, added, where, what);
+    return comparePartial(whole, holders.front().ranks, sharding, added, where, what);
   }
-  for (int64_t position = 0; position < int64_t(ranks.size()); ++position) {
+  for (int64_t position = 0; position < mesh.getNumDevices(); ++position) {
     where.rank = rankOf(position);
-    Tensor piece = part.isInBucket()
-                       ? takeFromBucket(ranks, part, tag ? tag.getSharding() : dist::ShardingAttr(), mesh, position)
-                       : *ranks[position];
+    Tensor piece = part.isInBucket() ? Tensor(part.inBucket) : *holders.front().ranks[position];
     if (piece.type != expected)
       return refuse(local, "gives a " + what + " that is no shard of the reference's");
+    if (part.isInBucket())
+      for (const Holder &holder : holders) {
+        auto tag = local.getResultAttrOfType<dist::GlobalAttr>(holder.result, dist::DistDialect::kGlobalAttr);
+        takeFromBucket(holder.ranks, holder.part, tag ? tag.getSharding() : dist::ShardingAttr(), mesh, position, piece);
+      }
     comparePiece(whole, piece, sharding, position, added, where, what);
   }
 }
 
 void PlanVerifier::compareResults(const TensorList &whole, const std::vector<TensorList> &ranks) {
+  std::vector<SmallVector<Holder, 1>> holders(whole.size());
   for (auto [r, numbers] : llvm::enumerate(resultsOf)) {
     SmallVector<const Tensor *> pieces;
     for (const TensorList &rank : ranks)
       pieces.push_back(&rank[r]);
     SmallVector<Part> parts = partsOfResult(local, r);
     for (auto [part, number] : llvm::zip_equal(parts, numbers))
-      compareResult(r, part, whole[number], number, pieces);
+      holders[number].push_back({unsigned(r), part, pieces});
     if (!parts.front().isInBucket())
       continue;
     auto tag = local.getResultAttrOfType<dist::GlobalAttr>(r, dist::DistDialect::kGlobalAttr);
@@ -432,6 +453,8 @@ void PlanVerifier::compareResults(const TensorList &whole, const std::vector<Ten
         return refuse(local, "leaves padding of a bucket, result " + Twine(r) + ", that is not zero, at element " +
                                  Twine(*at) + " on rank " + Twine(rankOf(position)));
   }
+  for (auto [number, parts] : llvm::enumerate(holders))
+    compareResult(parts, whole[number], number);
 }
 
 FailureOr<std::vector<TensorList>> PlanVerifier::distributeAll(const TensorList &whole) {

@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <map>
 
@@ -95,9 +96,12 @@ static std::vector<PageTensor> fold(std::vector<PageTensor> all) {
   for (const auto &[key, members] : groups) {
     std::vector<std::string> names;
     std::vector<std::string> holds;
+    llvm::StringSet<> seen;
     for (size_t index : members) {
       names.push_back(all[index].name);
-      llvm::append_range(holds, all[index].holds);
+      for (const std::string &held : all[index].holds)
+        if (seen.insert(held).second) // one tensor may lie in several buckets
+          holds.push_back(held);
     }
     folded.push_back(std::move(all[members.front()]));
     folded.back().name = foldNames(names);

@@ -55,7 +55,7 @@ void checkEvaluation(const Program &training, const Program &evaluation) {
     refuse("its mesh must be that of training");
   auto sameTensor = [&](const Tensor *a, const Tensor *b) {
     return sameText(training, a->name, evaluation, b->name) && a->inBucket == b->inBucket && a->first == b->first &&
-           sameDims(training, *a, evaluation, *b);
+           a->begin == b->begin && a->end == b->end && sameDims(training, *a, evaluation, *b);
   };
   auto trained = tensorsByArg(training), evaluated = tensorsByArg(evaluation);
   std::unordered_map<std::string_view, size_t> numbers; // of training's arguments
@@ -132,6 +132,7 @@ EvaluationRecord Evaluation::run(uint64_t step) {
   record.loss /= terms;
   for (auto &[name, value] : record.metrics)
     value /= rows;
+  std::sort(record.metrics.begin(), record.metrics.end()); // by name, as those of steps are
   record.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return record;

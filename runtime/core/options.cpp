@@ -58,7 +58,7 @@ std::string describe(const Program &program, const Program *evaluation) {
     data += " --data " + input + "=" + input + ".npy";
   }
   for (const Tensor &tensor : program.tensors())
-    if (isModelState(tensor.kind))
+    if (isModelState(tensor.kind) && tensor.begin == 0) // once, though it lie in several buckets
       text += (tensor.kind == TensorKind::Param ? "  param    " : "  buffer   ") +
               std::string(program.str(tensor.name)) + "  " +
               shapeWithType(program, program.fileShape(tensor), -1, tensor.view) + "\n";

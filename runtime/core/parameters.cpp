@@ -23,8 +23,9 @@ void read(const TensorEntry &tensor, const Piece &piece, DType type, const std::
 // What is wrong with files, for one line: the first few faults, and how many there are.
 class Faults {
 public:
+  // Of a tensor in several buckets each tells the same.
   void add(const std::string &what) {
-    if (++count_ <= kMost)
+    if (told_.insert(what).second && ++count_ <= kMost)
       text_ += (text_.empty() ? "" : "; ") + what;
   }
   bool empty() const { return count_ == 0; }
@@ -34,6 +35,7 @@ private:
   static constexpr uint64_t kMost = 3;
   uint64_t count_ = 0;
   std::string text_;
+  std::set<std::string> told_;
 };
 
 } // namespace
@@ -84,7 +86,8 @@ LoadSummary initializeArguments(const Program &program, uint32_t position, uint6
     const FoundTensor *found = files ? files->find(name) : nullptr;
     const TensorEntry *tensor = found ? found->tensor : nullptr;
     Piece piece = pieceOf(program, wanted, position);
-    if (files && (wanted.kind == TensorKind::State || wanted.kind == TensorKind::Step)) {
+    bool isFirst = wanted.begin == 0; // of the buckets that hold it
+    if (files && isFirst && (wanted.kind == TensorKind::State || wanted.kind == TensorKind::Step)) {
       if (!tensor)
         summary.newState.push_back(name);
       else if (stateThere.empty())
@@ -140,21 +143,22 @@ LoadSummary initializeArguments(const Program &program, uint32_t position, uint6
 void dumpTensors(const World &world, const Program &program, uint32_t position,
                  const std::vector<DumpTensor> &tensors, OutputFile *file) {
   std::vector<TensorSpec> specs;
+  std::map<std::string_view, size_t> places; // into `specs`: one for all buckets that hold a tensor
+  auto nameOf = [&](const DumpTensor &tensor) { return program.str(tensor.tensor->name); };
   auto typeOf = [&](const DumpTensor &tensor) { return program.views()[tensor.tensor->view].dtype; };
   for (const DumpTensor &tensor : tensors)
-    specs.push_back({std::string(program.str(tensor.tensor->name)), fileTypeOf(typeOf(tensor)),
-                     program.fileShape(*tensor.tensor)});
+    if (places.try_emplace(nameOf(tensor), specs.size()).second)
+      specs.push_back({std::string(nameOf(tensor)), fileTypeOf(typeOf(tensor)), program.fileShape(*tensor.tensor)});
   SafetensorsLayout layout(specs);
   if (file)
     file->write(layout.header().data(), layout.header().size(), 0);
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    uint64_t size = elementBytes(typeOf(tensors[i]));
-    gatherPieces(world, program, *tensors[i].tensor, position, tensors[i].local,
-                 [&](const Piece &piece, const char *data) {
-                   piece.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
-                     file->write(data + local * size, count * size, layout.offsets()[i] + global * size);
-                   });
-                 });
+  for (const DumpTensor &tensor : tensors) {
+    uint64_t size = elementBytes(typeOf(tensor)), begin = layout.offsets()[places.at(nameOf(tensor))];
+    gatherPieces(world, program, *tensor.tensor, position, tensor.local, [&](const Piece &piece, const char *data) {
+      piece.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
+        file->write(data + local * size, count * size, begin + global * size);
+      });
+    });
   }
   if (file)
     file->commit();

@@ -15,10 +15,10 @@ Piece pieceOf(const Program &program, const Tensor &tensor, uint32_t position) {
   // Elements of the whole bucket: those of the tensor, and those of this position's shard.
   uint64_t local = program.views()[tensor.view].elements;
   uint64_t shard = program.linear(position, program.flatAxes(tensor)) * local;
-  uint64_t from = std::max(tensor.first, shard), to = std::min(tensor.first + whole.end, shard + local);
+  uint64_t from = std::max(tensor.first, shard), to = std::min(tensor.first + tensor.end - tensor.begin, shard + local);
   if (from >= to)
     return {std::move(whole.box), 0, 0, 0};
-  return {std::move(whole.box), from - tensor.first, to - tensor.first, from - shard};
+  return {std::move(whole.box), tensor.begin + (from - tensor.first), tensor.begin + (to - tensor.first), from - shard};
 }
 
 bool holdsFirstCopy(const Program &program, const Tensor &tensor, uint32_t position) {

@@ -38,6 +38,7 @@ private:
   void checkIndices(const std::string &who, const Arg &arg) const;
   void checkPersistentArgsApart() const;
   void checkResults() const;
+  bool areAlike(const Tensor &a, const Tensor &b) const;
   void checkTensors() const;
   std::span<const Dim> checkOwner(const std::string &who, const Tensor &tensor) const;
   void checkInBucket(const std::string &who, const Tensor &tensor, std::span<const Dim> bucket) const;

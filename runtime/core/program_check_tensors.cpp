@@ -1,11 +1,11 @@
 // The rules of the tensors that files know by name: each is an argument or a gradient, or lies in one that is a bucket,
-// behind those before it.
+// behind those before it, or in several, of which each holds a range of its elements.
 #include "core/error.h"
 #include "core/program_check.h"
 #include "shoal-rt/traffic.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 #include <vector>
 
 namespace shoal::rt {
@@ -85,8 +85,24 @@ void ProgramChecker::checkFile(const std::string &who, const Tensor &tensor) con
              " elements, got: ", inFile);
 }
 
+// Of a tensor that lies in several buckets what each says is the same, but for its range.
+bool ProgramChecker::areAlike(const Tensor &a, const Tensor &b) const {
+  auto same = [&](const Dim &x, const Dim &y) {
+    return x.global == y.global && std::ranges::equal(p.axesOf(x), p.axesOf(y));
+  };
+  return a.kind == b.kind && a.inBucket && b.inBucket && p.views_[a.view].dtype == p.views_[b.view].dtype &&
+         std::ranges::equal(p.dims(a), p.dims(b), same) && a.init == b.init && a.a == b.a && a.b == b.b &&
+         std::ranges::equal(p.params_.subspan(a.firstFileSize, a.numFileSizes),
+                            p.params_.subspan(b.firstFileSize, b.numFileSizes));
+}
+
 void ProgramChecker::checkTensors() const {
-  std::set<std::pair<bool, std::string_view>> names;
+  // Per name the records of the tensor, and its elements.
+  struct Parts {
+    std::vector<const Tensor *> tensors;
+    uint64_t elements = 0;
+  };
+  std::map<std::pair<bool, std::string_view>, Parts> known;
   // Per owner the elements that its tensors fill so far, and whether it is one itself.
   struct Fill {
     uint64_t elements = 0;
@@ -110,8 +126,14 @@ void ProgramChecker::checkTensors() const {
     DType type = p.views_[tensor.view].dtype;
     if (isRandom(tensor.init) && !isFloat(type))
       badInput("program: the random init of ", who, " needs a float type, got: ", dtypeName(type));
-    if (!names.insert({tensor.kind == TensorKind::Grad, p.str(tensor.name)}).second)
+    if (tensor.begin >= tensor.end || tensor.end > elements || (!tensor.inBucket && tensor.end - tensor.begin != elements))
+      badInput("program: ", who, " must hold elements of its ", elements, ", all outside of a bucket, got: [", tensor.begin, ", ",
+               tensor.end, ")");
+    Parts &parts = known[{tensor.kind == TensorKind::Grad, p.str(tensor.name)}];
+    if (!parts.tensors.empty() && !areAlike(*parts.tensors.front(), tensor))
       badInput("program: the name of ", who, " is taken by another tensor");
+    parts.tensors.push_back(&tensor);
+    parts.elements = elements;
 
     Fill &fill = tensor.kind == TensorKind::Grad ? results[tensor.owner] : args[tensor.owner];
     if (++fill.tensors > 1 && !(tensor.inBucket && fill.isBucket))
@@ -120,7 +142,7 @@ void ProgramChecker::checkTensors() const {
     if (tensor.first != fill.elements)
       badInput("program: ", who, " must begin where the one before it in its bucket ends, at ", fill.elements,
                ", got: ", tensor.first);
-    fill.elements += elements; // both at most kMaxArenaBytes
+    fill.elements += tensor.end - tensor.begin; // both at most kMaxArenaBytes
     if (tensor.inBucket) {
       checkInBucket(who, tensor, owner);
       if (fill.elements > owner[0].global)
@@ -134,6 +156,19 @@ void ProgramChecker::checkTensors() const {
         badInput("program: ", who, " must have the shape of what it belongs to, ", shapeText(owner), ", got: ",
                  shapeText(p.dims(tensor)));
     }
+  }
+  for (auto &[name, parts] : known) {
+    std::ranges::sort(parts.tensors, {}, &Tensor::begin);
+    uint64_t next = 0;
+    for (const Tensor *tensor : parts.tensors) {
+      if (tensor->begin != next)
+        badInput("program: the buckets of tensor '", name.second, "' must hold each of its ", parts.elements,
+                 " elements once, got: a range from ", tensor->begin, " on behind the first ", next);
+      next = tensor->end;
+    }
+    if (next != parts.elements)
+      badInput("program: the buckets of tensor '", name.second, "' must hold each of its ", parts.elements,
+               " elements once, got: the first ", next);
   }
   for (size_t i = 0; i < args.size(); ++i)
     if (isKept(p.args_[i].kind) != (args[i].tensors != 0))

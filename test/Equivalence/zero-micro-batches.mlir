@@ -2,9 +2,10 @@
 // gathered in each, once for forward and once for backward. ZeRO-1 reduces once, behind them.
 // DEFINE: %{stage} =
 // DEFINE: %{devices} =
+// DEFINE: %{bucket} = 25
 // DEFINE: %{check} = sed 's/DEVICES/%{devices}/' %s > %t.mlir && \
 // DEFINE:   shoal-opt %t.mlir --dist-number --dist-data-parallel --dist-zero=stage=%{stage} --dist-close-arguments --dist-propagate -o %t.global.mlir && \
-// DEFINE:   shoal-opt %t.global.mlir --shoal-local="data-axes=data" -o %t.local.mlir \
+// DEFINE:   shoal-opt %t.global.mlir --shoal-local="data-axes=data bucket-mb=%{bucket}" -o %t.local.mlir \
 // DEFINE:     --dist-verify-plan=reference=%t.global.mlir --dist-expand-collectives --canonicalize --cse \
 // DEFINE:     --dist-verify-plan=reference=%t.global.mlir
 
@@ -19,6 +20,13 @@
 // REDEFINE: %{devices} = 2
 // RUN: %{check}
 // RUN: FileCheck %s --check-prefix=THREE < %t.local.mlir
+// Buckets that cut tensors.
+// REDEFINE: %{bucket} = 0.0001
+// RUN: %{check}
+// REDEFINE: %{stage} = 2
+// RUN: %{check}
+// REDEFINE: %{stage} = 1
+// RUN: %{check}
 
 // The loops are unrolled here: two micro-batches.
 // ONE-COUNT-1: dist.reduce_scatter

@@ -1,11 +1,13 @@
 // The stages of ZeRO do what one device does, whatever divides: 5 members of odd sizes over 2, 3 and 4 devices, in one
-// bucket and in several, with clipping, momentum, decay of matrices only, and without state.
+// bucket and in several that cut tensors, down to one element for each device, with clipping, momentum, decay of matrices only,
+// and without state.
 // DEFINE: %{mesh} =
 // DEFINE: %{plan} =
 // DEFINE: %{optimizer} = optimizer=adamw weight-decay=0.1 decay=matrices clip-grad-norm=0.1
+// DEFINE: %{bucket} = 0.0005
 // DEFINE: %{check} = sed 's/MESH/%{mesh}/' %s > %t.mlir && \
 // DEFINE:   shoal-opt %t.mlir --shoal-global="data-axes=data %{optimizer} %{plan}" -o %t.global.mlir && \
-// DEFINE:   shoal-opt %t.global.mlir --shoal-local="data-axes=data bucket-mb=0.0005" \
+// DEFINE:   shoal-opt %t.global.mlir --shoal-local="data-axes=data bucket-mb=%{bucket}" \
 // DEFINE:     --dist-verify-plan=reference=%t.global.mlir --dist-expand-collectives --canonicalize --cse \
 // DEFINE:     --dist-verify-plan=reference=%t.global.mlir -o %t.local.mlir
 
@@ -16,6 +18,16 @@
 // RUN: %{check}
 // REDEFINE: %{plan} = zero=3
 // RUN: %{check}
+// REDEFINE: %{bucket} = 0.00001
+// RUN: %{check}
+// REDEFINE: %{plan} = zero=1
+// RUN: %{check}
+// REDEFINE: %{plan} = zero=2 microbatches=2
+// RUN: %{check}
+// REDEFINE: %{plan} = zero=1 microbatches=2
+// RUN: %{check}
+// REDEFINE: %{bucket} = 0.0001
+// REDEFINE: %{plan} = zero=3 microbatches=2
 // REDEFINE: %{mesh} = "data"=3
 // RUN: %{check}
 // REDEFINE: %{optimizer} = optimizer=sgd momentum=0.9 grad-norm=true

@@ -5,9 +5,10 @@ usage: checkpoints.py --work FOLDER [--chain "MESH FLAGS" ...]
 
 Models: an MLP of odd sizes with dropout, AdamW and shuffled rows whose epochs end in a short batch; batch norm with running
 statistics; a function of parameters alone. Under the same plan a resumed run has the losses and parameters of the uninterrupted one, bit for bit; along
-the chain of plans (of 4, 2, 3 and 1 ranks and stages of ZeRO where none is given) to 1e-10 in float64. In bf16 (and micro-batches,
-and recompute) the same plan is bit for bit, too, and under another one what is loaded is what was saved, bit for bit; what is trained from it on is that of a run
-without a stop to 1e-5, the rounding of sums in f32. Then what is wrong with checkpoints and command
+the chain of plans (of 4, 2, 3 and 1 ranks, stages of ZeRO and sizes of its buckets where none is given) to 1e-10 in float64. In
+bf16 (and micro-batches, and recompute) the same plan is bit for bit, too, and under another one what is loaded is what was saved, bit
+for bit; what is trained from it on is that of a run without a stop to 1e-5, the rounding of sums in f32. Then what is wrong with
+checkpoints and command
 lines: each is told in one line that names it.
 """
 
@@ -83,7 +84,7 @@ ADAMW = ("--optimizer", "adamw", "--lr", "0.02", "--weight-decay", "0.1", "--cli
 MOMENTUM = ("--optimizer", "sgd", "--lr", "0.05", "--momentum", "0.9")
 # A row is computed in bf16 alike everywhere; losses and gradients are sums over rows in f32, whose order a plan changes.
 NARROW, NARROW_TOLERANCE = (*MOMENTUM, "--dtype", "bf16", "--microbatches", "2", "--recompute", "full"), 1e-5
-CHAIN = ["data=4 --zero 3", "data=2 --zero 1", "data=3 --zero 2", ""]
+CHAIN = ["data=4 --zero 3 --bucket-mb 0.00004", "data=2 --zero 1", "data=3 --zero 2 --bucket-mb 0.0001", "data=2 --zero 1 --bucket-mb 0.0002", ""]
 TOLERANCE = 1e-10
 
 
@@ -277,6 +278,24 @@ def check_refusals(model, plan):
     changed("index.json", edit('"seed": 5', '"seed": 4'), "index.json: is damaged: its bytes have CRC-32C ")
     changed("index.json", lambda path: os.truncate(path, 100), "index.json: the index of a checkpoint is not a JSON object")
     shoal.call(["shoal-ckpt", "verify", folder], 60)
+
+    # A newer one that is not complete is told, and the one before it taken.
+    for lost in (os.unlink, lambda path: (os.unlink(path), os.mkdir(path))):
+        shutil.copy(f"{newest}/index.json", model.path("kept"))
+        lost(f"{newest}/index.json")
+        note = f"note: {newest} has no index.json, which makes a checkpoint complete: skipped, step-000002 is taken"
+        said = model.run(plan, "--steps", "6", "--resume", folder, tag="older")
+        require(said.splitlines().count(note) == 1, f"expected once '{note}', got: {said}")
+        require([step for step, _, _ in model.steps("older")] == [3, 4, 5, 6], f"goes on with steps {model.steps('older')}")
+        said = shoal.call(["shoal-ckpt", "verify", folder], 60)
+        require(said.splitlines().count(note) == 1 and "step-000002: step 2" in said, f"expected '{note}', got: {said}")
+        shutil.rmtree(f"{newest}/index.json", ignore_errors=True)
+        shutil.copy(model.path("kept"), f"{newest}/index.json")
+    os.rename(newest, f"{folder}/step-000007")
+    refused("step-000007/index.json: is of step 4, expected 7 as its folder is named", "--resume", folder)
+    said = shoal.call(["shoal-ckpt", "verify", folder], 60, expect=2)
+    require("is of step 4, expected 7" in said, said)
+    os.rename(f"{folder}/step-000007", newest)
 
     refused("--keep needs --save", "--keep", "2", under="")
     refused("--save-every needs --save", "--save-every", "2", under="")

@@ -49,11 +49,16 @@ PLANS = {
     "DP x GQA clipped": ({"data": 2, "tensor": 4}, ["--tensor-parallel", "--clip-grad-norm", "1"]),
     "ZeRO-1": ({"data": 2}, ["--zero", "1"]),
     "ZeRO-3 clipped": ({"data": 2}, ["--zero", "3", "--clip-grad-norm", "1"]),
+    # Buckets that cut tensors: ceil(bytes / bucket) of each group.
+    "ZeRO-1 in buckets": ({"data": 2}, ["--zero", "1", "--bucket-mb", "0.01"]),
+    "ZeRO-2 in buckets": ({"data": 2}, ["--zero", "2", "--bucket-mb", "0.003"]),
+    "ZeRO-3 in buckets": ({"data": 2}, ["--zero", "3", "--bucket-mb", "0.001"]),
     "DP x GQA x SP clipped": ({"data": 2, "tensor": 4}, ["--tensor-parallel", "--sequence-parallel", "--clip-grad-norm", "1"]),
 }
-PLANS_OF = {"gpt2": ("TP", "SP", "SP kept", "DP x TP", "DP x SP", "SP clipped", "ZeRO-1", "ZeRO-3 clipped", "DP in 2", "DP x SP in 2"),
+PLANS_OF = {"gpt2": ("TP", "SP", "SP kept", "DP x TP", "DP x SP", "SP clipped", "ZeRO-1", "ZeRO-3 clipped", "ZeRO-1 in buckets",
+                      "ZeRO-3 in buckets", "DP in 2", "DP x SP in 2"),
             "llama": ("TP", "SP kept", "DP x SP", "GQA", "DP x GQA clipped", "DP x GQA x SP clipped",
-                      "ZeRO-3 clipped", "DP x TP in 2")}
+                      "ZeRO-3 clipped", "ZeRO-2 in buckets", "ZeRO-3 in buckets", "DP x TP in 2")}
 
 
 def parameters(family, ranks, kv_ranks, by_sequence=False):
@@ -71,9 +76,21 @@ def parameters(family, ranks, kv_ranks, by_sequence=False):
             "around": 2 * VOCAB // ranks * WIDTH + WIDTH}
 
 
-def expected_zero(family, stage, clips, layers):
+def bucket_sizes(elements, bucket, ranks=2, size=4):
+    """The buckets of a group of f32 gradients: ceil(bytes / bucket) of them, equal but for the last where they can be multiples of
+    64 bytes times the ranks, or of the ranks, and the last padded to divide."""
+    count = -(-elements * size // bucket)
+    begins = [i * elements // count // ranks * ranks for i in range(count)]
+    for unit in ranks, ranks * 64 // size:
+        step = -(-(-(-elements // count)) // unit) * unit
+        if (count - 1) * step < elements:
+            begins = [i * step for i in range(count)]
+    return [-(-(end - begin) // ranks) * ranks for begin, end in zip(begins, begins[1:] + [elements])]
+
+
+def expected_zero(family, stage, clips, layers, bucket):
     """The same under ZeRO over two ranks: of each bucket of gradients a reduce-scatter, and an all-gather of what is new
-    (stage 1), or of what each use reads (stage 3): forward all, backward what its products and norms read."""
+    (stages 1 and 2), or of what each use reads (stage 3): forward all, backward what its products and norms read."""
     sent = collections.Counter()
     whole = parameters(family, 1, 1)
 
@@ -82,11 +99,12 @@ def expected_zero(family, stage, clips, layers):
 
     add(1 + clips, "all_reduce", 1)  # the loss; the squares of all shards
     add(1, "all_reduce", 1, size=8)  # how many labels count
-    if stage == 1:
+    if stage < 3:
         for kind in "reduce_scatter", "all_gather":
-            add(1, kind, layers * whole["block"] + whole["around"])
+            for elements in bucket_sizes(layers * whole["block"] + whole["around"], bucket):
+                add(1, kind, elements)
         return sent
-    # Elements of a bucket: times that forward reads it, whether backward does.
+    # Elements of a group: times that forward reads it, whether backward does.
     table = VOCAB * WIDTH
     if family == "gpt2":
         biases = WIDTH + 2 * KV_HEADS[family] * WIDTH // HEADS + INNER + 2 * WIDTH + 2 * WIDTH
@@ -95,9 +113,10 @@ def expected_zero(family, stage, clips, layers):
         buckets += [(table, 2, True), (TOKENS * WIDTH, 1, False), (WIDTH, 1, True), (WIDTH, 1, False)]
     else:
         buckets = [(whole["block"], 1, True)] * layers + [(table, 1, False), (table + WIDTH, 1, True)]  # the head with its norm
-    for elements, forward, backward in buckets:
-        add(1, "reduce_scatter", elements)
-        add(forward + backward, "all_gather", elements)
+    for group, forward, backward in buckets:
+        for elements in bucket_sizes(group, bucket):
+            add(1, "reduce_scatter", elements)
+            add(forward + backward, "all_gather", elements)
     return sent
 
 
@@ -105,7 +124,8 @@ def expected(family, plan, layers):
     """What a rank sends in a step: {(kind, axis, elements of the whole buffer, bytes of one): times}."""
     mesh, options = PLANS[plan]
     if "--zero" in options:
-        return expected_zero(family, int(options[1]), "--clip-grad-norm" in options, layers)
+        megabytes = float(options[options.index("--bucket-mb") + 1]) if "--bucket-mb" in options else 25
+        return expected_zero(family, int(options[1]), "--clip-grad-norm" in options, layers, int(megabytes * 2**20))
     by_sequence, keeps = "--sequence-parallel" in options, "--keep-gathered" in options
     parts = int(options[options.index("--microbatches") + 1]) if "--microbatches" in options else 1
     rows, ranks = ROWS // mesh.get("data", 1) // parts, mesh.get("tensor", 1)

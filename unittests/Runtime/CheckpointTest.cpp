@@ -29,6 +29,7 @@ struct Plan {
   std::vector<DimSpec> w = {{7}, {5}}, v = {{3}, {2}, {5}};
   std::vector<uint32_t> deviceIds = {};
   DType type = DType::F32;
+  uint64_t bucketElements = ~uint64_t(0); // of the largest bucket, which may cut a tensor
 };
 
 std::vector<Plan> plans() {
@@ -38,7 +39,9 @@ std::vector<Plan> plans() {
           {"both axes on one dimension", {2, 3}, false, {{7, {1, 0}}, {5, {}}}, {{3, {0}}, {2, {}}, {5, {}}}},
           {"buckets over 3", {3, 1}, true},
           {"buckets over 4", {4, 1}, true},
-          {"buckets of shards", {3, 2}, true, {{7}, {5, {1}}}, {{3, {1}}, {2}, {5}}, {3, 1, 0, 2, 5, 4}}};
+          {"buckets of shards", {3, 2}, true, {{7}, {5, {1}}}, {{3, {1}}, {2}, {5}}, {3, 1, 0, 2, 5, 4}},
+          {"buckets that cut tensors", {2, 1}, true, {{7}, {5}}, {{3}, {2}, {5}}, {}, DType::F32, 16},
+          {"buckets that cut shards", {3, 2}, true, {{7}, {5, {1}}}, {{3, {1}}, {2}, {5}}, {}, DType::F32, 9}};
 }
 
 constexpr int64_t kStep = 1234567;
@@ -81,11 +84,26 @@ Program build(const Plan &plan, bool hasState = true, const std::string &wName =
       return;
     }
     uint64_t elements = 0, shards = plan.mesh[0];
+    int number = 0;
+    std::vector<BlobBuilder::MemberSpec> held;
+    auto close = [&] {
+      elements = (elements + shards - 1) / shards * shards;
+      blob.addArg({.name = cat("bucket.", number++, suffix), .kind = kind, .view = addView(elements / shards, plan.type),
+                   .dims = {{elements, {0}}}, .members = held});
+      elements = 0;
+      held.clear();
+    };
     for (const BlobBuilder::MemberSpec &one : members)
-      elements += elementsOf(one.dims);
-    elements = (elements + shards - 1) / shards * shards;
-    blob.addArg({.name = "bucket" + suffix, .kind = kind, .view = addView(elements / shards, plan.type),
-                 .dims = {{elements, {0}}}, .members = members});
+      for (uint64_t begin = 0, end, all = elementsOf(one.dims); begin < all; begin = end) {
+        end = std::min(all, begin + (plan.bucketElements - elements));
+        held.push_back(one);
+        held.back().range = {begin, end};
+        elements += end - begin;
+        if (elements == plan.bucketElements)
+          close();
+      }
+    if (!held.empty())
+      close();
   };
   add(ArgKind::Param, "");
   if (hasState) {
@@ -208,7 +226,7 @@ TEST_F(CheckpointTest, OtherTypes) {
 }
 
 TEST_F(CheckpointTest, Merged) {
-  for (size_t plan : {2, 6}) {
+  for (size_t plan : {2, 6, 8}) {
     clear();
     save(build(plans()[plan]));
     Checkpoint checkpoint(folder_);

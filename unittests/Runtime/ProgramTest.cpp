@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <random>
 
 namespace shoal::rt {
@@ -113,7 +114,7 @@ void expectBrokenHeader(std::function<void(Header &)> change, const std::string 
 
 TEST(Program, HeaderRules) {
   expectBrokenHeader([](Header &h) { h.magic[0] = 'X'; }, "magic");
-  expectBrokenHeader([](Header &h) { h.version = 1; }, "version must be 7, got: 1");
+  expectBrokenHeader([](Header &h) { h.version = 1; }, "version must be 8, got: 1");
   expectBrokenHeader([](Header &h) { h.size += 1; }, "size must be between");
   expectBrokenHeader([](Header &h) { h.size = 8; }, "size must be between");
   expectBrokenHeader([](Header &h) { h.mode = Mode(7); }, "mode");
@@ -269,6 +270,67 @@ TEST(Program, BucketRules) {
   broken(
       Dim(), &Header::dims, 1, [](Dim &d) { d.firstAxis = 0, d.local = 1; },
       "mesh axis 1 shards tensor 0 'u' and its bucket");
+}
+
+// A tensor of 3 x 4 in two buckets over the axis, 2 positions: 7 elements behind one of another tensor, and 5.
+struct CutTensor {
+  BlobBuilder blob{"cut"};
+
+  CutTensor() {
+    blob.addAxis("data", 2);
+    BlobBuilder::MemberSpec w{.name = "w", .dims = {{3}, {4}}, .init = InitKind::Constant, .a = 1};
+    for (auto [number, range] : {std::pair(0, std::pair(0, 7)), std::pair(1, std::pair(7, 12))}) {
+      std::vector<BlobBuilder::MemberSpec> members;
+      if (number == 0)
+        members.push_back({.name = "u", .dims = {{1}}});
+      members.push_back(w);
+      members.back().range = range;
+      uint64_t elements = number == 0 ? 8 : 6;
+      blob.addArg({.name = "bucket." + std::to_string(number), .kind = ArgKind::Param,
+                   .view = blob.addView(64 * uint64_t(number), elements / 2, DType::F32), .dims = {{elements, {0}}},
+                   .members = members});
+    }
+    blob.header().arenaBytes = 128;
+  }
+};
+
+TEST(Program, TensorsLieInSeveralBuckets) {
+  std::vector<unsigned char> bytes = CutTensor().blob.finish();
+  Program program(bytes.data(), bytes.size());
+  ASSERT_EQ(program.tensors().size(), 3u);
+  std::vector<uint64_t> seen; // elements of w, over both positions
+  for (const Tensor &part : program.tensors().subspan(1))
+    for (uint32_t position : {0u, 1u}) {
+      Piece piece = pieceOf(program, part, position);
+      uint64_t local = program.views()[part.view].elements;
+      piece.forEachRun([&](uint64_t global, uint64_t storage, uint64_t count) {
+        EXPECT_LE(storage + count, local);
+        for (uint64_t i = 0; i < count; ++i) {
+          // Where the bucket has it: behind u in the first one.
+          EXPECT_EQ(position * local + storage + i, global < 7 ? global + i + 1 : global + i - 7);
+          seen.push_back(global + i);
+        }
+      });
+    }
+  std::vector<uint64_t> all(12);
+  std::iota(all.begin(), all.end(), 0);
+  EXPECT_EQ(seen, all);
+}
+
+TEST(Program, CutTensorRules) {
+  auto broken = [](uint64_t index, auto change, const std::string &part) {
+    std::vector<unsigned char> bytes = CutTensor().blob.finish();
+    Header header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    change(reinterpret_cast<Tensor *>(bytes.data() + header.tensors.offset)[index]);
+    expectBadInput([&] { load(bytes); }, part);
+  };
+  broken(2, [](Tensor &t) { t.begin = 12; }, "must hold elements of its 12, all outside of a bucket, got: [12, 12)");
+  broken(2, [](Tensor &t) { t.end = 13; }, "must hold elements of its 12, all outside of a bucket, got: [7, 13)");
+  broken(2, [](Tensor &t) { t.begin = 8; }, "must hold each of its 12 elements once, got: a range from 8 on behind the first 7");
+  broken(2, [](Tensor &t) { t.begin = 6; }, "must hold each of its 12 elements once, got: a range from 6 on behind the first 7");
+  broken(2, [](Tensor &t) { t.end = 11; }, "must hold each of its 12 elements once, got: the first 11");
+  broken(2, [](Tensor &t) { t.a = 2; }, "the name of tensor 2 'w' is taken by another tensor");
 }
 
 TEST(Program, RowRules) {

@@ -210,6 +210,7 @@ std::vector<rt::BlobBuilder::MemberSpec> Emitter::membersOf(std::optional<dist::
     dist::GlobalAttr global = member.getGlobal();
     rt::BlobBuilder::MemberSpec spec;
     spec.name = member.getName().str();
+    spec.range = {uint64_t(member.getBegin()), uint64_t(member.getEnd())};
     spec.dims = dimsOf(member.getType().getShape(), member.getWholeType(),
                        global ? std::optional(global.getSharding()) : std::nullopt);
     if (std::optional<nn::InitialValue> initial = nn::getInitialValue(member.getRole())) {

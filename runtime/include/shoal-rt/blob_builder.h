@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace shoal::rt {
@@ -30,6 +31,7 @@ public:
     InitKind init = InitKind::None;
     double a = 0, b = 0;
     std::vector<int64_t> file = {}; // the shape in files; empty: the logical shape
+    std::optional<std::pair<uint64_t, uint64_t>> range = {}; // of the elements of its box; none: all
   };
   struct ArgSpec {
     std::string name;
@@ -256,12 +258,13 @@ private:
     uint64_t first = 0;
     auto add = [&](const MemberSpec &spec, bool inBucket) {
       Tensor tensor{string(spec.name), kind, owner, view, addDims(spec.dims), uint32_t(spec.dims.size()),
-                    inBucket, inBucket ? first : 0, spec.init, 0, spec.a, spec.b, append(params_, spec.file),
+                    inBucket, inBucket ? first : 0, 0, 1, spec.init, 0, spec.a, spec.b, append(params_, spec.file),
                     uint32_t(spec.file.size())};
-      uint64_t elements = 1;
       for (uint32_t d = 0; d < tensor.numDims; ++d)
-        elements *= dims_[tensor.firstDim + d].local;
-      first += elements;
+        tensor.end *= dims_[tensor.firstDim + d].local;
+      if (spec.range)
+        std::tie(tensor.begin, tensor.end) = *spec.range;
+      first += tensor.end - tensor.begin;
       tensors_.push_back(tensor);
     };
     for (const MemberSpec &member : members)

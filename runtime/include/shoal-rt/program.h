@@ -22,7 +22,7 @@ extern "C" typedef void (*shoal_rt_kernel)(void *const *buffers);
 namespace shoal::rt {
 
 inline constexpr char kProgramMagic[8] = {'S', 'H', 'O', 'A', 'L', 'P', 'R', 'G'};
-inline constexpr uint32_t kProgramVersion = 7;
+inline constexpr uint32_t kProgramVersion = 8;
 inline constexpr uint32_t kNone = 0xffffffffu;
 inline constexpr uint64_t kAlignment = 64;
 inline constexpr const char *kProgramSymbol = "shoal_program";
@@ -159,7 +159,8 @@ constexpr bool isModelState(TensorKind kind) {
 // What files know by a name: of every argument that outlives a step (the seed does not), and of every gradient, either
 // itself, or each of the tensors that lie one after another in a 1-D bucket. A bucket is as an argument or result of one
 // dimension, which its flat axes shard: a position holds a range of its elements. Those that follow the last tensor are
-// padding, zeros.
+// padding, zeros. A tensor that several buckets hold has a record in each, alike but for owner, view and range; together
+// the ranges are each of its elements once.
 struct Tensor {
   Str name;
   TensorKind kind;
@@ -168,7 +169,8 @@ struct Tensor {
   uint32_t firstDim; // into `dims`: of the tensor; in a bucket the box that it is a part of
   uint32_t numDims;
   uint32_t inBucket; // 0 or 1
-  uint64_t first;    // in a bucket: the element of the whole bucket at which the box's first lies
+  uint64_t first;    // in a bucket: the element of the whole bucket at which the range begins
+  uint64_t begin, end; // the elements of the box that are in the bucket; all of them where it is in none
   InitKind init;
   uint32_t pad;
   double a, b;                          // of `init`

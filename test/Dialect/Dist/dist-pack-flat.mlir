@@ -28,13 +28,23 @@ dist.mesh @mesh <["data"=2, "tensor"=2]>
 // CHECK: %[[R:.*]] = dist.reshard %[[NEW]] <@mesh, [{}]> {{.*}}reason = "new values of b, w"
 // CHECK: return %[[G]], %[[R]], %[[NV]]
 
-// A bucket closes before the tensor that would make it larger, and cuts none: the second has 12 elements, 48 bytes.
+// 60 bytes of gradients are two buckets of at most 52, which cut w: its state lies in both. Parameters stay one argument, and what
+// is gathered for each bucket is its new value.
 // SMALL-LABEL: func.func @once
-// SMALL: dist.pack %{{.*}}[0:3], %{{.*}}[0:1] group 0 at 0
-// SMALL: dist.pack %{{.*}}[0:12] group 1 at 0
+// SMALL-SAME: %[[P:[^:]*]]: tensor<16xf32> {dist.bucket = #dist.bucket<[<#nn.param<"b", init = ones>, tensor<3xf32>>, <#nn.param<"w", init = zeros, file = [12]>, tensor<4x3xf32>>]>, dist.sharding = #dist.sharding<@mesh, [{}]>, nn.param = #nn.param<"bucket.0", init = zeros>}
+// SMALL-SAME: tensor<8xf32> {dist.bucket = #dist.bucket<[<#nn.state<"w.velocity", {{[^>]*}}>, tensor<4x3xf32>[5:12]>]>, {{.*}}nn.state = #nn.state<"bucket.1.velocity", of = "bucket.0", init = 0.0>}
+// SMALL-SAME: tensor<8xf32> {dist.bucket = #dist.bucket<[<#nn.state<"b.velocity", {{[^>]*}}>, tensor<3xf32>>, <#nn.state<"w.velocity", {{[^>]*}}>, tensor<4x3xf32>[0:5]>]>, {{.*}}nn.state = #nn.state<"bucket.0.velocity", of = "bucket.0", init = 0.0>}
+// SMALL-SAME: -> (tensor<8xf32> {dist.bucket = #dist.bucket<[<"w", tensor<4x3xf32>[5:12]>]>, {{.*}}nn.grad = "bucket.1"}
+// SMALL-SAME: tensor<8xf32> {dist.bucket = #dist.bucket<[<"b", tensor<3xf32>>, <"w", tensor<4x3xf32>[0:5]>]>, {{.*}}nn.grad = "bucket.0"}
+// SMALL-SAME: tensor<16xf32> {dist.sharding = #dist.sharding<@mesh, [{}]>, nn.updates = "bucket.0"}
+// SMALL: dist.pack %{{.*}}[0:3], %{{.*}}[0:5] group 0 at 0
+// SMALL: dist.pack %{{.*}}[5:12], %{{.*}}[0:1] group 1 at 0
 // SMALL: nn.add %{{.*}} {dist.shardings = [#dist.sharding<@mesh, [], unreduced=sum{"data"}>]} : (tensor<f32>, tensor<f32>)
-// SMALL-DAG: nn.momentum_update {{.*}} : tensor<4xf32>
-// SMALL-DAG: nn.momentum_update {{.*}} : tensor<12xf32>
+// SMALL: %[[P0:.*]] = dist.unpack %[[P]][0:8]
+// SMALL: %[[P1:.*]] = dist.unpack %[[P]][8:16]
+// SMALL: nn.momentum_update %[[P0]], {{.*}} : tensor<8xf32>
+// SMALL: nn.momentum_update %[[P1]], {{.*}} : tensor<8xf32>
+// SMALL: dist.pack %{{.*}}[0:8], %{{.*}}[0:8] group 2 at 0 {{{.*}}exec.class = "param"}
 
 // Over other axes it is a step like any other.
 // OTHER-LABEL: func.func @once
@@ -114,6 +124,13 @@ dist.mesh @mesh <["data"=2, "tensor"=2]>
 // CHECK-NOT: dist.reshard %[[A]]
 // CHECK: return
 
+// Gathered side by side, buckets that cut a parameter are it.
+// SMALL-LABEL: func.func @per_use
+// SMALL: %[[G0:.*]] = dist.reshard %{{.*}} <@mesh, [{}]> {dist.fetch, {{.*}} : tensor<8xf32>
+// SMALL: %[[G1:.*]] = dist.reshard %{{.*}} <@mesh, [{}]> {dist.fetch, {{.*}} : tensor<8xf32>
+// SMALL: %[[ALL:.*]] = dist.pack %[[G0]][0:8], %[[G1]][0:8] group {{[0-9]+}} at 0 {{{.*}}exec.class = "workspace"}
+// SMALL: dist.unpack %[[ALL]][0:16] {{.*}} -> tensor<4x4xf32>
+
 // LATE-LABEL: func.func @per_use
 // LATE: dist.reshard
 // LATE-NEXT: dist.unpack
@@ -137,4 +154,49 @@ func.func @per_use(%x: tensor<4x4xf32> {nn.input = "x", dist.sharding = #dist.sh
   %na = nn.sgd_update %a, %ga lr = %lr {weight_decay = 0.0 : f64} : tensor<4x4xf32>, tensor<f32>
   %nb = nn.sgd_update %b, %gb lr = %lr {weight_decay = 0.0 : f64} : tensor<16xf32>, tensor<f32>
   return %l, %ga, %gb, %na, %nb : tensor<f32>, tensor<4x4xf32>, tensor<16xf32>, tensor<4x4xf32>, tensor<16xf32>
+}
+
+// -----
+
+// By hand, a step need not return each gradient, and each argument has its own cause.
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+// CHECK-LABEL: func.func @some_gradients
+// CHECK-SAME: dist.bucket = #dist.bucket<[<#nn.state<"a.velocity", {{.*}}dist.why = {data = #dist.cause<"the annotation of \22a\22
+// CHECK-SAME: dist.bucket = #dist.bucket<[<#nn.state<"b.velocity", {{.*}}dist.why = {data = #dist.cause<"the annotation of \22b\22
+// CHECK-SAME: -> (tensor<4xf32> {dist.bucket = #dist.bucket<[<"a", tensor<4xf32>>]>
+func.func @some_gradients(
+    %x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"data"}, {}]>},
+    %a: tensor<4xf32> {nn.param = #nn.param<"a", init = zeros>}, %b: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>},
+    %av: tensor<4xf32> {nn.state = #nn.state<"a.velocity", of = "a", init = 0.0>, dist.flat = #dist.flat<{"data"}>},
+    %bv: tensor<4xf32> {nn.state = #nn.state<"b.velocity", of = "b", init = 0.0>, dist.flat = #dist.flat<{"data"}>})
+    -> (tensor<4xf32> {nn.grad = "a"}, tensor<4xf32> {nn.updates = "a"}, tensor<4xf32> {nn.updates = "b"},
+        tensor<4xf32> {nn.updates = "a.velocity"}, tensor<4xf32> {nn.updates = "b.velocity"}) {
+  %g = nn.reduce sum %x dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<8x4xf32> -> tensor<4xf32>
+  %h = nn.reduce sum %x dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<8x4xf32> -> tensor<4xf32>
+  %lr = nn.constant dense<0.1> : tensor<f32>
+  %na, %nav = nn.momentum_update %a, %g, %av lr = %lr {momentum = 0.9 : f64, weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+  %nb, %nbv = nn.momentum_update %b, %h, %bv lr = %lr {momentum = 0.9 : f64, weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+  return %g, %na, %nb, %nav, %nbv : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// What two parameters have in common is counted twice in the norm, as on one device: it belongs to neither bucket.
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+// CHECK-LABEL: func.func @common_gradient
+// CHECK: %[[S:.*]] = nn.reduce sum %{{.*}} dims = [0] : tensor<4xf32> -> tensor<f32>
+// CHECK: nn.add %[[S]], %[[S]]
+func.func @common_gradient(
+    %x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"data"}, {}]>},
+    %a: tensor<4xf32> {nn.param = #nn.param<"a", init = zeros>}, %b: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>})
+    -> (tensor<4xf32> {nn.grad = "a", dist.flat = #dist.flat<{"data"}>}, tensor<4xf32> {nn.grad = "b", dist.flat = #dist.flat<{"data"}>},
+        tensor<4xf32> {nn.updates = "a"}, tensor<4xf32> {nn.updates = "b"}) {
+  %g = nn.reduce sum %x dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<8x4xf32> -> tensor<4xf32>
+  %q = nn.mul %g, %g : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %s = nn.reduce sum %q dims = [0] : tensor<4xf32> -> tensor<f32>
+  %t = nn.add %s, %s : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %lr = nn.sqrt %t : tensor<f32>
+  %na = nn.sgd_update %a, %g lr = %lr {weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+  %nb = nn.sgd_update %b, %g lr = %lr {weight_decay = 0.1 : f64} : tensor<4xf32>, tensor<f32>
+  return %g, %g, %na, %nb : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }

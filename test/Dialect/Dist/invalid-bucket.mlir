@@ -83,6 +83,31 @@ func.func @piece(%p: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>,
 
 // -----
 
+// expected-error @+2 {{the range of a member must hold elements of 'tensor<4xf32>', got: [2:5]}}
+// expected-error @+1 {{failed to parse Dist_BucketAttr parameter 'members'}}
+func.func @range(%p: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>, dist.bucket = #dist.bucket<[<"w", tensor<4xf32>[2:5]>]>}) {
+  return
+}
+
+// -----
+
+// expected-error @+2 {{the range of a member must hold elements of 'tensor<4xf32>', got: [2:2]}}
+// expected-error @+1 {{failed to parse Dist_BucketAttr parameter 'members'}}
+func.func @empty(%p: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>, dist.bucket = #dist.bucket<[<"w", tensor<4xf32>[2:2]>]>}) {
+  return
+}
+
+// -----
+
+// Of a range the bucket holds no more than that.
+// expected-error @+1 {{argument 0 "b": a bucket of 3 elements over 1 devices has fewer elements of padding than devices, got: 1}}
+func.func @part(%p: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>,
+    dist.bucket = #dist.bucket<[<#nn.param<"w", init = zeros>, tensor<4xf32>[1:4]>]>}) {
+  return
+}
+
+// -----
+
 // expected-error @+1 {{argument 0 "b": the shape in files of "w" must have as many elements as 'tensor<4xf32>', got: [3]}}
 func.func @file(%p: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>,
     dist.bucket = #dist.bucket<[<#nn.param<"w", init = zeros, file = [3]>, tensor<4xf32>>]>}) {

@@ -109,18 +109,22 @@ func.func @tags(%x: tensor<4xf32> {dist.global = #dist.global<0, tensor<8xf32>, 
   return %0 : tensor<4xf32>
 }
 
-// Several tensors in one argument, whole ones and pieces of others; padded to divide.
+// Several tensors in one argument, whole ones and pieces of others; padded to divide. What a bucket holds a range of goes on in
+// another; the range of all elements is not written.
 // CHECK-LABEL: func.func @bucket_arguments
 // CHECK-SAME: dist.bucket = #dist.bucket<[<#nn.param<"w", init = zeros, file = [12]>, tensor<4x3xf32>>, <#nn.param<"t", init = ones>, tensor<1x2xf32> of <1, tensor<1x6xf32>, <@mesh, [{}, {"tensor"}]>>>]>
 // CHECK-SAME: dist.bucket = #dist.bucket<[<#nn.state<"w.m", of = "w", init = {{.*}}>, tensor<4x3xf32>>]>
-// CHECK-SAME: -> (tensor<8xf32> {dist.bucket = #dist.bucket<[<"w", tensor<4x3xf32>>, <"t", tensor<3xf32>>]>
+// CHECK-SAME: dist.bucket = #dist.bucket<[<#nn.state<"t.m", of = "t", init = {{.*}}>, tensor<1x2xf32>[1:2] of <1, tensor<1x6xf32>, <@mesh, [{}, {"tensor"}]>>>]>
+// CHECK-SAME: -> (tensor<8xf32> {dist.bucket = #dist.bucket<[<"w", tensor<5x3xf32>[0:12]>, <"t", tensor<3xf32>>]>
 func.func @bucket_arguments(
     %p: tensor<7xf32> {nn.param = #nn.param<"bucket.0", init = zeros>, dist.global = #dist.global<0, tensor<14xf32>, <@mesh, [{"data"}]>>,
         dist.bucket = #dist.bucket<[<#nn.param<"w", init = zeros, file = [12]>, tensor<4x3xf32>>,
                                     #dist.member<#nn.param<"t", init = ones>, tensor<1x2xf32> of <1, tensor<1x6xf32>, <@mesh, [{}, {"tensor"}]>>>]>},
     %m: tensor<12xf32> {nn.state = #nn.state<"bucket.0.m", of = "bucket.0", init = 0.0>,
-        dist.bucket = #dist.bucket<[<#nn.state<"w.m", of = "w", init = 0.0>, tensor<4x3xf32>>]>})
-    -> (tensor<8xf32> {nn.grad = "bucket.0", dist.bucket = #dist.bucket<[<"w", tensor<4x3xf32>>, <"t", tensor<3xf32>>]>,
+        dist.bucket = #dist.bucket<[<#nn.state<"w.m", of = "w", init = 0.0>, tensor<4x3xf32>>]>},
+    %n: tensor<1xf32> {nn.state = #nn.state<"bucket.1.m", of = "bucket.0", init = 0.0>, dist.bucket = #dist.bucket<[
+        <#nn.state<"t.m", of = "t", init = 0.0>, tensor<1x2xf32>[1:2] of <1, tensor<1x6xf32>, <@mesh, [{}, {"tensor"}]>>>]>})
+    -> (tensor<8xf32> {nn.grad = "bucket.0", dist.bucket = #dist.bucket<[<"w", tensor<5x3xf32>[0:12]>, <"t", tensor<3xf32>[0:3]>]>,
                        dist.global = #dist.global<0, tensor<16xf32>, <@mesh, [{"data"}]>>}) {
   %0 = nn.constant dense<0.0> : tensor<8xf32>
   return %0 : tensor<8xf32>

@@ -134,3 +134,149 @@ func.func @twice(%x: tensor<4x3xf32> {nn.input = #nn.input<"x", unbatched>},
   %new = nn.sgd_update %p, %g lr = %lr {weight_decay = 0.0 : f64} : tensor<2xf32>, tensor<f32>
   return %whole, %new : tensor<3xf32>, tensor<2xf32>
 }
+
+// -----
+
+// Buckets that are gathered side by side are the tensors they share, and the new value of an argument that holds them all is received
+// there, each bucket when nobody reads the old elements in its place.
+
+dist.mesh @mesh <["data"=2]>
+
+// CHECK: exec.program @side_by_side
+// CHECK: %[[ALL:.*]] = exec.buffer workspace at {{[0-9]+}} : <8xf32>
+// CHECK: %[[S0:.*]] = exec.view %[[ALL]][0] : <8xf32> -> <4xf32>
+// CHECK: exec.all_gather {"data"} %a to %[[S0]] stream 1
+// CHECK: %[[S1:.*]] = exec.view %[[ALL]][4] : <8xf32> -> <4xf32>
+// CHECK: exec.all_gather {"data"} %b to %[[S1]] stream 1
+// CHECK: exec.view %[[ALL]][1] : <8xf32> -> <6xf32>
+// CHECK: %[[P0:.*]] = exec.view %p[0] : <8xf32> -> <4xf32>
+// CHECK: exec.all_gather {"data"} %{{.*}} to %[[P0]] stream 1
+// CHECK: %[[P1:.*]] = exec.view %p[4] : <8xf32> -> <4xf32>
+// CHECK: exec.all_gather {"data"} %{{.*}} to %[[P1]] stream 1
+// CHECK-NOT: exec.copy
+// CHECK: exec.program @cut
+func.func @side_by_side(%x: tensor<6xf32> {nn.input = #nn.input<"x", unbatched>},
+    %a: tensor<2xf32> {nn.param = #nn.param<"a", init = zeros>, dist.global = #dist.global<1, tensor<4xf32>, <@mesh, [{"data"}]>>},
+    %b: tensor<2xf32> {nn.param = #nn.param<"b", init = zeros>, dist.global = #dist.global<2, tensor<4xf32>, <@mesh, [{"data"}]>>},
+    %p: tensor<8xf32> {nn.param = #nn.param<"p", init = ones>})
+    -> (tensor<8xf32> {nn.updates = "p"}, tensor<6xf32> {nn.output = "y"}) {
+  %g0 = dist.all_gather {"data"} dim = 0 %a {exec.class = "workspace"} : tensor<2xf32> -> tensor<4xf32>
+  %g1 = dist.all_gather {"data"} dim = 0 %b {exec.class = "workspace"} : tensor<2xf32> -> tensor<4xf32>
+  %all = dist.pack %g0[0:4], %g1[0:4] group 0 at 0 {exec.class = "workspace"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  %w = dist.unpack %all[1:7] : (tensor<8xf32>) -> tensor<6xf32>
+  %y = nn.mul %x, %w : (tensor<6xf32>, tensor<6xf32>) -> tensor<6xf32>
+  %p0 = dist.unpack %p[0:4] : (tensor<8xf32>) -> tensor<4xf32>
+  %p1 = dist.unpack %p[4:8] : (tensor<8xf32>) -> tensor<4xf32>
+  %s0 = dist.all_slice {"data"} dim = 0 %p0 : tensor<4xf32> -> tensor<2xf32>
+  %n0 = nn.add %s0, %a : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %w0 = dist.all_gather {"data"} dim = 0 %n0 : tensor<2xf32> -> tensor<4xf32>
+  %s1 = dist.all_slice {"data"} dim = 0 %p1 : tensor<4xf32> -> tensor<2xf32>
+  %n1 = nn.add %s1, %b : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %w1 = dist.all_gather {"data"} dim = 0 %n1 : tensor<2xf32> -> tensor<4xf32>
+  %new = dist.pack %w0[0:4], %w1[0:4] group 1 at 0 {exec.class = "param"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  return %new, %y : tensor<8xf32>, tensor<6xf32>
+}
+
+// -----
+
+// A tensor that ends in another storage lies where most of it belongs, and what is left is copied.
+
+dist.mesh @mesh <["data"=2]>
+
+// CHECK: %[[V:.*]] = exec.buffer grad at {{[0-9]+}} : <8xf32>
+// CHECK: %[[HEAD:.*]] = exec.view %[[V]][0] : <8xf32> -> <6xf32>
+// CHECK: exec.reduce_scatter {"data"} sum %[[HEAD]]
+// CHECK-NOT: exec.copy
+// CHECK: %[[TAIL:.*]] = exec.view %[[V]][6] : <8xf32> -> <2xf32>
+// CHECK: exec.copy %[[TAIL]] to %{{.*}} {name = "pack"}
+// CHECK-NOT: exec.copy
+func.func @cut(%x: tensor<8xf32> {nn.input = #nn.input<"x", unbatched>})
+    -> (tensor<3xf32> {nn.output = "a"}, tensor<3xf32> {nn.output = "b"}) {
+  %v = nn.mul %x, %x : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  %u = nn.reduce sum %x dims = [0] {keep_dims} : tensor<8xf32> -> tensor<1xf32>
+  %p0 = dist.pack %v[0:6] group 0 at 0 : (tensor<8xf32>) -> tensor<6xf32>
+  %a = dist.reduce_scatter {"data"} sum dim = 0 %p0 : tensor<6xf32> -> tensor<3xf32>
+  %w = nn.slice %x dim = 0 start = 0 : tensor<8xf32> -> tensor<4xf32>
+  %z = nn.mul %w, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %p1 = dist.pack %v[6:8], %z[0:4] group 1 at 0 : (tensor<8xf32>, tensor<4xf32>) -> tensor<6xf32>
+  %b = dist.reduce_scatter {"data"} sum dim = 0 %p1 : tensor<6xf32> -> tensor<3xf32>
+  return %a, %b : tensor<3xf32>, tensor<3xf32>
+}
+
+// -----
+
+// What a reduction has read is held until stream 0 knows that it has ended. Two may be under way when a third starts: stream 0 waits
+// for the first. Where more would be in use than at the fullest row, here the last that computes, it waits for all but the latest.
+
+dist.mesh @mesh <["data"=2]>
+
+// CHECK: exec.program @three_reductions
+// CHECK: %[[FIRST:.*]] = exec.reduce_scatter {"data"} sum
+// CHECK: exec.launch @{{.*}}neg
+// CHECK-NOT: exec.wait %[[FIRST]]
+// CHECK: %[[SECOND:.*]] = exec.reduce_scatter {"data"} sum
+// CHECK: exec.launch @{{.*}}tanh
+// CHECK: exec.wait %[[FIRST]]{{$}}
+// CHECK-NOT: exec.wait %[[SECOND]]
+// CHECK: %[[THIRD:.*]] = exec.reduce_scatter {"data"} sum
+// CHECK: exec.wait %[[SECOND]]{{$}}
+// CHECK-NOT: exec.wait %[[THIRD]]
+// CHECK: exec.launch @{{.*}}exp
+func.func @three_reductions(%x: tensor<4xf32> {nn.input = #nn.input<"x", unbatched>},
+    %y: tensor<64xf32> {nn.input = #nn.input<"y", unbatched>})
+    -> (tensor<2xf32> {nn.output = "a"}, tensor<2xf32> {nn.output = "b"}, tensor<2xf32> {nn.output = "c"}, tensor<64xf32> {nn.output = "d"}) {
+  %0 = nn.exp %x : tensor<4xf32>
+  %1 = dist.pack %0[0:4] group 0 at 0 {exec.class = "workspace"} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = dist.reduce_scatter {"data"} sum dim = 0 %1 : tensor<4xf32> -> tensor<2xf32>
+  %3 = nn.neg %x : tensor<4xf32>
+  %4 = dist.pack %3[0:4] group 1 at 0 {exec.class = "workspace"} : (tensor<4xf32>) -> tensor<4xf32>
+  %5 = dist.reduce_scatter {"data"} sum dim = 0 %4 : tensor<4xf32> -> tensor<2xf32>
+  %6 = nn.tanh %x : tensor<4xf32>
+  %7 = dist.pack %6[0:4] group 2 at 0 {exec.class = "workspace"} : (tensor<4xf32>) -> tensor<4xf32>
+  %8 = dist.reduce_scatter {"data"} sum dim = 0 %7 : tensor<4xf32> -> tensor<2xf32>
+  %9 = nn.exp %y : tensor<64xf32>
+  return %2, %5, %8, %9 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<64xf32>
+}
+
+// -----
+
+// The latest may hold memory beyond the fullest row, but not what another micro-batch needs.
+
+dist.mesh @mesh <["data"=2]>
+
+// CHECK: exec.program @next_microbatch
+// CHECK: %[[ONLY:.*]] = exec.reduce_scatter {"data"} sum
+// CHECK-NOT: exec.wait
+// CHECK: exec.gemm
+// CHECK-SAME: m = 2
+// CHECK: exec.wait %[[ONLY]]{{$}}
+// CHECK: exec.gemm
+// CHECK-SAME: m = 8
+func.func @next_microbatch(%x: tensor<2x8xf32> {nn.input = #nn.input<"x", unbatched>},
+    %y: tensor<8x8xf32> {nn.input = #nn.input<"y", unbatched>})
+    -> (tensor<8xf32> {nn.output = "a"}, tensor<2x8xf32> {nn.output = "b"}, tensor<8x8xf32> {nn.output = "c"}) {
+  %1 = nn.reshape %x {dist.microbatch = 0 : i64} : tensor<2x8xf32> -> tensor<16xf32>
+  %2 = dist.pack %1[0:16] group 0 at 0 {exec.class = "workspace"} : (tensor<16xf32>) -> tensor<16xf32>
+  %3 = dist.reduce_scatter {"data"} sum dim = 0 %2 {dist.microbatch = 0 : i64} : tensor<16xf32> -> tensor<8xf32>
+  %4 = nn.matmul %x, %y {dist.microbatch = 1 : i64} : (tensor<2x8xf32>, tensor<8x8xf32>) -> tensor<2x8xf32>
+  %5 = nn.matmul %y, %y {dist.microbatch = 1 : i64} : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %3, %4, %5 : tensor<8xf32>, tensor<2x8xf32>, tensor<8x8xf32>
+}
+
+// -----
+
+// A new value that is packed of parts of the old one is no copy within it: what is read would be written already.
+
+dist.mesh @mesh <["data"=2]>
+
+// CHECK: exec.program @swap
+// CHECK-COUNT-2: {name = "pack"}
+// CHECK: exec.copy %{{.*}} to %p {name = "update"}
+func.func @swap(%x: tensor<4xf32> {nn.input = #nn.input<"x", unbatched>},
+    %p: tensor<8xf32> {nn.param = #nn.param<"p", init = ones>}) -> (tensor<4xf32> {nn.output = "y"}, tensor<8xf32> {nn.updates = "p"}) {
+  %a = dist.unpack %p[0:4] : (tensor<8xf32>) -> tensor<4xf32>
+  %b = dist.unpack %p[4:8] : (tensor<8xf32>) -> tensor<4xf32>
+  %y = nn.mul %x, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %r = dist.pack %b[0:4], %a[0:4] group 0 at 0 {exec.class = "param"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  return %y, %r : tensor<4xf32>, tensor<8xf32>
+}

@@ -331,3 +331,28 @@ exec.program @p train arena = 64 host = 64 rows = 0 bytes = <params = 0, grads =
   // expected-error @+1 {{works in the memory of the device, got: '!exec.buffer<2xf32, host>'}}
   exec.launch @k ins(%p : !exec.buffer<2xf32>) inplace [0] workspace(%w : !exec.buffer<2xf32, host>)
 }
+
+// -----
+
+// A tensor that lies in several buckets has each of its elements in one of them.
+exec.program @f train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 bucket = <[<#nn.param<"w", init = zeros>, tensor<4xf32>[0:2]>]> : !exec.buffer<2xf32>
+  // expected-error @+1 {{the buckets of "w" must hold each of its 4 elements once, got: [0:2] and then what begins at 1}}
+  %b = exec.arg param "b" at 64 bucket = <[<#nn.param<"w", init = zeros>, tensor<4xf32>[1:4]>]> : !exec.buffer<3xf32>
+}
+
+// -----
+
+exec.program @f train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 bucket = <[<#nn.param<"w", init = zeros>, tensor<5xf32>[2:4]>]> : !exec.buffer<2xf32>
+  // expected-error @-1 {{the buckets of "w" must hold each of its 5 elements once, got: [0:4] and then what begins at 5}}
+  %b = exec.arg param "b" at 64 bucket = <[<#nn.param<"w", init = zeros>, tensor<5xf32>[0:2]>]> : !exec.buffer<2xf32>
+}
+
+// -----
+
+exec.program @f train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %a = exec.arg param "a" at 0 bucket = <[<#nn.param<"w", init = zeros>, tensor<4xf32>[0:2]>]> : !exec.buffer<2xf32>
+  // expected-error @+1 {{name is taken by another tensor: "w"}}
+  %b = exec.arg param "b" at 64 bucket = <[<#nn.param<"w", init = ones>, tensor<4xf32>[2:4]>]> : !exec.buffer<2xf32>
+}

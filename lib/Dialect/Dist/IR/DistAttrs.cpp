@@ -14,6 +14,23 @@ using namespace mlir;
 using namespace shoal;
 using namespace shoal::dist;
 
+/// `tensor<4x3xf32>[0:7]`; without a range all elements.
+static ParseResult parseTypeAndRange(AsmParser &parser, RankedTensorType &type, int64_t &begin, int64_t &end) {
+  if (parser.parseType(type))
+    return failure();
+  begin = 0;
+  end = type.hasStaticShape() ? type.getNumElements() : 0;
+  if (failed(parser.parseOptionalLSquare()))
+    return success();
+  return failure(parser.parseInteger(begin) || parser.parseColon() || parser.parseInteger(end) || parser.parseRSquare());
+}
+
+static void printTypeAndRange(AsmPrinter &printer, RankedTensorType type, int64_t begin, int64_t end) {
+  printer << type;
+  if (begin != 0 || end != type.getNumElements())
+    printer << '[' << begin << ':' << end << ']';
+}
+
 #include "shoal/Dialect/Dist/DistEnums.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "shoal/Dialect/Dist/DistAttrs.cpp.inc"
@@ -283,12 +300,14 @@ LogicalResult GlobalAttr::verify(function_ref<InFlightDiagnostic()> emitError, i
 }
 
 LogicalResult MemberAttr::verify(function_ref<InFlightDiagnostic()> emitError, Attribute role, RankedTensorType type,
-                                 GlobalAttr global) {
+                                 int64_t begin, int64_t end, GlobalAttr global) {
   if (!mlir::isa<nn::ParamAttr, nn::BufferAttr, nn::StateAttr, StringAttr>(role))
     return emitError() << "a member of a bucket must be #nn.param, #nn.buffer, #nn.state or the name of a gradient, got: "
                        << role;
   if (!type.hasStaticShape() || type.getNumElements() == 0)
     return emitError() << "a member of a bucket must have at least 1 element, got: " << type;
+  if (begin < 0 || begin >= end || end > type.getNumElements())
+    return emitError() << "the range of a member must hold elements of " << type << ", got: [" << begin << ":" << end << "]";
   if (global && global.getType().getElementType() != type.getElementType())
     return emitError() << "a member of type " << type << " is no piece of " << global.getType();
   return success();
@@ -299,7 +318,7 @@ LogicalResult BucketAttr::verify(function_ref<InFlightDiagnostic()> emitError, A
     return emitError() << "a bucket must have at least 1 member";
   int64_t elements = 0;
   for (MemberAttr member : members)
-    if (llvm::AddOverflow(elements, member.getType().getNumElements(), elements))
+    if (llvm::AddOverflow(elements, member.getNumElements(), elements))
       return emitError() << "the elements of a bucket must fit 63 bits";
   return success();
 }
@@ -370,7 +389,7 @@ RankedTensorType MemberAttr::getWholeType() const { return getGlobal() ? getGlob
 int64_t BucketAttr::getNumElements() const {
   int64_t elements = 0;
   for (MemberAttr member : getMembers())
-    elements += member.getType().getNumElements();
+    elements += member.getNumElements();
   return elements;
 }
 

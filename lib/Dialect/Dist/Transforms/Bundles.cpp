@@ -1,6 +1,7 @@
 // Chains around optimizer updates, and which of them are alike; see Bundles.h.
 #include "Bundles.h"
 
+#include "Causes.h"
 #include "ParameterReads.h"
 
 #include <map>
@@ -20,13 +21,14 @@ ArrayRef<StringAttr> UpdateChain::getFlatAxes() const {
   return {};
 }
 
-/// Where a value of the step is ready: the op of the function's block, and the one inside of its micro-batches.
+/// Where a value of the step is ready: the op of the function's block, and the one inside of its micro-batches; null where
+/// they only hand it on.
 static std::pair<Operation *, Operation *> findMaker(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto accumulate = dyn_cast_or_null<AccumulateOp>(op)) {
-    Value yielded =
-        accumulate.getBody().front().getTerminator()->getOperand(cast<OpResult>(value).getResultNumber());
-    return {op, yielded.getDefiningOp()};
+    Block &body = accumulate.getBody().front();
+    Operation *inner = body.getTerminator()->getOperand(cast<OpResult>(value).getResultNumber()).getDefiningOp();
+    return {op, inner && inner->getBlock() == &body ? inner : nullptr};
   }
   return {op, nullptr};
 }
@@ -36,8 +38,8 @@ bool isReadyBefore(const UpdateChain &a, const UpdateChain &b) {
   auto [otherOuter, otherInner] = findMaker(b.gradient);
   if (outer != otherOuter)
     return outer->isBeforeInBlock(otherOuter);
-  if (inner && otherInner && inner != otherInner && inner->getBlock() == otherInner->getBlock())
-    return inner->isBeforeInBlock(otherInner);
+  if (inner != otherInner)
+    return !inner || (otherInner && inner->isBeforeInBlock(otherInner));
   return a.param.getArgNumber() < b.param.getArgNumber();
 }
 
@@ -139,6 +141,8 @@ std::string ChainFinder::followGradient(UpdateChain &chain) {
     return "its update reads something else than the gradient times scalars";
   std::reverse(chain.steps.begin(), chain.steps.end());
   chain.gradient = value;
+  if (wanted)
+    chain.gradientAttrs = func.getResultAttrDict(result->second);
   ShardingAttr sharding = getSharding(value);
   if (!value.getDefiningOp() || !sharding)
     return "its gradient is no value of the step";
@@ -221,6 +225,7 @@ bool ChainFinder::find(nn::OptimizerUpdateOpInterface update, UpdateChain &chain
     return false;
   chain.param = param;
   chain.name = nn::getArgName(func, param.getArgNumber());
+  chain.handCause = getHandCause(param);
   bool replacesAll = replaces(update->getResult(0), chain.name);
   for (auto [i, value] : llvm::enumerate(update.getStates())) {
     auto state = dyn_cast<BlockArgument>(value);
@@ -231,6 +236,8 @@ bool ChainFinder::find(nn::OptimizerUpdateOpInterface update, UpdateChain &chain
   }
   if (!collectFlat(chain, reason))
     return false;
+  if (chain.size() == 0)
+    reason = "it has no elements";
   if (reason.empty() && !replacesAll)
     reason = "its update is more than the new value of the parameter and its state";
   if (reason.empty())
@@ -248,6 +255,7 @@ public:
   explicit Key(func::FuncOp func, MeshAttr mesh, const UpdateChain &chain) {
     add(chain.flatParam);
     add(chain.flatGradient);
+    add(chain.gradientAttrs ? &kEnd : nullptr);
     add(chain.gradient.getType(), true);
     add(chain.casts.empty() ? Type() : chain.casts.front()->getResult(0).getType(), true);
     ShardingAttr sharding = getSharding(chain.gradient);
@@ -350,6 +358,16 @@ std::vector<Bundle> findBundles(func::FuncOp func, MeshAttr mesh, ArrayRef<Strin
       emitRemark(argument.getLoc(), "\"") << name << "\" stays whole and in no bucket: no optimizer updates it";
   }
   llvm::sort(chains, isReadyBefore);
+  // A summand that stands for several tensors is no bundle's alone.
+  DenseMap<Value, unsigned> summands;
+  for (const UpdateChain &chain : chains)
+    ++summands[chain.sumOfSquares];
+  for (UpdateChain &chain : chains)
+    if (chain.sumOfSquares && summands[chain.sumOfSquares] > 1) {
+      chain.sumOfSquares = {};
+      chain.squares.clear();
+      chain.masks.clear();
+    }
   std::vector<Bundle> bundles;
   std::map<Key, size_t> known; // never iterated
   for (UpdateChain &chain : chains) {

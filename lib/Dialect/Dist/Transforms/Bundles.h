@@ -24,6 +24,8 @@ struct UpdateChain {
   mlir::Value gradient;
   /// What stands between it and the update, in order: clipping, casts.
   llvm::SmallVector<mlir::Operation *> steps;
+  /// Of the result that it is; null where the step does not return it.
+  mlir::DictionaryAttr gradientAttrs;
   /// From the gradient to the sum of its squares, null standing for the reduction over all elements; empty without.
   /// `masks` are those of padding on the way: in a bucket the gradient is masked instead.
   llvm::SmallVector<mlir::Operation *> squares;
@@ -31,6 +33,8 @@ struct UpdateChain {
   mlir::Value sumOfSquares;
   /// Through which alone the step reads the parameter, if it does so.
   llvm::SmallVector<mlir::Operation *> casts;
+  /// What brings axes to it where nothing else is recorded.
+  CauseAttr handCause;
   /// Over which axes each lies sharded by element; null where it is whole.
   FlatAttr flatParam, flatGradient;
   llvm::SmallVector<FlatAttr> flatStates;

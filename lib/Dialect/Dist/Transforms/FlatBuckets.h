@@ -1,5 +1,5 @@
-// What `dist.flat` wants sharded by element becomes buckets: arguments and results that hold several tensors, and ops on
-// them. The partitioner then sees one dimension that always divides.
+// What `dist.flat` wants sharded by element becomes buckets: arguments and results that hold ranges of several tensors, and
+// ops on them. The partitioner then sees one dimension that always divides.
 #ifndef SHOAL_LIB_DIALECT_DIST_TRANSFORMS_FLATBUCKETS_H
 #define SHOAL_LIB_DIALECT_DIST_TRANSFORMS_FLATBUCKETS_H
 
@@ -13,7 +13,7 @@ struct BucketOptions {
   MeshOp mesh;
   /// Axes of this run. What lies flat over others is left to their run.
   llvm::ArrayRef<mlir::StringAttr> axes;
-  /// A bucket takes no further tensor that would make it larger.
+  /// Of a bucket's gradient, in the type in which it is reduced.
   int64_t bytes;
   /// Start gathers ahead of their readers.
   bool overlap;

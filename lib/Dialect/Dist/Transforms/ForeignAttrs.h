@@ -15,12 +15,6 @@ inline void copyForeignAttrs(mlir::Operation *from, mlir::Operation *to) {
       to->setAttr(attr.getName(), attr.getValue());
 }
 
-/// Asks for the class of storage in which memory reports count what the op makes.
-inline void setClass(mlir::Operation *op, exec::StorageClass storage) {
-  op->setAttr(exec::ExecDialect::kClassAttr,
-              mlir::StringAttr::get(op->getContext(), exec::stringifyStorageClass(storage)));
-}
-
 } // namespace shoal::dist
 
 #endif // SHOAL_LIB_DIALECT_DIST_TRANSFORMS_FOREIGNATTRS_H

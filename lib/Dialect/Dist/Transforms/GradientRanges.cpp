@@ -1,8 +1,10 @@
 // Cuts the flat gradients of a group into buckets, and reads gradients out of them; see GradientRanges.h.
 #include "GradientRanges.h"
 
+#include "BucketCut.h"
 #include "ForeignAttrs.h"
 #include "PlanMesh.h"
+#include "Reasons.h"
 
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Support/Elements.h"
@@ -29,26 +31,6 @@ struct Group {
   ArrayRef<StringAttr> unreduced;
   SmallVector<StringAttr> axes, rest;
   SmallVector<Gradient> gradients;
-};
-
-/// Elements [begin, end) of the flat group that bucket `index` of `count` holds. Boundaries fall on
-/// 64 bytes times the devices where that leaves no bucket empty, so that chunks need no padding.
-struct Cut {
-  int64_t total, count, step;
-
-  Cut(int64_t total, int64_t elementBytes, int64_t bucketBytes, int64_t devices) : total(total) {
-    count = std::min(shardSize(total * elementBytes, bucketBytes), total);
-    step = shardSize(total, count);
-    int64_t unit = devices * std::max<int64_t>(1, 64 / elementBytes);
-    int64_t rounded = shardSize(step, unit) * unit;
-    if ((count - 1) * rounded < total)
-      step = rounded;
-  }
-  int64_t begin(int64_t index) const {
-    // An uneven cut would leave the last buckets empty: spread the elements instead.
-    return (count - 1) * step < total ? std::min(index * step, total) : index * total / count;
-  }
-  int64_t end(int64_t index) const { return index + 1 == count ? total : begin(index + 1); }
 };
 
 class Packer {
@@ -160,12 +142,10 @@ void Packer::replaceUses(Value gradient, Value reduced) {
 
 std::string Packer::reason(const Group &group, ArrayRef<unsigned> members, int64_t bucket,
                            int64_t count) const {
-  constexpr size_t kNamed = 4;
-  std::string text = members.size() == 1 ? "gradient of " : "gradients of ";
-  for (auto [i, member] : llvm::enumerate(members.take_front(kNamed)))
-    text += (i ? ", " : "") + group.gradients[member].name;
-  if (members.size() > kNamed)
-    text += " and " + std::to_string(members.size() - kNamed) + " more";
+  SmallVector<StringRef> names;
+  for (unsigned member : members)
+    names.push_back(group.gradients[member].name);
+  std::string text = listGradients(names);
   if (count > 1)
     text += ", bucket " + std::to_string(bucket) + " of " + std::to_string(count) + ",";
   return text + (members.size() == 1 ? " is a partial sum over " : " are partial sums over ") +
@@ -188,7 +168,7 @@ void Packer::pack(Group &group, int64_t index) {
     return;
   MLIRContext *context = func.getContext();
   int64_t bytes = elementBytes(group.elementType);
-  Cut cut(total, bytes, bucketBytes, mesh.getMesh().getSize(group.axes));
+  BucketCut cut(total, bytes, bucketBytes, mesh.getMesh().getSize(group.axes), /*grain=*/1);
   auto symbol = FlatSymbolRefAttr::get(context, mesh.getSymName());
   auto partialOver = [&](int64_t rank, ArrayRef<StringAttr> axes) {
     return ShardingAttr::getReplicated(symbol, rank).withUnreduced(ReduceKindAttrEnum::sum, axes);
@@ -277,8 +257,7 @@ void Packer::run() {
       collect(update.getGrad(), "a parameter");
   collectProducers();
   // Groups of an earlier run, over other axes, keep their numbers.
-  int64_t first = 0;
-  func.walk([&](PackOp op) { first = std::max<int64_t>(first, op.getGroup() + 1); });
+  int64_t first = findFreeGroup(func);
   for (auto [index, group] : llvm::enumerate(groups))
     pack(group, first + index);
   reduceBeforeGathers();

@@ -1,8 +1,10 @@
 // Clusters of readers, and the gathers that they read; see ParameterReads.h.
 #include "ParameterReads.h"
 
+#include "BucketCut.h"
 #include "Derivation.h"
 #include "ForeignAttrs.h"
+#include "Reasons.h"
 
 #include "shoal/Dialect/NN/IR/NN.h"
 
@@ -12,16 +14,6 @@
 using namespace mlir;
 
 namespace shoal::dist {
-
-std::string listNames(ArrayRef<StringAttr> names) {
-  constexpr size_t kNamed = 4;
-  std::string text;
-  for (auto [i, name] : llvm::enumerate(names.take_front(kNamed)))
-    text += (i ? ", " : "") + name.str();
-  if (names.size() > kNamed)
-    text += " and " + std::to_string(names.size() - kNamed) + " more";
-  return text;
-}
 
 SmallVector<Operation *> findCasts(BlockArgument param, Operation *update) {
   SmallVector<Operation *> casts;
@@ -118,6 +110,100 @@ void repeatDerived(func::FuncOp func) {
 
 namespace {
 
+/// Buckets of a read as they are gathered for some of its members, and these out of them.
+class Fetch {
+public:
+  Fetch(MeshOp mesh, const BucketRead &read, ArrayRef<unsigned> members)
+      : read(read), members(members),
+        whole(ShardingAttr::getReplicated(FlatSymbolRefAttr::get(mesh.getSymNameAttr()), 1)) {}
+
+  /// `why` tells for what, behind the names. Returns the gathers.
+  SmallVector<ReshardOp> gather(OpBuilder &b, Location loc, function_ref<std::string(std::string)> why,
+                                exec::StorageClass storage, int64_t &freeGroup);
+  /// Every device has the bucket, of which there is one.
+  void readWhole() { sources = {read.buckets.front()}; }
+  Value unpack(OpBuilder &b, Location loc, const BucketRead::Member &member) const;
+
+private:
+  int64_t endOf(unsigned bucket) const {
+    return bucket + 1 < read.buckets.size() ? read.buckets[bucket + 1].begin : std::numeric_limits<int64_t>::max();
+  }
+  /// The first bucket that holds something of the member, and the one behind the last.
+  std::pair<unsigned, unsigned> rangeOf(const BucketRead::Member &member) const {
+    unsigned first = llvm::upper_bound(read.buckets, member.begin,
+                                       [](int64_t at, const BucketRead::Bucket &bucket) { return at < bucket.begin; }) -
+                     read.buckets.begin() - 1;
+    unsigned last = first;
+    while (endOf(last) < member.end)
+      ++last;
+    return {first, last + 1};
+  }
+  static int64_t sizeOf(Value bucket) { return cast<RankedTensorType>(bucket.getType()).getNumElements(); }
+
+  const BucketRead &read;
+  ArrayRef<unsigned> members;
+  ShardingAttr whole;
+  /// What holds the elements from `begin` on, in order: buckets, or several of them that share a tensor.
+  SmallVector<BucketRead::Bucket> sources;
+};
+
+SmallVector<ReshardOp> Fetch::gather(OpBuilder &b, Location loc, function_ref<std::string(std::string)> why,
+                                     exec::StorageClass storage, int64_t &freeGroup) {
+  // Runs of buckets of which each shares a tensor with the next.
+  SmallVector<std::pair<unsigned, unsigned>> runs;
+  for (unsigned index : members)
+    runs.push_back(rangeOf(read.members[index]));
+  llvm::sort(runs);
+  unsigned count = 0;
+  for (auto [first, last] : runs)
+    if (count > 0 && first < runs[count - 1].second)
+      runs[count - 1].second = std::max(runs[count - 1].second, last);
+    else
+      runs[count++] = {first, last};
+  runs.truncate(count);
+
+  SmallVector<ReshardOp> gathers;
+  for (auto [first, last] : runs) {
+    SmallVector<Value> parts;
+    SmallVector<int64_t> ends;
+    for (unsigned bucket = first; bucket < last; ++bucket) {
+      SmallVector<StringRef> names;
+      for (const BucketRead::Member &member : read.members)
+        if (member.begin < endOf(bucket) && read.buckets[bucket].begin < member.end &&
+            (names.empty() || names.back() != member.name.getValue()))
+          names.push_back(member.name);
+      Value shard = read.buckets[bucket].value;
+      auto fetched = b.create<ReshardOp>(loc, shard, whole, b.getStringAttr(why(listNames(names))));
+      setSharding(fetched, whole);
+      setClass(fetched, storage);
+      gathers.push_back(fetched);
+      parts.push_back(fetched);
+      ends.push_back(bucket + 1 < last ? endOf(bucket) - read.buckets[bucket].begin : sizeOf(shard));
+    }
+    Value source = parts.front();
+    if (parts.size() > 1) {
+      // They are received side by side, so that the tensors they share are whole.
+      int64_t size = read.buckets[last - 1].begin - read.buckets[first].begin + ends.back();
+      source = b.create<PackOp>(loc, cast<RankedTensorType>(source.getType()).clone(ArrayRef(size)), parts,
+                                SmallVector<int64_t>(parts.size(), 0), ends, freeGroup++, /*at=*/0);
+      setSharding(source, whole);
+      setClass(source.getDefiningOp(), storage);
+    }
+    sources.push_back({source, read.buckets[first].begin});
+  }
+  return gathers;
+}
+
+Value Fetch::unpack(OpBuilder &b, Location loc, const BucketRead::Member &member) const {
+  auto source = std::prev(llvm::upper_bound(
+      sources, member.begin, [](int64_t at, const BucketRead::Bucket &other) { return at < other.begin; }));
+  auto type = cast<RankedTensorType>(member.value.getType());
+  auto unpacked = b.create<UnpackOp>(loc, type, ValueRange(source->value), member.begin - source->begin,
+                                     member.end - source->begin);
+  setSharding(unpacked, ShardingAttr::getReplicated(whole.getMesh(), type.getRank()));
+  return unpacked;
+}
+
 /// One op that reads a member of a bucket.
 struct Use {
   Operation *op;
@@ -125,7 +211,7 @@ struct Use {
   Operation *last; // that reads what it makes of the member alone; itself where it makes something else
 };
 
-/// Readers that share one gather.
+/// Readers that share the gathers of a read's buckets.
 struct Cluster {
   SmallVector<Use> uses; // in program order
   StepParts::Part part;
@@ -147,12 +233,12 @@ public:
       : mesh(mesh), reads(reads), parts(parts), overlap(overlap) {}
 
   void add(Use use) { uses.push_back(use); }
-  void run();
+  void run(int64_t &freeGroup);
 
 private:
   void findClusters();
   Operation *findStart(const Cluster &cluster) const;
-  void gather(const Cluster &cluster, Operation *start);
+  void gather(const Cluster &cluster, Operation *start, int64_t &freeGroup);
 
   MeshOp mesh;
   ArrayRef<BucketRead> reads;
@@ -169,7 +255,7 @@ void BlockReads::findClusters() {
   llvm::sort(uses, [](const Use &a, const Use &b) {
     return a.op != b.op ? a.op->isBeforeInBlock(b.op) : std::tie(a.read, a.member) < std::tie(b.read, b.member);
   });
-  DenseMap<unsigned, unsigned> open; // cluster of a bucket that may go on
+  DenseMap<unsigned, unsigned> open; // cluster of a read that may go on
   for (const Use &use : uses) {
     StepParts::Part part = parts.get(use.op);
     StringAttr layer = layerOf(use.op);
@@ -214,95 +300,97 @@ Operation *BlockReads::findStart(const Cluster &cluster) const {
   return first->isBeforeInBlock(start) ? first : start;
 }
 
-/// One gather in front of `start`, and what each reader reads of it.
-void BlockReads::gather(const Cluster &cluster, Operation *start) {
+/// Gathers in front of `start`, and what each reader reads of them.
+void BlockReads::gather(const Cluster &cluster, Operation *start, int64_t &freeGroup) {
   const BucketRead &read = reads[cluster.uses.front().read];
   constexpr const char *kFor[] = {"the forward pass", "the backward pass", "the update"};
-  SmallVector<StringAttr> names;
-  for (const BucketRead::Member &member : read.members)
-    names.push_back(member.name);
-  OpBuilder b(start);
-  Location loc = cluster.uses.front().op->getLoc();
-  auto whole = ShardingAttr::getReplicated(FlatSymbolRefAttr::get(mesh.getSymNameAttr()), 1);
-  // Layers are alike: which one it is, is said beside.
-  std::string reason = (cluster.layer ? std::string("the parameters") : listNames(names)) + ", for " + kFor[cluster.part];
-  auto fetched = b.create<ReshardOp>(loc, read.bucket, whole, b.getStringAttr(reason));
-  setSharding(fetched, whole);
-  fetched->setAttr(DistDialect::kFetchAttr, b.getUnitAttr());
-  setClass(fetched, exec::StorageClass::workspace);
-  if (cluster.layer)
-    fetched->setAttr(nn::NNDialect::kLayerAttr, cluster.layer);
   llvm::MapVector<unsigned, SmallVector<Operation *>> readers;
   for (const Use &use : cluster.uses)
     readers[use.member].push_back(use.op);
+  SmallVector<unsigned> members = llvm::map_to_vector(readers, [](auto &entry) { return entry.first; });
+  OpBuilder b(start);
+  Location loc = cluster.uses.front().op->getLoc();
+  Fetch fetch(mesh, read, members);
+  // Layers are alike: which one it is, is said beside.
+  auto why = [&](std::string names) {
+    return (cluster.layer ? "the parameters" : names) + ", for " + kFor[cluster.part];
+  };
+  for (ReshardOp fetched : fetch.gather(b, loc, why, exec::StorageClass::workspace, freeGroup)) {
+    fetched->setAttr(DistDialect::kFetchAttr, b.getUnitAttr());
+    if (cluster.layer)
+      fetched->setAttr(nn::NNDialect::kLayerAttr, cluster.layer);
+  }
   for (auto &[index, ops] : readers) {
     const BucketRead::Member &member = read.members[index];
     b.setInsertionPoint(ops.front());
-    auto unpacked = b.create<UnpackOp>(loc, member.value.getType(), ValueRange(fetched.getResult()), member.begin, member.end);
-    setSharding(unpacked, ShardingAttr::getReplicated(whole.getMesh(),
-                                                      cast<RankedTensorType>(member.value.getType()).getRank()));
+    Value unpacked = fetch.unpack(b, loc, member);
     for (Operation *op : ops)
       op->replaceUsesOfWith(member.value, unpacked);
   }
 }
 
-void BlockReads::run() {
+void BlockReads::run(int64_t &freeGroup) {
   Block *block = uses.front().op->getBlock();
   llvm::append_range(regions, block->getOps<AccumulateOp>());
   begin = &block->front();
   for (const BucketRead &read : reads)
-    if (Operation *cast = read.bucket.getDefiningOp();
-        cast && cast->getBlock() == block && !cast->isBeforeInBlock(begin))
-      begin = cast->getNextNode();
+    for (const auto &bucket : read.buckets)
+      if (Operation *cast = bucket.value ? bucket.value.getDefiningOp() : nullptr;
+          cast && cast->getBlock() == block && !cast->isBeforeInBlock(begin))
+        begin = cast->getNextNode();
   findClusters();
   // All places before any gather stands in one: those of one place follow each other as they are read.
   SmallVector<Operation *> starts =
       llvm::map_to_vector(clusters, [&](const Cluster &cluster) { return findStart(cluster); });
   for (auto [cluster, start] : llvm::zip_equal(clusters, starts))
-    gather(cluster, start);
+    gather(cluster, start, freeGroup);
 }
 
 } // namespace
 
 /// Whole from the start of the step: the bucket itself, or gathered once.
-static void readOnce(func::FuncOp func, MeshOp mesh, const BucketRead &read) {
-  if (llvm::all_of(read.members, [](const BucketRead::Member &member) { return member.value.use_empty(); }))
+static void readOnce(func::FuncOp func, MeshOp mesh, const BucketRead &read, int64_t &freeGroup) {
+  SmallVector<unsigned> members;
+  for (auto [index, member] : llvm::enumerate(read.members))
+    if (!member.value.use_empty())
+      members.push_back(index);
+  if (members.empty())
     return;
   OpBuilder b(func.getContext());
-  if (Operation *def = read.bucket.getDefiningOp())
-    b.setInsertionPointAfter(def);
-  else
-    b.setInsertionPointToStart(&func.getBody().front());
-  Location loc = read.bucket.getLoc();
-  auto whole = ShardingAttr::getReplicated(FlatSymbolRefAttr::get(mesh.getSymNameAttr()), 1);
-  Value bucket = read.bucket;
+  b.setInsertionPointToStart(&func.getBody().front());
+  Operation *last = nullptr;
+  for (const BucketRead::Bucket &bucket : read.buckets)
+    if (Operation *def = bucket.value ? bucket.value.getDefiningOp() : nullptr;
+        def && (!last || last->isBeforeInBlock(def)))
+      last = def;
+  if (last)
+    b.setInsertionPointAfter(last);
+  Location loc = func.getLoc();
+  for (const BucketRead::Bucket &bucket : llvm::reverse(read.buckets))
+    if (bucket.value)
+      loc = bucket.value.getLoc();
+  Fetch fetch(mesh, read, members);
   if (read.flat) {
-    SmallVector<StringAttr> names;
-    for (const BucketRead::Member &member : read.members)
-      names.push_back(member.name);
-    if (Operation *shard = bucket.getDefiningOp())
-      setClass(shard, exec::StorageClass::workspace); // until it is gathered
-    bucket = b.create<ReshardOp>(loc, bucket, whole, b.getStringAttr(listNames(names) + ", for the step"));
-    setClass(bucket.getDefiningOp(), exec::StorageClass::param);
-    setSharding(bucket, whole);
+    auto why = [](std::string names) { return names + ", for the step"; };
+    for (ReshardOp gathered : fetch.gather(b, loc, why, exec::StorageClass::param, freeGroup))
+      if (Operation *shard = gathered.getInput().getDefiningOp())
+        setClass(shard, exec::StorageClass::workspace); // until it is gathered
+  } else {
+    fetch.readWhole();
   }
-  for (const BucketRead::Member &member : read.members) {
-    if (member.value.use_empty())
-      continue;
-    auto unpacked = b.create<UnpackOp>(loc, member.value.getType(), ValueRange(bucket), member.begin, member.end);
-    setSharding(unpacked, ShardingAttr::getReplicated(whole.getMesh(),
-                                                      cast<RankedTensorType>(member.value.getType()).getRank()));
-    Value value = member.value;
-    value.replaceAllUsesWith(unpacked);
+  for (unsigned index : members) {
+    Value value = read.members[index].value;
+    value.replaceAllUsesWith(fetch.unpack(b, loc, read.members[index]));
   }
 }
 
 void readFromBuckets(func::FuncOp func, MeshOp mesh, ArrayRef<BucketRead> reads, const StepParts &parts, bool overlap) {
   // Micro-batches gather for themselves.
   llvm::MapVector<Block *, BlockReads> blocks;
+  int64_t freeGroup = findFreeGroup(func);
   for (auto [index, read] : llvm::enumerate(reads)) {
     if (!read.flat || !read.flat.getPerUse()) {
-      readOnce(func, mesh, read);
+      readOnce(func, mesh, read, freeGroup);
       continue;
     }
     for (auto [at, member] : llvm::enumerate(read.members)) {
@@ -325,7 +413,7 @@ void readFromBuckets(func::FuncOp func, MeshOp mesh, ArrayRef<BucketRead> reads,
     }
   }
   for (auto &[block, in] : blocks)
-    in.run();
+    in.run(freeGroup);
 }
 
 } // namespace shoal::dist

@@ -9,9 +9,16 @@
 
 namespace shoal::dist {
 
-/// A bucket that the step reads tensors of: an argument, or what is made of one.
+/// Buckets that hold some tensors of the step one after another, each of those in one bucket or in several.
 struct BucketRead {
-  mlir::Value bucket;
+  struct Bucket {
+    /// An argument, or what is made of one; null where the step reads nothing of it.
+    mlir::Value value;
+    /// Which of all their elements is the first in the bucket.
+    int64_t begin;
+  };
+  /// One where every device has it whole.
+  llvm::SmallVector<Bucket> buckets;
   /// Null where every device has it whole.
   FlatAttr flat;
   struct Member {
@@ -39,9 +46,6 @@ void repeatDerived(mlir::func::FuncOp func);
 /// the layer before is computed, else right before its first reader.
 void readFromBuckets(mlir::func::FuncOp func, MeshOp mesh, llvm::ArrayRef<BucketRead> reads, const StepParts &parts,
                      bool overlap);
-
-/// "w1, b1 and 3 more".
-std::string listNames(llvm::ArrayRef<mlir::StringAttr> names);
 
 } // namespace shoal::dist
 

@@ -14,7 +14,7 @@ Signature::Signature(func::FuncOp func) : func(func) {
     arguments[argument] = DictionaryAttr::get(context, function.getArgAttrs(argument.getArgNumber()));
   for (unsigned i = 0; i < func.getNumResults(); ++i) {
     auto attrs = DictionaryAttr::get(context, function.getResultAttrs(i));
-    results.push_back({Value(), attrs});
+    results.push_back({attrs, false, {}});
     for (NamedAttribute attr : attrs)
       if (auto name = dyn_cast<StringAttr>(attr.getValue()))
         named[{attr.getName(), name}] = i;
@@ -37,10 +37,14 @@ Signature::~Signature() {
   SmallVector<Value> values;
   SmallVector<DictionaryAttr> argAttrs, resultAttrs;
   for (auto [result, returned] : llvm::zip_equal(results, block.getTerminator()->getOperands())) {
-    if (!result.attrs)
+    for (auto [value, attrs] : result.before) {
+      resultAttrs.push_back(withIndex(attrs, values.size()));
+      values.push_back(value);
+    }
+    if (result.isDead)
       continue;
     resultAttrs.push_back(withIndex(result.attrs, values.size()));
-    values.push_back(result.value ? result.value : returned);
+    values.push_back(returned);
   }
   block.getTerminator()->setOperands(values);
   // What only the old results were made of, and the old arguments read.
@@ -69,20 +73,14 @@ std::optional<unsigned> Signature::find(StringRef role, StringRef name) const {
   return at == named.end() ? std::nullopt : std::optional(at->second);
 }
 
-DictionaryAttr Signature::getResultAttrs(StringRef role, StringRef name) const {
-  auto at = find(role, name);
-  return at ? results[*at].attrs : DictionaryAttr();
+void Signature::insertResultBefore(StringRef role, StringRef name, Value value, DictionaryAttr attrs) {
+  if (auto at = find(role, name))
+    results[*at].before.push_back({value, attrs});
 }
 
-void Signature::replaceResults(StringRef role, ArrayRef<StringRef> names, Value value, DictionaryAttr attrs) {
-  bool isFirst = true;
-  for (StringRef name : names) {
-    auto at = find(role, name);
-    if (!at)
-      continue;
-    results[*at] = isFirst ? Result{value, attrs} : Result{Value(), {}};
-    isFirst = false;
-  }
+void Signature::eraseResult(StringRef role, StringRef name) {
+  if (auto at = find(role, name))
+    results[*at].isDead = true;
 }
 
 } // namespace shoal::dist

@@ -22,16 +22,15 @@ public:
   /// The argument goes, when nothing reads it any more.
   void erase(mlir::BlockArgument argument) { dead.insert(argument); }
 
-  /// The attributes of the result that has this name in this role; null when there is none.
-  mlir::DictionaryAttr getResultAttrs(llvm::StringRef role, llvm::StringRef name) const;
-  /// Puts one result in the place of those with the names in this role.
-  void replaceResults(llvm::StringRef role, llvm::ArrayRef<llvm::StringRef> names, mlir::Value value,
-                      mlir::DictionaryAttr attrs);
+  /// A new result in front of the one that has the name in the role, if there is one.
+  void insertResultBefore(llvm::StringRef role, llvm::StringRef name, mlir::Value value, mlir::DictionaryAttr attrs);
+  void eraseResult(llvm::StringRef role, llvm::StringRef name);
 
 private:
   struct Result {
-    mlir::Value value;          // null: what is returned
-    mlir::DictionaryAttr attrs; // null: gone
+    mlir::DictionaryAttr attrs;
+    bool isDead = false;
+    llvm::SmallVector<std::pair<mlir::Value, mlir::DictionaryAttr>, 1> before; // new ones
   };
   static mlir::DictionaryAttr withIndex(mlir::DictionaryAttr attrs, unsigned index);
   std::optional<unsigned> find(llvm::StringRef role, llvm::StringRef name) const;

@@ -93,7 +93,7 @@ struct ZeroPass : dist::impl::ZeroPassBase<ZeroPass> {
       return signalPassFailure();
     bool found = false;
     for (auto func : getOperation().getOps<FunctionOpInterface>()) {
-      if (func.isExternal() || !hasGradient(func))
+      if (func.isExternal() || !nn::hasGradient(func))
         continue;
       found = true;
       if (stage == 3 && !func->walk([](Operation *op) {
@@ -106,14 +106,6 @@ struct ZeroPass : dist::impl::ZeroPassBase<ZeroPass> {
       emitError(getOperation().getLoc(), "ZeRO shards what a training step keeps, no function has a gradient (nn.grad)");
       signalPassFailure();
     }
-  }
-
-private:
-  static bool hasGradient(FunctionOpInterface func) {
-    for (unsigned i = 0; i < func.getNumResults(); ++i)
-      if (func.getResultAttr(i, nn::NNDialect::kGradAttr))
-        return true;
-    return false;
   }
 };
 

@@ -210,6 +210,10 @@ std::optional<StorageClass> getAskedClass(Value value) {
   return name && !name.empty() ? symbolizeStorageClass(name.getValue()) : std::nullopt;
 }
 
+void setClass(Operation *op, StorageClass storage) {
+  op->setAttr(ExecDialect::kClassAttr, StringAttr::get(op->getContext(), stringifyStorageClass(storage)));
+}
+
 LogicalResult ExecDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == kKernelAttr) {

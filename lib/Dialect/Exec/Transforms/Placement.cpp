@@ -107,15 +107,40 @@ LogicalResult Placement::collectGroups() {
       if (getAskedClass(pack.getBucket()).value_or(StorageClass::grad) != storageClass)
         return pack.emitOpError() << "buckets of group " << id << " must have one class, got: "
                                   << stringifyStorageClass(storageClass) << " and another";
+    group.elements = end;
+    if ((group.argument = findUpdated(group))) {
+      group.storage = placeOf(group.argument).storage;
+      group.uses = findRangeUses(group.argument);
+      continue;
+    }
     group.storage = addStorage(RankedTensorType::get({end}, element), storageClass);
     storages[group.storage].shape = {};
   }
   return success();
 }
 
+/// The argument that a bucket is the new value of, if nobody reads the old one behind it.
+Value Placement::findUpdated(const Group &group) {
+  Value bucket = dist::PackOp(group.packs.front()).getBucket();
+  if (group.packs.size() > 1 || !bucket.hasOneUse() || !isa<func::ReturnOp>(*bucket.getUsers().begin()))
+    return {};
+  auto name = step.getResultAttrOfType<StringAttr>(bucket.use_begin()->getOperandNumber(), nn::NNDialect::kUpdatesAttr);
+  std::optional<unsigned> number = name ? nn::ArgTable(step).find(name.getValue()) : std::nullopt;
+  if (!number)
+    return {};
+  Value argument = step.getArgument(*number);
+  // Copies within one storage would read what others have written.
+  for (Value input : dist::PackOp(group.packs.front()).getInputs())
+    if (reads(input, argument))
+      return {};
+  bool isFree = storages[placeOf(argument).storage].memory == Memory::device &&
+                argument.getType() == bucket.getType() && lastUse(argument, nullptr) <= indexOf(bucket.getDefiningOp());
+  return isFree ? argument : Value();
+}
+
 /// A value may be computed in its bucket if an op writes it there, and nobody reads it after the
 /// bucket is reduced in place.
-bool Placement::mayLieInGroup(Value root, int64_t overwrittenAt) {
+bool Placement::mayLieInGroup(Value root, const Claim &claim) {
   Operation *def = root.getDefiningOp();
   if (!def)
     return false;
@@ -130,14 +155,23 @@ bool Placement::mayLieInGroup(Value root, int64_t overwrittenAt) {
              !isa<dist::AllGatherOp, dist::ReduceScatterOp, dist::AllToAllOp>(def)) {
     return false;
   }
-  // The packs themselves only say where it lies.
+  // The packs of the group only say where it lies, others copy what they take.
+  auto copies = [&](dist::PackOp pack, Value value) {
+    if (llvm::is_contained(claim.group->packs, pack))
+      return false;
+    for (auto [input, begin, end] : llvm::zip_equal(pack.getInputs(), pack.getBegins(), pack.getEnds()))
+      if (input == value && begin < claim.end && claim.begin < end)
+        return true;
+    return false;
+  };
   SmallVector<Value> work = {root};
   while (!work.empty()) {
     Value value = work.pop_back_val();
     for (Operation *user : value.getUsers()) {
       if (lowersAs(user, LoweringKind::View))
         work.push_back(user->getResult(0));
-      else if (!isa<dist::PackOp>(user) && indexOf(user) >= overwrittenAt)
+      else if (auto pack = dyn_cast<dist::PackOp>(user);
+               (!pack || copies(pack, value)) && indexOf(user) >= claim.overwrittenAt)
         return false;
       for (Value result : user->getResults())
         if (overwrittenBy(result) == value)
@@ -147,35 +181,94 @@ bool Placement::mayLieInGroup(Value root, int64_t overwrittenAt) {
   return true;
 }
 
-void Placement::claimInputs(Group &group) {
-  struct Claim {
-    int64_t start = 0, covered = 0;
-    int64_t overwrittenAt = std::numeric_limits<int64_t>::max();
-    bool ok = true;
-  };
-  llvm::MapVector<Value, Claim> claims;
+void Placement::collectClaims(Group &group, Claims &claims) {
   for (dist::PackOp pack : group.packs) {
+    int64_t overwrittenAt = std::numeric_limits<int64_t>::max();
+    for (Operation *user : pack.getBucket().getUsers())
+      if (!isa<dist::UnpackOp>(user))
+        overwrittenAt = std::min(overwrittenAt, indexOf(user));
     int64_t at = pack.getAt();
     for (auto [input, begin, end] :
          llvm::zip_equal(pack.getInputs(), pack.getBegins(), pack.getEnds())) {
-      Value root = baseOf(input);
-      bool fresh = !claims.contains(root);
-      Claim &claim = claims[root];
-      if (fresh)
-        claim.start = at - begin;
-      claim.ok &= claim.start == at - begin && begin == claim.covered;
-      claim.covered = end;
-      for (Operation *user : pack.getBucket().getUsers())
-        claim.overwrittenAt = std::min(claim.overwrittenAt, indexOf(user));
+      SmallVector<Claim, 1> &known = claims[baseOf(input)];
+      if (known.empty() || known.back().group != &group)
+        known.push_back({&group, at - begin, begin, begin});
+      Claim &claim = known.back();
+      claim.isContiguous &= claim.start == at - begin && claim.end == begin;
+      claim.end = end;
+      claim.overwrittenAt = std::min(claim.overwrittenAt, overwrittenAt);
       at += end - begin;
     }
   }
-  for (auto &[root, claim] : claims) {
-    if (!claim.ok || claim.start < 0 || claim.covered != typeOf(root).getNumElements() ||
-        claimed.count(root) || !mayLieInGroup(root, claim.overwrittenAt))
+}
+
+SmallVector<Placement::RangeUse> Placement::findRangeUses(Value argument) {
+  SmallVector<RangeUse> uses;
+  for (Operation *user : argument.getUsers()) {
+    auto unpack = dyn_cast<dist::UnpackOp>(user);
+    int64_t last = indexOf(user);
+    if (lowersAs(user, LoweringKind::View) || unpack)
+      last = std::max(last, lastUse(user->getResult(0), nullptr));
+    if (unpack && unpack.getBuckets().size() == 1)
+      uses.push_back({unpack.getBegins()[0], unpack.getEnds()[0], last, 0});
+    else
+      uses.push_back({0, typeOf(argument).getNumElements(), last, 0});
+  }
+  llvm::sort(uses, [](const RangeUse &a, const RangeUse &b) {
+    return std::tie(a.begin, a.end, a.last) < std::tie(b.begin, b.end, b.last);
+  });
+  int64_t upTo = 0;
+  for (RangeUse &use : uses)
+    use.upTo = upTo = std::max(upTo, use.end);
+  return uses;
+}
+
+int64_t Placement::lastUse(ArrayRef<RangeUse> uses, int64_t begin, int64_t end) {
+  int64_t last = -1;
+  size_t i = llvm::partition_point(uses, [&](const RangeUse &use) { return use.begin < end; }) - uses.begin();
+  for (; i > 0 && uses[i - 1].upTo > begin; --i)
+    if (uses[i - 1].end > begin)
+      last = std::max(last, uses[i - 1].last);
+  return last;
+}
+
+/// Each value lies in the group where most of it belongs. What of it belongs elsewhere stands in front of the group's
+/// first bucket or behind its last, and is copied.
+void Placement::claim(const Claims &claims) {
+  SmallVector<std::pair<Value, Claim>> chosen;
+  for (auto &[root, all] : claims) {
+    const Claim *best = nullptr;
+    int64_t size = typeOf(root).getNumElements();
+    for (const Claim &claim : all) {
+      bool mayStandOut = !claim.group->argument;
+      bool fits = claim.isContiguous && (claim.begin == 0 || (mayStandOut && claim.start + claim.begin == 0)) &&
+                  (claim.end == size || (mayStandOut && claim.start + claim.end == claim.group->elements));
+      if (fits && (!best || claim.end - claim.begin > best->end - best->begin))
+        best = &claim;
+    }
+    if (!best || claimed.count(root) || !mayLieInGroup(root, *best))
       continue;
+    if (Value argument = best->group->argument) {
+      auto gather = root.getDefiningOp<dist::AllGatherOp>();
+      if (!gather || reads(gather.getInput(), argument) ||
+          lastUse(best->group->uses, best->start, best->start + size) > indexOf(gather))
+        continue;
+    }
+    chosen.push_back({root, *best});
+    Group &group = *best->group;
+    if (group.argument)
+      continue;
+    int64_t unit = std::max<int64_t>(1, kBufferAlignment / elementBytes(storages[group.storage].elementType));
+    group.front = std::max<int64_t>(group.front, llvm::alignTo(best->begin, unit));
+    Storage &storage = storages[group.storage];
+    storage.elements = std::max(storage.elements, group.elements + (size - best->end));
+  }
+  for (auto &[id, group] : groups)
+    if (!group.argument)
+      storages[group.storage].elements += group.front;
+  for (auto &[root, claim] : chosen) {
     // A kernel that was not compiled for it cannot write at any multiple of the element size.
-    Place place{group.storage, claim.start};
+    Place place{claim.group->storage, claim.group->front + claim.start};
     if (auto call = root.getDefiningOp<CallOp>(); call && !isAligned(place)) {
       auto kernel = symbols.lookup<func::FuncOp>(call.getKernel());
       if (!kernel.getResultAttr(cast<OpResult>(root).getResultNumber(),
@@ -198,7 +291,7 @@ void Placement::placeNew(Value value, Memory memory) {
 
 void Placement::placePack(dist::PackOp op) {
   Group &group = groups[op.getGroup()];
-  Place bucket{group.storage, int64_t(op.getAt())};
+  Place bucket{group.storage, group.front + int64_t(op.getAt())};
   places[op.getBucket()] = bucket;
   int64_t at = bucket.start;
   for (auto [input, begin, end] : llvm::zip_equal(op.getInputs(), op.getBegins(), op.getEnds())) {
@@ -328,8 +421,10 @@ LogicalResult Placement::run() {
   if (failed(collectGroups()))
     return failure();
   claimArguments();
+  Claims claims;
   for (auto &[id, group] : groups)
-    claimInputs(group);
+    collectClaims(group, claims);
+  claim(claims);
   for (Operation &op : block.without_terminator())
     place(&op);
   return success();

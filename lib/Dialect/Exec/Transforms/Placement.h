@@ -1,6 +1,7 @@
 // Where values live: which share storage, before storage has offsets. Views share that of their
 // operand, updates, gathers and transfers that of the argument they overwrite, buckets and their tensors that of the
 // group, tensors in a bucket that of the bucket, an all-reduce that of its operand; every other value has its own.
+// A tensor that lies in buckets of two groups is where most of it belongs, and its rest is copied.
 #ifndef SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_PLACEMENT_H
 #define SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_PLACEMENT_H
 
@@ -54,20 +55,41 @@ public:
   unsigned addStorage(mlir::RankedTensorType type, StorageClass storageClass, Memory memory = Memory::device);
 
 private:
-  /// Buckets that share one flat storage.
+  /// The last op that reads elements [begin, end). In a list, by `begin`, `upTo` is the largest end so far.
+  struct RangeUse {
+    int64_t begin, end, last, upTo;
+  };
+  /// Buckets that share one flat storage: from element `front` of it on, behind what the first tensor has in another
+  /// group.
   struct Group {
     llvm::SmallVector<dist::PackOp> packs;
     unsigned storage = 0;
+    int64_t front = 0, elements = 0;
+    /// The argument whose storage it is, since the bucket is its new value, and who reads the old one.
+    mlir::Value argument;
+    llvm::SmallVector<RangeUse> uses;
   };
+  /// Elements [begin, end) of a value belong into a group, in which its first one would be at `start`.
+  struct Claim {
+    Group *group;
+    int64_t start, begin, end;
+    int64_t overwrittenAt = std::numeric_limits<int64_t>::max();
+    bool isContiguous = true;
+  };
+  using Claims = llvm::MapVector<mlir::Value, llvm::SmallVector<Claim, 1>>;
   llvm::LogicalResult collectGroups();
-  void claimInputs(Group &group);
+  mlir::Value findUpdated(const Group &group);
+  void collectClaims(Group &group, Claims &claims);
+  void claim(const Claims &claims);
   void claimArguments();
+  llvm::SmallVector<RangeUse> findRangeUses(mlir::Value argument);
+  static int64_t lastUse(llvm::ArrayRef<RangeUse> uses, int64_t begin, int64_t end);
   bool reads(mlir::Value value, mlir::Value argument) const;
   /// Where a value was begun: through views, and through kernels that write in place.
   mlir::Value baseOf(mlir::Value value);
   /// The operand that a kernel's result is written over; null when it has a buffer of its own.
   mlir::Value overwrittenBy(mlir::Value result);
-  bool mayLieInGroup(mlir::Value root, int64_t overwrittenAt);
+  bool mayLieInGroup(mlir::Value root, const Claim &claim);
   bool mayReduceInPlace(dist::AllReduceOp op);
   void placeUnpack(dist::UnpackOp op);
   void placePack(dist::PackOp op);

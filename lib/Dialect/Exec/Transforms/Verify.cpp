@@ -65,6 +65,7 @@ private:
                            std::optional<dist::ShardingAttr> sharding);
   LogicalResult checkMembers(Operation *op, std::optional<dist::BucketAttr> bucket, bool isGrad);
   LogicalResult checkMemory(const Row &row);
+  LogicalResult checkRanges();
   LogicalResult checkOperands(const Row &row);
   LogicalResult checkOrder();
   LogicalResult checkRow(unsigned number);
@@ -80,7 +81,9 @@ private:
   SmallVector<Clock> ended; // per row
   SmallVector<SmallVector<unsigned>> onStream;
   llvm::StringSet<> arguments, results; // names
-  llvm::StringSet<> tensors, gradients; // names in files
+  /// What buckets hold of the tensors that files know, by whether it is a gradient and by name.
+  using Member = std::pair<dist::MemberAttr, Operation *>;
+  llvm::MapVector<std::pair<Attribute, unsigned>, SmallVector<Member, 1>> members;
 };
 
 } // namespace
@@ -125,13 +128,37 @@ LogicalResult ProgramVerifier::checkMembers(Operation *op, std::optional<dist::B
   if (!bucket)
     return success();
   for (dist::MemberAttr member : bucket->getMembers()) {
-    if (!(isGrad ? gradients : tensors).insert(member.getName()).second)
+    SmallVector<Member, 1> &known = members[{member.getName(), isGrad}];
+    auto inAnother = known.empty() ? dist::MemberAttr() : known.front().first;
+    if (inAnother && (member.isWhole() || inAnother.isWhole() || member.getRole() != inAnother.getRole() ||
+                      member.getType() != inAnother.getType() || member.getGlobal() != inAnother.getGlobal()))
       return op->emitOpError() << "name is taken by another tensor: " << member.getName();
+    known.push_back({member, op});
     auto local = BufferType::get(member.getType());
     dist::GlobalAttr global = member.getGlobal();
     if (failed(checkPiece(op, local, global ? std::optional<Type>(global.getType()) : std::nullopt,
                           global ? std::optional(global.getSharding()) : std::nullopt)))
       return failure();
+  }
+  return success();
+}
+
+/// Of a tensor that several buckets hold each has another range.
+LogicalResult ProgramVerifier::checkRanges() {
+  for (auto &[name, known] : members) {
+    llvm::stable_sort(known, [](const Member &a, const Member &b) { return a.first.getBegin() < b.first.getBegin(); });
+    int64_t next = 0, elements = known.front().first.getType().getNumElements();
+    auto refuse = [&](Operation *op, int64_t begin) {
+      return op->emitOpError() << "the buckets of " << name.first << " must hold each of its " << elements
+                               << " elements once, got: [0:" << next << "] and then what begins at " << begin;
+    };
+    for (auto [member, op] : known) {
+      if (member.getBegin() != next)
+        return refuse(op, member.getBegin());
+      next = member.getEnd();
+    }
+    if (next != elements)
+      return refuse(known.back().second, elements);
   }
   return success();
 }
@@ -344,7 +371,8 @@ LogicalResult ProgramVerifier::checkLives() {
 }
 
 LogicalResult ProgramVerifier::run() {
-  return success(succeeded(collect()) && succeeded(checkOrder()) && succeeded(checkLives()));
+  return success(succeeded(collect()) && succeeded(checkOrder()) && succeeded(checkRanges()) &&
+                 succeeded(checkLives()));
 }
 
 namespace {

@@ -175,6 +175,11 @@ std::optional<unsigned> findArg(FunctionOpInterface func, ArgRole role) {
   return std::nullopt;
 }
 
+bool hasGradient(FunctionOpInterface func) {
+  return llvm::any_of(llvm::seq(func.getNumResults()),
+                      [&](unsigned result) { return func.getResultAttr(result, NNDialect::kGradAttr) != nullptr; });
+}
+
 std::optional<unsigned> findLoss(FunctionOpInterface func) {
   for (unsigned i = 0; i < func.getNumResults(); ++i)
     if (func.getResultAttr(i, NNDialect::kLossAttr))

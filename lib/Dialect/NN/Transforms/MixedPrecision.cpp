@@ -104,7 +104,7 @@ void MixedPrecision::copyMasters() {
     if (llvm::none_of(argument.getUses(), isUse))
       continue;
     auto copy = builder.create<CastOp>(argument.getLoc(), typeOf(argument).clone(bf16), argument);
-    copy->setDiscardableAttr(exec::ExecDialect::kClassAttr, builder.getStringAttr("param"));
+    setClass(copy, exec::StorageClass::param);
     argument.replaceUsesWithIf(copy, [&](OpOperand &use) { return use.getOwner() != copy && isUse(use); });
     dependent.insert(copy);
   }

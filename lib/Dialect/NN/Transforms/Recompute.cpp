@@ -150,10 +150,7 @@ void Recomputer::repeat(Operation *op, OpBuilder &builder) {
 }
 
 LogicalResult Recomputer::run() {
-  bool isDifferentiated = false;
-  for (unsigned i = 0; i < model.getNumResults(); ++i)
-    isDifferentiated |= model.getResultAttr(i, NNDialect::kGradAttr) != nullptr;
-  if (!isDifferentiated)
+  if (!hasGradient(model))
     return model.emitOpError() << "has no result with 'nn.grad', so no backward pass that could compute values again: run "
                                   "nn-differentiate first";
   findForward();

@@ -303,9 +303,11 @@ def PackPass : Pass<"dist-pack", "::mlir::ModuleOp"> {
     What `dist.flat` wants sharded by element (`dist-zero`) goes further. From each optimizer update the pass follows the gradient up to where the backward
     pass makes it, and down to the sum of squares of the global norm; chains that are alike (op, attributes, scalars; element types; what lies flat; under
     `per_use` also the layer, and whether backward reads the parameter) become one chain on buckets: 1-D arguments and results with `dist.bucket`, whose
-    members keep their names. A bucket closes before a tensor that would make it larger than `bucket-mb`, never cuts one, and is padded with zeros to a
-    multiple of the devices. Its gradient is packed and resharded to shards (a reduce-scatter), the update runs on shards, and what is to be whole is
-    resharded behind it (an all-gather). Of a sharded parameter every cluster of readers (one layer, one part of the step) reads a reshard of its own, marked
+    members keep their names. They are cut as gradients are, into ceil(bytes / bucket) ranges, bytes being those of the gradient as it is reduced; so a
+    tensor may lie in several buckets (`#dist.member<"w1", tensor<10x10xf32>[0:56]>`). Boundaries are multiples of the devices, and zeros pad the last
+    bucket to one. Its gradient is packed and resharded to shards (a reduce-scatter), the update runs on shards, and what is to be whole is
+    resharded behind it (an all-gather). A parameter that devices have whole is in one argument for all buckets, which is packed of what they gather; buckets
+    of a sharded one are gathered side by side, so that it is whole without a copy. Of a sharded parameter every cluster of readers (one layer, one part of the step) reads a reshard of its own, marked
     `dist.fetch`, which starts a layer ahead, or with `overlap` off in front of its first reader. What cannot be bundled stays whole, with a remark. An
     evaluation step has the buckets of its training step (`dist.buckets`).
 
@@ -337,7 +339,7 @@ def PackPass : Pass<"dist-pack", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"bucketMb", "bucket-mb", "double", "25", "bytes of a bucket, in units of 2^20">,
+    Option<"bucketMb", "bucket-mb", "double", "25", "bytes of the gradient that a bucket holds, in units of 2^20">,
     ListOption<"axes", "axes", "std::string", "axes whose partial gradients are packed; data when none is named">,
     Option<"overlap", "overlap", "bool", "true", "start to gather parameters a layer ahead of their first reader">,
   ];

@@ -106,6 +106,7 @@ ByteRange getByteRange(mlir::Value buffer);
 
 /// What an op, or a call of a kernel, asks the bytes of its result to be counted as (`exec.class`, `exec.classes`).
 std::optional<StorageClass> getAskedClass(mlir::Value value);
+void setClass(mlir::Operation *op, StorageClass storage);
 
 /// The distribution of first values in the terms of the runtime.
 Init initOf(const std::optional<nn::InitialValue> &value);

@@ -109,6 +109,8 @@ std::optional<unsigned> findArg(mlir::FunctionOpInterface func, ArgRole role);
 
 /// Whether the function says what its arguments or results are: it is a model.
 bool isModel(mlir::FunctionOpInterface func);
+/// Whether a result is a gradient: it is a training step.
+bool hasGradient(mlir::FunctionOpInterface func);
 /// The result that is minimised, if any.
 std::optional<unsigned> findLoss(mlir::FunctionOpInterface func);
 

@@ -1,0 +1,100 @@
+// Cuts bundles into buckets; see BucketPlan.h.
+#include "BucketPlan.h"
+
+#include "BucketCut.h"
+
+#include "shoal/Support/Elements.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace shoal::dist {
+
+bool BundleBuckets::reducesInside() const {
+  FlatAttr flat = front().flatGradient;
+  return flat && flat.getPerUse() && front().gradient.getDefiningOp<AccumulateOp>();
+}
+
+BucketPlan::BucketPlan(func::FuncOp func, const BucketOptions &options, std::vector<Bundle> &all) {
+  bundles.reserve(all.size()); // buckets point to theirs
+  for (Bundle &bundle : all) {
+    bundles.push_back({bundle, {}});
+    cut(bundles.back(), options);
+    for (Bucket &bucket : bundles.back().buckets)
+      order.push_back(&bucket);
+  }
+  llvm::stable_sort(order, [](const Bucket *a, const Bucket *b) {
+    return isReadyBefore(*a->parts.back().chain, *b->parts.back().chain);
+  });
+  name(func);
+  placeGradients(func);
+}
+
+void BucketPlan::cut(BundleBuckets &bundle, const BucketOptions &options) {
+  int64_t total = 0;
+  for (const UpdateChain &chain : bundle.chains)
+    total += chain.size();
+  MeshAttr mesh = MeshOp(options.mesh).getMesh();
+  int64_t devices = mesh.getSize(bundle.front().getFlatAxes());
+  // Only behind the last tensor is padding, so that a tensor is contiguous where its buckets are neighbours.
+  BucketCut cut(total, elementBytes(getElementTypeOrSelf(bundle.front().gradient.getType())), options.bytes, devices,
+                /*grain=*/devices);
+  bundle.buckets.resize(cut.count);
+  UpdateChain *chain = bundle.chains.begin();
+  int64_t first = 0; // element of the bundle at which the chain's tensor begins
+  for (auto [i, bucket] : llvm::enumerate(bundle.buckets)) {
+    bucket.bundle = &bundle;
+    bucket.begin = cut.begin(i);
+    bucket.end = cut.end(i);
+    bucket.size = shardSize(bucket.end - bucket.begin, devices) * devices;
+    while (true) {
+      int64_t end = std::min(bucket.end, first + chain->size());
+      bucket.parts.push_back({chain, std::max(bucket.begin, first) - first, end - first});
+      if (end == first + chain->size())
+        first += chain++->size();
+      if (end == bucket.end)
+        break;
+    }
+  }
+}
+
+void BucketPlan::name(func::FuncOp func) {
+  llvm::StringSet<> taken; // with what stands before each dot
+  for (unsigned i = 0; i < func.getNumArguments(); ++i) {
+    StringRef name = nn::getArgName(func, i);
+    taken.insert(name);
+    for (size_t dot = name.find('.'); dot != StringRef::npos; dot = name.find('.', dot + 1))
+      taken.insert(name.take_front(dot));
+  }
+  int64_t number = 0;
+  for (Bucket *bucket : order)
+    do
+      bucket->name = "bucket." + std::to_string(number++);
+    while (taken.contains(bucket->name));
+}
+
+/// Gradients that are sums over micro-batches are there from the first one to the last reduction: they lie in one storage,
+/// where no tensor need be copied into its buckets. Others are gone as soon as they are reduced, so each bucket has storage of its
+/// own, but for those that hold nothing but one tensor, which is there at once.
+void BucketPlan::placeGradients(func::FuncOp func) {
+  int64_t group = findFreeGroup(func) - 1;
+  for (BundleBuckets &bundle : bundles) {
+    bool isSum = bundle.front().gradient.getDefiningOp<AccumulateOp>() && !bundle.reducesInside();
+    int64_t begin = 0;
+    const Bucket *before = nullptr;
+    for (Bucket &bucket : bundle.buckets) {
+      bool isOfOneTensor = before && before->parts.size() == 1 && bucket.parts.size() == 1 &&
+                           before->parts.front().chain == bucket.parts.front().chain;
+      if (!before || !(isSum || isOfOneTensor)) {
+        ++group;
+        begin = bucket.begin;
+      }
+      bucket.group = group;
+      bucket.at = bucket.begin - begin;
+      before = &bucket;
+    }
+  }
+}
+
+} // namespace shoal::dist
