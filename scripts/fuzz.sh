@@ -2,8 +2,8 @@
 # Gives mutated inputs to the fuzz target of every parser, under the address and undefined-behaviour sanitizers.
 #   --runs N      mutated inputs over all targets together (100000); those that a target begins with are not counted
 #   --seed N      of the mutations (1)
-#   --only NAME   one target: npy, safetensors, index, payload, program, run-options, board, compiler-options, attributes,
-#                 config, mlir
+#   --only NAME   one target: npy, safetensors, index, checkpoint, payload, program, run-options, board, compiler-options,
+#                 attributes, config, mlir
 # A crash or hang ends the script with status 1 and leaves its input in the build folder; the same executable
 # replays it. The last lines say how many inputs each target took.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -24,8 +24,8 @@ done
   { echo "fuzz.sh: --runs and --seed must be whole numbers of at least 1, got: $runs, $seed" >&2 && exit 2; }
 
 # Hundredths of all inputs. A module goes through every pass, so it takes as long as a thousand others.
-names=(npy safetensors index payload program run-options board compiler-options attributes config mlir)
-shares=(14 14 8 10 14 10 8 8 8 4 2)
+names=(npy safetensors index checkpoint payload program run-options board compiler-options attributes config mlir)
+shares=(12 12 6 8 8 14 10 8 8 8 4 2)
 
 BUILD_DIR=$SHOAL_ROOT/build-sanitize
 bootstrap

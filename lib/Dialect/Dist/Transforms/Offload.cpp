@@ -2,6 +2,7 @@
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 
 #include "shoal/Dialect/Dist/IR/Memory.h"
+#include "shoal/Support/SignatureEdit.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -33,9 +34,10 @@ struct OffloadPass : dist::impl::OffloadPassBase<OffloadPass> {
       if (func.isExternal() || !nn::isModel(func))
         continue;
       bool found = false;
+      SignatureEdit signature(func);
       for (unsigned i = 0; i < func.getNumArguments(); ++i)
         if (isOfOptimizer(func, i)) {
-          func.setArgAttr(i, kMemoryAttr, host);
+          signature.setArgAttr(i, kMemoryAttr, host);
           found = true;
         }
       if (!found && updatesParameter(func)) {

@@ -31,26 +31,32 @@ static std::optional<SmallVector<OpOperand *>> widenedOperands(Operation *op) {
   return operands;
 }
 
-/// The value as f32, without the rounding that made it bf16 where nobody else reads it: computed anew as far as it is
-/// a sum, or moved; products write the sums that they have.
-static Value widen(OpBuilder &builder, Value value) {
-  if (!isNarrow(value))
-    return value;
-  Operation *op = value.getDefiningOp();
-  if (auto cast = dyn_cast_or_null<CastOp>(op); cast && isFloat(cast.getInput()))
-    return widen(builder, cast.getInput());
-  auto operands = op && value.hasOneUse() ? widenedOperands(op) : std::nullopt;
-  if (!operands) {
-    builder.setInsertionPointAfterValue(value);
-    auto cast = builder.create<CastOp>(value.getLoc(), typeOf(value).clone(builder.getF32Type()), value);
-    if (Attribute layer = op ? op->getDiscardableAttr(NNDialect::kLayerAttr) : nullptr)
-      cast->setDiscardableAttr(NNDialect::kLayerAttr, layer);
-    return cast;
+/// Makes an operand f32, without the rounding that made it bf16 where nobody else reads it: computed anew as far as it
+/// is a sum, or moved; products write the sums that they have. A weight that is read often has a long sum: no recursion.
+static void widen(OpBuilder &builder, OpOperand &root) {
+  SmallVector<OpOperand *> work{&root};
+  while (!work.empty()) {
+    OpOperand &operand = *work.pop_back_val();
+    Value value = operand.get();
+    for (auto cast = value.getDefiningOp<CastOp>(); cast && isNarrow(value) && isFloat(cast.getInput());
+         cast = value.getDefiningOp<CastOp>())
+      value = cast.getInput();
+    if (isNarrow(value)) {
+      Operation *op = value.getDefiningOp();
+      auto operands = op && value.hasOneUse() ? widenedOperands(op) : std::nullopt;
+      if (operands) {
+        llvm::append_range(work, *operands);
+        value.setType(typeOf(value).clone(builder.getF32Type()));
+      } else {
+        builder.setInsertionPointAfterValue(value);
+        auto cast = builder.create<CastOp>(value.getLoc(), typeOf(value).clone(builder.getF32Type()), value);
+        if (Attribute layer = op ? op->getDiscardableAttr(NNDialect::kLayerAttr) : nullptr)
+          cast->setDiscardableAttr(NNDialect::kLayerAttr, layer);
+        value = cast;
+      }
+    }
+    operand.set(value);
   }
-  for (OpOperand *operand : *operands)
-    operand->set(widen(builder, operand->get()));
-  value.setType(typeOf(value).clone(builder.getF32Type()));
-  return value;
 }
 
 namespace {
@@ -93,7 +99,7 @@ void GradientDtypePass::convert(func::FuncOp model) {
       if (narrow && copy->hasOneUse()) {
         operand.set(narrow);
         copy.erase();
-        operand.set(widen(builder, narrow));
+        widen(builder, operand);
       }
       continue;
     }
