@@ -18,7 +18,7 @@ include=(-I /usr/lib/llvm-19/include -I dialects -I dialects/Dist -I include)
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
-for dialect in NN Dist Exec; do
+for dialect in NN Dist Exec Pipe; do
   lower=$(echo "$dialect" | tr '[:upper:]' '[:lower:]')
   "$tblgen" -gen-dialect-doc -dialect="$lower" "${include[@]}" -I "dialects/$dialect" \
     "dialects/$dialect/${dialect}Ops.td" > "$out/$lower-dialect.md"

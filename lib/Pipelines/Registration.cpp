@@ -8,6 +8,8 @@
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/Transforms/Passes.h"
+#include "shoal/Dialect/Pipe/IR/Pipe.h"
+#include "shoal/Dialect/Pipe/Transforms/Passes.h"
 #include "shoal/Codegen/Passes.h"
 #include "shoal/Interpreter/Interpreter.h"
 #include "shoal/Interpreter/Passes.h"
@@ -29,7 +31,7 @@ using namespace mlir;
 namespace shoal {
 
 void registerAllDialects(DialectRegistry &registry) {
-  registry.insert<nn::NNDialect, dist::DistDialect, exec::ExecDialect>();
+  registry.insert<nn::NNDialect, dist::DistDialect, exec::ExecDialect, pipe::PipeDialect>();
   // What a model is written in, and what kernels pass through on their way to code.
   registry.insert<func::FuncDialect, arith::ArithDialect, scf::SCFDialect, linalg::LinalgDialect,
                   tensor::TensorDialect, memref::MemRefDialect, math::MathDialect,
@@ -45,6 +47,7 @@ void registerAllPasses() {
   nn::registerShoalNNPasses();
   dist::registerShoalDistPasses();
   exec::registerShoalExecPasses();
+  pipe::registerShoalPipePasses();
   codegen::registerShoalCodegenPasses();
   interp::registerShoalInterpreterPasses();
   registerPipelines();

@@ -1,0 +1,56 @@
+// The pipe dialect and its attributes.
+#include "shoal/Dialect/Pipe/IR/Pipe.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+#include "shoal/Dialect/Pipe/PipeDialect.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "shoal/Dialect/Pipe/PipeAttrs.cpp.inc"
+
+namespace shoal::pipe {
+
+void PipeDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "shoal/Dialect/Pipe/PipeAttrs.cpp.inc"
+      >();
+}
+
+void PipeDialect::initialize() {
+  registerAttributes();
+  addOperations<
+#define GET_OP_LIST
+#include "shoal/Dialect/Pipe/PipeOps.cpp.inc"
+      >();
+}
+
+LogicalResult PipeDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() != kStageAttr)
+    return op->emitOpError() << "unknown attribute " << attribute.getName() << ", the pipe dialect knows on ops: "
+                             << kStageAttr;
+  if (isa<FunctionOpInterface>(op))
+    return op->emitOpError() << "'" << kStageAttr << "' belongs on the ops of a model, not on its function, got: "
+                             << attribute.getValue();
+  auto stage = dyn_cast<IntegerAttr>(attribute.getValue());
+  if (!stage || !stage.getType().isSignlessInteger(64) || stage.getInt() < 0)
+    return op->emitOpError() << "'" << kStageAttr << "' must be an i64 of at least 0, got: " << attribute.getValue();
+  return success();
+}
+
+static LogicalResult refuse(Operation *op, NamedAttribute attribute) {
+  return op->emitOpError() << "unknown attribute " << attribute.getName()
+                           << ": the pipe dialect knows none on arguments and results; an op has a stage";
+}
+
+LogicalResult PipeDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
+  return refuse(op, attribute);
+}
+LogicalResult PipeDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
+  return refuse(op, attribute);
+}
+
+} // namespace shoal::pipe

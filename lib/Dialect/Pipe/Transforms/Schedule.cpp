@@ -1,0 +1,89 @@
+// pipe-schedule: a schedule of a generator or of a file becomes an op.
+#include "CostOptions.h"
+
+#include "shoal/Dialect/Pipe/Transforms/Passes.h"
+#include "shoal/Schedule/Check.h"
+#include "shoal/Schedule/Generate.h"
+#include "shoal/Schedule/Simulate.h"
+#include "shoal/Schedule/Text.h"
+#include "shoal/Support/Files.h"
+
+using namespace mlir;
+
+namespace shoal::pipe {
+
+#define GEN_PASS_DEF_SCHEDULEPASS
+#include "shoal/passes/ShoalPipe.h.inc"
+
+namespace {
+
+// A line of a schedule at its largest is far below.
+constexpr uint64_t kMostFileBytes = uint64_t(1) << 28;
+
+class SchedulePass : public WithCosts<impl::SchedulePassBase<SchedulePass>> {
+public:
+  using WithCosts::WithCosts;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (Operation *other = SymbolTable::lookupSymbolIn(module, symbol)) {
+      module.emitError() << "symbol must be a new name, got: " << symbol.getValue();
+      other->emitRemark() << "has it already";
+      return signalPassFailure();
+    }
+    std::optional<Schedule> made = file.empty() ? fromGenerator(module) : fromFile(module);
+    if (!made)
+      return signalPassFailure();
+    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    ScheduleOp::create(builder, module.getLoc(), symbol, *made);
+  }
+
+private:
+  std::optional<Schedule> fail(Operation *op, const Twine &message) {
+    op->emitError() << message;
+    return std::nullopt;
+  }
+
+  std::optional<Schedule> fromGenerator(ModuleOp module) {
+    GenerateOptions options;
+    std::optional<Optimizer> known = symbolizeOptimizer(optimizer);
+    if (!known)
+      return fail(module, "optimizer must be none, update or norm, got: " + optimizer.getValue());
+    options.optimizer = *known;
+    Shape shape{ranks, microbatches, chunks == 0 ? getDefaultChunks(schedule) : chunks};
+    std::string error = findFault(shape);
+    if (!error.empty())
+      return fail(module, error);
+    FailureOr<Costs> costs = readCosts(module, shape);
+    if (failed(costs))
+      return std::nullopt;
+    options.costs = *costs;
+    std::optional<Schedule> made = generate(schedule, shape, options, error);
+    if (!made)
+      return fail(module, error);
+    if (messages)
+      addMessages(*made, *costs);
+    return made;
+  }
+
+  std::optional<Schedule> fromFile(ModuleOp module) {
+    std::string error;
+    std::unique_ptr<llvm::MemoryBuffer> text = openInput(file, kMostFileBytes, error);
+    if (!text)
+      return fail(module, error);
+    std::optional<Schedule> read = readSchedule(text->getBuffer(), file, error);
+    if (!read)
+      return fail(module, error);
+    FailureOr<Costs> costs = readCosts(module, read->shape);
+    if (failed(costs))
+      return std::nullopt;
+    // Messages are derived from what is complete; what is not is for pipe-verify to tell.
+    if (messages && !read->hasMessages() && !check(*read))
+      addMessages(*read, *costs);
+    return read;
+  }
+};
+
+} // namespace
+
+} // namespace shoal::pipe

@@ -1,0 +1,33 @@
+// pipe-verify: schedules that cannot run are refused.
+#include "shoal/Dialect/Pipe/Transforms/Passes.h"
+#include "shoal/Schedule/Check.h"
+
+using namespace mlir;
+
+namespace shoal::pipe {
+
+#define GEN_PASS_DEF_VERIFYPASS
+#include "shoal/passes/ShoalPipe.h.inc"
+
+namespace {
+
+class VerifyPass : public impl::VerifyPassBase<VerifyPass> {
+public:
+  using VerifyPassBase::VerifyPassBase;
+
+  void runOnOperation() override {
+    getOperation().walk([&](ScheduleOp op) {
+      std::optional<Fault> fault = check(op.getSchedule());
+      if (!fault)
+        return;
+      InFlightDiagnostic error = op.emitError() << fault->message;
+      for (const std::string &note : fault->notes)
+        error.attachNote() << note;
+      signalPassFailure();
+    });
+  }
+};
+
+} // namespace
+
+} // namespace shoal::pipe

@@ -1,0 +1,62 @@
+// Where stages lie, and actions as text.
+#include "shoal/Schedule/Schedule.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace shoal::pipe {
+
+std::optional<Placement> symbolizePlacement(llvm::StringRef name) {
+  if (name == "loop")
+    return Placement::Loop;
+  if (name == "vee")
+    return Placement::Vee;
+  return std::nullopt;
+}
+
+llvm::StringRef stringifyPlacement(Placement placement) { return placement == Placement::Loop ? "loop" : "vee"; }
+
+/// A chunk whose stages run from the last rank to the first.
+static bool runsBack(const Shape &shape, int64_t chunk) { return shape.placement == Placement::Vee && chunk % 2 == 1; }
+
+int64_t Shape::getRank(int64_t stage) const {
+  return runsBack(*this, getChunk(stage)) ? ranks - 1 - stage % ranks : stage % ranks;
+}
+
+int64_t Shape::getStage(int64_t rank, int64_t chunk) const {
+  return chunk * ranks + (runsBack(*this, chunk) ? ranks - 1 - rank : rank);
+}
+
+std::string findFault(const Shape &shape) {
+  for (auto [name, value] : {std::pair("ranks", shape.ranks), {"micro-batches", shape.microbatches}, {"chunks", shape.chunks}})
+    if (value < 1)
+      return std::string("a schedule needs at least 1 of ") + name + ", got: " + std::to_string(value);
+  // Each factor by itself first, so that the product cannot overflow.
+  if (shape.ranks > kMostWork || shape.microbatches > kMostWork || shape.chunks > kMostWork ||
+      shape.getStages() > kMostWork || shape.getStages() * shape.microbatches > kMostWork)
+    return "ranks times chunks times micro-batches must be at most " + std::to_string(kMostWork) + ", got: " +
+           std::to_string(shape.ranks) + " x " + std::to_string(shape.chunks) + " x " + std::to_string(shape.microbatches);
+  return "";
+}
+
+bool Schedule::hasMessages() const {
+  return llvm::any_of(ranks, [](const auto &actions) { return llvm::any_of(actions, [](const Action &a) { return a.isMessage(); }); });
+}
+
+std::string format(const Action &action, const Shape &shape, int64_t rank) {
+  constexpr char letters[] = "FBIWSRNU";
+  std::string text(1, letters[unsigned(action.kind)]);
+  if (action.kind == ActionKind::Norm || action.kind == ActionKind::Update)
+    return text;
+  if (action.isMessage())
+    text += action.backward ? 'B' : 'F';
+  text += std::to_string(action.microbatch);
+  if (!shape.hasStage(action.stage) || shape.getRank(action.stage) != rank)
+    text += "@" + std::to_string(action.stage);
+  else if (int64_t chunk = shape.getChunk(action.stage))
+    text += "." + std::to_string(chunk);
+  if (action.isMessage())
+    text += (action.kind == ActionKind::Send ? ">" : "<") + std::to_string(action.peer);
+  return text;
+}
+
+} // namespace shoal::pipe
