@@ -23,9 +23,9 @@ protected:
       if (double value = *option; !(value >= 0 && value <= 1e15))
         return op->emitError() << option->ArgStr << " must be a duration from 0 to 1e15, got: " << value;
     rank.forward = this->forward;
-    rank.backward = this->backward;
     rank.backwardInput = this->backwardInput;
     rank.backwardWeight = this->backwardWeight;
+    rank.backward = this->backward == 0 ? this->backwardInput + this->backwardWeight : this->backward;
     Costs costs = Costs::uniform(shape, rank);
     costs.transfer = this->transfer;
     costs.norm = this->norm;

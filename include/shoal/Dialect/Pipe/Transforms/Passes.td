@@ -6,7 +6,7 @@ include "mlir/Pass/PassBase.td"
 // The costs that schedules are made and timed with.
 defvar costOptions = [
   Option<"forward", "forward", "double", "1", "duration of F: of a rank's whole share of a micro-batch, all its chunks">,
-  Option<"backward", "backward", "double", "2", "the same of B">,
+  Option<"backward", "backward", "double", "0", "the same of B; 0: of I and W together">,
   Option<"backwardInput", "backward-input", "double", "1", "the same of I">,
   Option<"backwardWeight", "backward-weight", "double", "1", "the same of W">,
   Option<"transfer", "transfer", "double", "0", "duration of a message">,
@@ -29,7 +29,7 @@ def SchedulePass : Pass<"pipe-schedule", "::mlir::ModuleOp"> {
     // --pipe-schedule="schedule=1f1b ranks=2 microbatches=2 optimizer=update" adds
     pipe.schedule @schedule placement = loop microbatches = 2 chunks = 1 peak = [2, 1] ranks [
       "F0 SF0>1 F1 {SF1>1 RB0<1} B0 RB1<1 B1 U",
-      "RF0<0 F0 {RF1<0} B0 SB0>0 F1 B1 SB1>0 U"
+      "RF0<0 F0 RF1<0 B0 SB0>0 F1 B1 SB1>0 U"
     ]
     ```
   }];

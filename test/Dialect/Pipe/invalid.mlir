@@ -1,0 +1,92 @@
+// RUN: shoal-opt %s --split-input-file --verify-diagnostics
+
+func.func @negative_stage(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'pipe.stage' must be an i64 of at least 0, got: -1 : i64}}
+  %0 = nn.relu %x {pipe.stage = -1} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @wrong_type(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'pipe.stage' must be an i64 of at least 0, got: "first"}}
+  %0 = nn.relu %x {pipe.stage = "first"} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @misspelt(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{unknown attribute "pipe.stages", the pipe dialect knows on ops: pipe.stage}}
+  %0 = nn.relu %x {pipe.stages = 1} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{'pipe.stage' belongs on the ops of a model, not on its function, got: 1 : i64}}
+func.func @on_function() attributes {pipe.stage = 1} {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{unknown attribute "pipe.stage": the pipe dialect knows none on arguments and results; an op has a stage}}
+func.func @on_argument(%x: tensor<4xf32> {pipe.stage = 1}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{placement must be loop or vee, got: ring}}
+pipe.schedule @placement placement = ring microbatches = 1 chunks = 1 ranks ["F0 B0"]
+
+// -----
+
+// expected-error @+1 {{a schedule needs at least 1 of ranks, got: 0}}
+pipe.schedule @no_rank placement = loop microbatches = 1 chunks = 1 ranks []
+
+// -----
+
+// expected-error @+1 {{a schedule needs at least 1 of micro-batches, got: -2}}
+pipe.schedule @count placement = loop microbatches = -2 chunks = 1 ranks ["F0 B0"]
+
+// -----
+
+// expected-error @+1 {{ranks times chunks times micro-batches must be at most 4194304, got: 1 x 9223372036854775807 x 2}}
+pipe.schedule @huge placement = loop microbatches = 2 chunks = 9223372036854775807 ranks ["F0 B0"]
+
+// -----
+
+// expected-error @+1 {{the peak needs one number per rank (1), got: 2}}
+pipe.schedule @peak placement = loop microbatches = 1 chunks = 1 peak = [1, 1] ranks ["F0 B0"]
+
+// -----
+
+// expected-error @+1 {{a peak must be at least 0, got: -1}}
+pipe.schedule @peak placement = loop microbatches = 1 chunks = 1 peak = [-1] ranks ["F0 B0"]
+
+// -----
+
+// expected-error @+1 {{rank 1: unknown action 'X0', expected F, B, I or W}}
+pipe.schedule @letter placement = loop microbatches = 1 chunks = 1 ranks ["F0 B0", "F0 X0"]
+
+// -----
+
+// expected-error @+1 {{rank 0: a micro-batch must be below 1, got: 1}}
+pipe.schedule @microbatch placement = loop microbatches = 1 chunks = 1 ranks ["F0 F1 B0"]
+
+// -----
+
+// expected-error @+1 {{rank 0: a chunk must be below 1, got: 1}}
+pipe.schedule @chunk placement = loop microbatches = 1 chunks = 1 ranks ["F0 f0 B0"]
+
+// -----
+
+// expected-error @+1 {{rank 0: there is no stage behind the last one to exchange a message with, got: SF0 of stage 0}}
+pipe.schedule @nowhere placement = loop microbatches = 1 chunks = 1 ranks ["F0 SF0 B0"]
+
+// -----
+
+// expected-error @+1 {{'pipe.schedule' op unknown attribute 'microbatch'}}
+pipe.schedule @unknown placement = loop microbatches = 1 chunks = 1 ranks ["F0 B0"] attributes {microbatch = 2}

@@ -1,0 +1,138 @@
+// Simulated times with transfers and updates, and the files of a timeline.
+#include "TestSupport.h"
+
+#include "shoal/Report/TimelinePage.h"
+
+#include <nlohmann/json.hpp>
+
+namespace shoal::pipe {
+namespace {
+
+TEST(Simulate, TransfersRunBesideComputations) {
+  Schedule schedule = read("F0 F1 B0 B1\nF0 B0 F1 B1");
+  Costs costs = Costs::uniform(schedule.shape);
+  costs.transfer = 0.5;
+  Timeline timeline = *simulate(schedule, costs);
+  const RankTimeline &first = timeline.ranks[0], &second = timeline.ranks[1];
+  EXPECT_EQ(first.spans[1], (Span{ActionKind::Forward, 0, 1, 1, 2})) << "does not wait for its send";
+  EXPECT_EQ(second.spans[0], (Span{ActionKind::Forward, 1, 0, 1.5, 2.5}));
+  EXPECT_EQ(second.spans[1], (Span{ActionKind::Backward, 1, 0, 2.5, 4.5}));
+  EXPECT_EQ(first.spans[2], (Span{ActionKind::Backward, 0, 0, 5, 7}));
+  EXPECT_EQ(first.getIdle(), 3 + 1);
+  EXPECT_EQ(timeline.transfers.size(), 4u);
+}
+
+TEST(Simulate, MessagesOfAChannelFollowEachOther) {
+  Schedule schedule = read("F0 F1 B0 B1\nF0 F1 B0 B1");
+  Costs costs = Costs::uniform(schedule.shape);
+  costs.transfer = 3;
+  Timeline timeline = *simulate(schedule, costs);
+  EXPECT_EQ(timeline.ranks[1].spans[0].begin, 4);
+  EXPECT_EQ(timeline.ranks[1].spans[1].begin, 7) << "the second message starts at 4, when the first has ended";
+}
+
+TEST(Simulate, SendsStartWhereTheyStand) {
+  Costs costs = Costs::uniform({2, 2, 1});
+  Schedule late = read("F0 F1 SF0 SF1 RB0 B0 RB1 B1\nRF0 F0 RF1 B0 SB0 F1 B1 SB1");
+  ASSERT_EQ(checkError(late), "");
+  EXPECT_EQ(simulate(late, costs)->ranks[1].spans[0].begin, 2);
+  EXPECT_EQ(simulate(read("F0 F1 B0 B1\nF0 B0 F1 B1"), costs)->ranks[1].spans[0].begin, 1);
+}
+
+TEST(Simulate, UpdateWaitsForTheNorm) {
+  Costs costs = Costs::uniform({2, 2, 1});
+  costs.norm = 0.25;
+  costs.update = 0.5;
+  Timeline waits = *simulate(read("F0 F1 B0 B1 N U\nF0 B0 F1 B1 N U"), costs);
+  EXPECT_EQ(waits.ranks[0].spans[4], (Span{ActionKind::Norm, -1, -1, 9, 9.25}));
+  EXPECT_EQ(waits.ranks[1].spans[4], (Span{ActionKind::Norm, -1, -1, 9, 9.25})) << "its last backward ends at 7";
+  EXPECT_EQ(waits.ranks[1].getEnd(), 9.75);
+  EXPECT_EQ(waits.ranks[1].busy, 6.5) << "to wait is idle";
+  Timeline free = *simulate(read("F0 F1 B0 B1 U\nF0 B0 F1 B1 U"), costs);
+  EXPECT_EQ(free.ranks[1].getEnd(), 7.5);
+}
+
+TEST(Simulate, StashBytes) {
+  StageCosts bytes = durations(1, 1, 1);
+  bytes.stashBytes = 100;
+  bytes.weightStashBytes = 30;
+  Schedule schedule = read("F0 I0 F1 I1 W0 W1");
+  Timeline timeline = *simulate(schedule, Costs::uniform(schedule.shape, bytes));
+  EXPECT_EQ(timeline.ranks[0].peakStash, 2);
+  EXPECT_EQ(timeline.ranks[0].peakBytes, 130) << "of micro-batch 0 only what W needs";
+}
+
+TEST(Simulate, NothingOfACycle) {
+  Schedule schedule = read("F0 B0 F1 B1\nF1 F0 B0 B1");
+  EXPECT_FALSE(simulate(schedule, Costs::uniform(schedule.shape)).has_value());
+}
+
+Timeline makeTimeline(llvm::StringRef name, int64_t ranks, int64_t microbatches) {
+  Schedule schedule = make(name, ranks, microbatches, getDefaultChunks(name), {Optimizer::NormAndUpdate, {}});
+  StageCosts bytes;
+  bytes.stashBytes = 1 << 20;
+  bytes.messageBytes = 1 << 10;
+  Timeline timeline = *simulate(schedule, Costs::uniform(schedule.shape, bytes));
+  timeline.title = name;
+  return timeline;
+}
+
+TEST(ChromeTrace, HasEverySpanAndMessage) {
+  Timeline timeline = makeTimeline("zb-v", 2, 4);
+  timeline.ranks[0].spans[0].end = 0.1; // digits that JSON must hold
+  nlohmann::json trace = nlohmann::json::parse(writeChromeTrace(timeline, 1000), nullptr, false);
+  ASSERT_TRUE(trace["traceEvents"].is_array());
+  size_t spans = 0, sends = 0, last = 0;
+  for (const nlohmann::json &event : trace["traceEvents"]) {
+    if (event["ph"] == "X") {
+      (event["tid"] == 0 ? spans : sends) += 1;
+      EXPECT_GE(event["dur"].get<double>(), 0);
+    }
+    if (event["ph"] == "C")
+      last = event["args"]["micro-batches"];
+  }
+  EXPECT_EQ(spans, timeline.ranks[0].spans.size() + timeline.ranks[1].spans.size());
+  EXPECT_EQ(sends, timeline.transfers.size());
+  EXPECT_EQ(last, 0u) << "nothing stays in the stash";
+  EXPECT_EQ(trace["traceEvents"][3]["name"], "F0");
+  EXPECT_EQ(trace["traceEvents"][3]["dur"], 100);
+}
+
+size_t countOf(llvm::StringRef text, llvm::StringRef part) { return text.count(part); }
+
+TEST(TimelinePage, DrawsEverySpanAndMessage) {
+  Timeline timeline = makeTimeline("zb-h1", 4, 8);
+  std::string page = report::writeTimelinePage(timeline);
+  for (auto [kind, count] : {std::pair("act F\"", 32), {"act I\"", 32}, {"act W\"", 32}, {"act N\"", 4}, {"act U\"", 4}})
+    EXPECT_EQ(countOf(page, kind), size_t(count)) << kind;
+  EXPECT_EQ(countOf(page, "<line class=\"send go\"") - 1, 24u) << "beside that of the legend";
+  EXPECT_EQ(countOf(page, "<line class=\"send back\"") - 1, 24u);
+  EXPECT_NE(page.find("<div class=\"value\">11.1 %</div>"), std::string::npos) << "3 of 27";
+  EXPECT_NE(page.find("<div class=\"value\">27</div>"), std::string::npos);
+  EXPECT_NE(page.find("4 MiB"), std::string::npos);
+  EXPECT_EQ(page.find("act B\""), std::string::npos);
+}
+
+TEST(TimelinePage, LoadsAndRunsNothing) {
+  Timeline timeline = makeTimeline("1f1b", 2, 2);
+  timeline.title = "<script>alert(1)</script>\"'&";
+  timeline.unit = "<b>";
+  std::string page = report::writeTimelinePage(timeline);
+  EXPECT_NE(page.find("Content-Security-Policy\" content=\"default-src &#39;none&#39;; style-src"), std::string::npos);
+  for (const char *part : {"<script", "<b>", "http:", "https:", "src=", "url(http"})
+    EXPECT_EQ(page.find(part), std::string::npos) << part;
+}
+
+TEST(TimelinePage, LargeAndEmptyTimelines) {
+  Timeline large = makeTimeline("1f1b", 16, 1024);
+  std::string page = report::writeTimelinePage(large);
+  EXPECT_NE(page.find("the Chrome trace has them all"), std::string::npos);
+  EXPECT_EQ(page.find("<line class=\"send"), std::string::npos);
+  EXPECT_LT(page.size(), size_t(4) << 20);
+  Timeline empty;
+  empty.ranks.resize(2);
+  EXPECT_NE(report::writeTimelinePage(empty).find("rank 1"), std::string::npos);
+}
+
+} // namespace
+} // namespace shoal::pipe
