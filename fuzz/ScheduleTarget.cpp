@@ -1,5 +1,5 @@
-// Files of pipeline schedules, text and JSON: read or refused with one line that names the place. What is read is written and read back as the
-// same, checked, and, where it can run, simulated and given messages.
+// Files of pipeline schedules, text and JSON: read or refused with one line that names the place. What is read is
+// written and read back as the same, checked, and, where it can run, simulated and given messages.
 #include "Target.h"
 
 #include "shoal/Schedule/Check.h"

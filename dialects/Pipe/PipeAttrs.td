@@ -13,8 +13,8 @@ def Pipe_PlacementEnum : I32EnumAttr<"Placement", "how the stages lie on the ran
 
 def Pipe_PlacementAttr : EnumAttr<Pipe_Dialect, Pipe_PlacementEnum, "placement"> {
   let description = [{
-    With P ranks, `loop`: stage k on rank k mod P. `vee`: every second chunk of stages runs back, so that with two chunks rank r has the
-    stages r and 2P-1-r.
+    With P ranks, `loop`: stage k on rank k mod P. `vee`: every second chunk of stages runs back, so that with two
+    chunks rank r has the stages r and 2P-1-r.
   }];
 }
 

@@ -8,8 +8,8 @@ def Pipe_Dialect : Dialect {
   let cppNamespace = "::shoal::pipe";
   let summary = "Stages of a pipeline and their schedules";
   let description = [{
-    A pipeline is the one plan whose ranks run different programs. The stage of an op is an attribute at L1; in which order ranks compute,
-    send and receive is data: the op `pipe.schedule`.
+    A pipeline is the one plan whose ranks run different programs. The stage of an op is an attribute at L1; in which
+    order ranks compute, send and receive is data: the op `pipe.schedule`.
 
     | attribute | on | meaning |
     | --- | --- | --- |

@@ -15,14 +15,15 @@ def Pipe_ScheduleOp : Op<Pipe_Dialect, "schedule", [KnownAttributes, Symbol]> {
       "RF0<0 F0 B0 {SB0>0 RF1<0} F1 B1 SB1>0 U"
     ]
     ```
-    A line per rank, in the order in which the rank works: `F0` is the forward pass of micro-batch 0, `B0` its whole backward pass, `I0` the part
-    of it that makes the cotangents of the stage's input, `W0` the part that makes the gradients of its parameters; `F0.1` is of the rank's chunk 1
-    (`f0`, too), `F0@5` of stage 5. `SF0>1` sends rank 1 what `F0` makes, `RF0<0` receives from rank 0 what `F0` reads; `SB0` and `RB0` are
-    the same of cotangents. Messages in braces progress together. `N` is the exchange of the global gradient norm, `U` the optimizer's
-    update. `peak` promises per rank how many micro-batches, times chunks, it stashes at most at once, from F until B or W.
+    A line per rank, in the order in which the rank works: `F0` is the forward pass of micro-batch 0, `B0` its whole
+    backward pass, `I0` the part of it that makes the cotangents of the stage's input, `W0` the part that makes the
+    gradients of its parameters; `F0.1` is of the rank's chunk 1 (`f0`, too), `F0@5` of stage 5. `SF0>1` sends rank 1
+    what `F0` makes, `RF0<0` receives from rank 0 what `F0` reads; `SB0` and `RB0` are the same of cotangents.
+    Messages in braces progress together. `N` is the exchange of the global gradient norm, `U` the optimizer's update.
+    `peak` promises per rank how many micro-batches, times chunks, it stashes at most at once, from F until B or W.
 
-    The op verifies that its lines can be read; whether they can run is what `pipe-verify` says. Made by `pipe-schedule`, from a
-    generator or from a file that holds the same lines.
+    The op verifies that its lines can be read; whether they can run is what `pipe-verify` says. Made by
+    `pipe-schedule`, from a generator or from a file that holds the same lines.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Pipe_PlacementAttr:$placement, I64Attr:$microbatches, I64Attr:$chunks,
                        OptionalAttr<DenseI64ArrayAttr>:$peak, StrArrayAttr:$ranks);
@@ -36,7 +37,8 @@ def Pipe_ScheduleOp : Op<Pipe_Dialect, "schedule", [KnownAttributes, Symbol]> {
     /// The lines as actions. They can be read, or the op would not have been verified.
     Schedule getSchedule();
     /// A schedule as an op at the builder's place.
-    static ScheduleOp create(::mlir::OpBuilder &builder, ::mlir::Location loc, ::llvm::StringRef name, const Schedule &schedule);
+    static ScheduleOp create(::mlir::OpBuilder &builder, ::mlir::Location loc, ::llvm::StringRef name,
+                             const Schedule &schedule);
   }];
 }
 

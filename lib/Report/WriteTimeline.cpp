@@ -92,8 +92,10 @@ public:
           html.tag("div", {{"class", "card"}}, [&] { writeChart(); });
           html.tag("h2", {}, "Ranks");
           html.tag("p", {{"class", "lead"}},
-                   "Own idle time lies between a rank's first start and its last end. The bubble is all of its idle time, as part of "
-                   "the makespan. The stash is what it keeps for backward passes: micro-batches, times chunks, from F until B or W.");
+                   "Own idle time lies between a rank's first start and its last end. The bubble is all of its idle "
+                   "time, as part of "
+                   "the makespan. The stash is what it keeps for backward passes: micro-batches, times chunks, from F "
+                   "until B or W.");
           html.tag("div", {{"class", "card scroll"}}, [&] { writeRanks(); });
         });
       });
@@ -188,7 +190,8 @@ private:
     writeLegend();
     if (numSpans > kMostWords)
       html.tag("p", {{"class", "note"}},
-               "Of more than " + showCount(kMostWords) + " actions the picture names none and draws no messages; the Chrome trace has them all.");
+               "Of more than " + showCount(kMostWords) +
+                   " actions the picture names none and draws no messages; the Chrome trace has them all.");
   }
 
   void writeAxis() {
@@ -201,16 +204,20 @@ private:
     for (int64_t tick = 0; tick * step <= makespan * (1 + 1e-9); ++tick) {
       std::string at = showPoint(x(start + tick * step));
       html.leaf("line", {{"class", "tick"}, {"x1", at}, {"x2", at}, {"y1", "0"}, {"y2", bottom}});
-      html.tag("text", {{"class", tick ? "mid" : "start"}, {"x", tick ? at : showPoint(kLeft)},
-                        {"y", showPoint(getHeight() - 8)}},
-               showTime(tick * step));
+      html.tag(
+          "text",
+          {{"class", tick ? "mid" : "start"}, {"x", tick ? at : showPoint(kLeft)}, {"y", showPoint(getHeight() - 8)}},
+          showTime(tick * step));
     }
     html.newline();
   }
 
   void writeLane(size_t rank, const RankTimeline &line) {
-    html.leaf("rect", {{"class", "lane"}, {"x", showPoint(kLeft)}, {"y", showPoint(y(rank))},
-                       {"width", showPoint(width)}, {"height", showPoint(kRow)}});
+    html.leaf("rect", {{"class", "lane"},
+                       {"x", showPoint(kLeft)},
+                       {"y", showPoint(y(rank))},
+                       {"width", showPoint(width)},
+                       {"height", showPoint(kRow)}});
     if (numSpans > kMostWords)
       writeShapes(rank, line);
     else
@@ -224,11 +231,15 @@ private:
     std::string name = format(action, timeline.shape, rank);
     double left = x(span.begin), wide = x(span.end) - left;
     html.tag("rect",
-             {{"class", classOf(span)}, {"x", showPoint(left)}, {"y", showPoint(y(rank))},
-              {"width", showPoint(std::max(wide, 1.0))}, {"height", showPoint(kRow)}},
+             {{"class", classOf(span)},
+              {"x", showPoint(left)},
+              {"y", showPoint(y(rank))},
+              {"width", showPoint(std::max(wide, 1.0))},
+              {"height", showPoint(kRow)}},
              [&] {
-               html.tag("title", {}, name + (span.stage >= 0 ? " of stage " + std::to_string(span.stage) : "") + ": " +
-                                         showTime(span.begin - start) + " to " + showTime(span.end - start));
+               html.tag("title", {},
+                        name + (span.stage >= 0 ? " of stage " + std::to_string(span.stage) : "") + ": " +
+                            showTime(span.begin - start) + " to " + showTime(span.end - start));
              });
     std::string word = span.microbatch >= 0 ? std::to_string(span.microbatch) : name;
     if (wide >= 7.0 * word.size() + 3)
@@ -245,7 +256,8 @@ private:
         shape = &shapes.emplace_back(kind, "");
       double left = x(span.begin);
       shape->second += "M" + showPoint(left) + " " + showPoint(y(rank)) + "h" +
-                       showPoint(std::max(x(span.end) - left, 0.3)) + "v" + showPoint(kRow) + "H" + showPoint(left) + "z";
+                       showPoint(std::max(x(span.end) - left, 0.3)) + "v" + showPoint(kRow) + "H" + showPoint(left) +
+                       "z";
     }
     for (const auto &[kind, path] : shapes)
       html.leaf("path", {{"class", kind}, {"d", path}, {"stroke", "none"}});
@@ -257,14 +269,16 @@ private:
     bool isDown = transfer.to > transfer.from;
     html.tag("line",
              {{"class", transfer.backward ? "send back" : "send go"},
-              {"x1", showPoint(x(transfer.begin))}, {"y1", showPoint(y(transfer.from) + (isDown ? kRow : 0))},
-              {"x2", showPoint(x(transfer.end))}, {"y2", showPoint(y(transfer.to) + (isDown ? 0 : kRow))}},
+              {"x1", showPoint(x(transfer.begin))},
+              {"y1", showPoint(y(transfer.from) + (isDown ? kRow : 0))},
+              {"x2", showPoint(x(transfer.end))},
+              {"y2", showPoint(y(transfer.to) + (isDown ? 0 : kRow))}},
              [&] {
-               html.tag("title", {}, std::string(transfer.backward ? "cotangents" : "activations") + " of micro-batch " +
-                                         std::to_string(transfer.microbatch) + " from stage " +
-                                         std::to_string(transfer.stage) + ", rank " + std::to_string(transfer.from) +
-                                         " to rank " + std::to_string(transfer.to) +
-                                         (transfer.bytes ? ", " + showBytes(transfer.bytes) : ""));
+               html.tag("title", {},
+                        std::string(transfer.backward ? "cotangents" : "activations") + " of micro-batch " +
+                            std::to_string(transfer.microbatch) + " from stage " + std::to_string(transfer.stage) +
+                            ", rank " + std::to_string(transfer.from) + " to rank " + std::to_string(transfer.to) +
+                            (transfer.bytes ? ", " + showBytes(transfer.bytes) : ""));
              });
   }
 
@@ -284,8 +298,11 @@ private:
         for (bool backward : {false, true})
           html.tag("span", {}, [&] {
             html.tag("svg", {{"width", "22"}, {"height", "3"}}, [&] {
-              html.leaf("line", {{"class", backward ? "send back" : "send go"}, {"x1", "0"}, {"y1", "1.5"},
-                                 {"x2", "22"}, {"y2", "1.5"}});
+              html.leaf("line", {{"class", backward ? "send back" : "send go"},
+                                 {"x1", "0"},
+                                 {"y1", "1.5"},
+                                 {"x2", "22"},
+                                 {"y2", "1.5"}});
             });
             html.text(backward ? "cotangents" : "activations");
           });

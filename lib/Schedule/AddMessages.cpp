@@ -1,6 +1,7 @@
-// Messages that follow from dependencies. All events of all ranks, computations and messages, are put in one order, in which a message
-// is one event of both its ranks. Each rank's list is its part of that order, so the first event that is not done can always
-// be done: no order of the actions makes the ranks wait in a circle, even if each send waits for its receive.
+// Messages that follow from dependencies. All events of all ranks, computations and messages, are put in one order,
+// in which a message is one event of both its ranks. Each rank's list is its part of that order, so the first event
+// that is not done can always be done: no order of the actions makes the ranks wait in a circle, even if each send
+// waits for its receive.
 #include "Run.h"
 
 #include "shoal/Schedule/Simulate.h"
@@ -77,7 +78,8 @@ private:
 
   void add(int64_t rank, ActionKind kind, const Product &product, int64_t stage, int64_t peer) {
     bool joined = !result[rank].empty() && result[rank].back().isMessage();
-    result[rank].push_back({kind, product.backward, joined, int32_t(stage), int32_t(product.microbatch), int32_t(peer)});
+    result[rank].push_back(
+        {kind, product.backward, joined, int32_t(stage), int32_t(product.microbatch), int32_t(peer)});
   }
 
   const Schedule &bare;

@@ -86,8 +86,9 @@ private:
       if (!action.isCompute())
         continue;
       if (hasNorm || hasUpdate)
-        return refuse(rank, action, std::string("stands behind ") + (hasUpdate ? "U" : "N") +
-                                        ", which needs every gradient of the rank");
+        return refuse(rank, action,
+                      std::string("stands behind ") + (hasUpdate ? "U" : "N") +
+                          ", which needs every gradient of the rank");
       if (auto fault = checkCompute(rank, action))
         return fault;
     }
@@ -101,14 +102,9 @@ private:
       return format(Action::compute(kind, action.stage, action.microbatch), shape, rank);
     };
     if (entry & bit)
-      return refuse(rank, action, "stands twice" + std::string(action.kind == ActionKind::Forward
-                                                                    ? ""
-                                                                    : "; its gradients would be summed twice"));
-    if (bit == kForward && entry)
       return refuse(rank, action,
-                    "stands behind " + other(entry & kBackward ? ActionKind::Backward
-                                             : entry & kInput  ? ActionKind::BackwardInput
-                                                               : ActionKind::BackwardWeight));
+                    "stands twice" +
+                        std::string(action.kind == ActionKind::Forward ? "" : "; its gradients would be summed twice"));
     if (bit != kForward && !(entry & kForward))
       return refuse(rank, action, "stands before " + other(ActionKind::Forward) + ", or that is missing");
     if ((bit == kBackward && entry & (kInput | kWeight)) || (bit & (kInput | kWeight) && entry & kBackward))
@@ -129,10 +125,11 @@ private:
         ActionKind missing = !(entry & kForward) ? ActionKind::Forward
                              : entry & kInput    ? ActionKind::BackwardWeight
                                                  : ActionKind::Backward;
-        std::string reason = missing == ActionKind::Forward    ? " is missing"
-                             : missing == ActionKind::Backward ? " is missing (or I and W)"
-                                                               : " is missing: the gradients of micro-batch " +
-                                                                     std::to_string(microbatch) + " never reach the sum";
+        std::string reason =
+            missing == ActionKind::Forward ? " is missing"
+            : missing == ActionKind::Backward
+                ? " is missing (or I and W)"
+                : " is missing: the gradients of micro-batch " + std::to_string(microbatch) + " never reach the sum";
         return Fault{place(schedule, rank, Action::compute(missing, stage, microbatch)) + reason, {}};
       }
     return std::nullopt;
@@ -210,8 +207,8 @@ private:
         live -= action.kind == ActionKind::Backward || action.kind == ActionKind::BackwardWeight;
         if (live > schedule.peak[rank])
           return refuse(rank, action,
-                        "is the stash of " + std::to_string(live) + " micro-batches at once, above the stated peak of " +
-                            std::to_string(schedule.peak[rank]));
+                        "is the stash of " + std::to_string(live) +
+                            " micro-batches at once, above the stated peak of " + std::to_string(schedule.peak[rank]));
       }
     }
     return std::nullopt;

@@ -9,8 +9,8 @@ namespace shoal::pipe {
 /// "rank 2: F3".
 std::string place(const Schedule &schedule, int64_t rank, const Action &action);
 
-/// Where ranks wait for each other in a circle: `next` has per rank the one that it waits for, -1 where it does not wait, `at` its action.
-/// Found from the first rank that waits.
+/// Where ranks wait for each other in a circle: `next` has per rank the one that it waits for, -1 where it does not
+/// wait, `at` its action. Found from the first rank that waits.
 Fault describeCycle(const Schedule &schedule, llvm::StringRef what, const std::vector<int64_t> &next,
                     const std::vector<size_t> &at, const std::vector<std::string> &why);
 

@@ -1,5 +1,5 @@
-// Messages as a rendezvous: a send ends when its receive is there. The n-th send from one rank to another meets the n-th receive
-// there, as in MPI and NCCL.
+// Messages as a rendezvous: a send ends when its receive is there. The n-th send from one rank to another meets the
+// n-th receive there, as in MPI and NCCL.
 #include "Check.h"
 #include "Run.h"
 
@@ -53,8 +53,7 @@ private:
   }
   Channel &getChannel(const Slot &slot) {
     const Action &message = get(slot);
-    return message.kind == ActionKind::Send ? getChannel(slot.rank, message.peer)
-                                            : getChannel(message.peer, slot.rank);
+    return message.kind == ActionKind::Send ? getChannel(slot.rank, message.peer) : getChannel(message.peer, slot.rank);
   }
 
   /// Each message once, between neighbours, sent behind what makes it and received before what reads it.
@@ -91,8 +90,8 @@ private:
     if (peer == slot.rank)
       return Fault{show(slot) + " is of two stages of one rank: there is nothing to send", {}};
     if (peer != message.peer)
-      return Fault{show(slot) + " must name rank " + std::to_string(peer) + ", which has stage " + std::to_string(other),
-                   {}};
+      return Fault{
+          show(slot) + " must name rank " + std::to_string(peer) + ", which has stage " + std::to_string(other), {}};
     size_t index = getProductOfMessage(message).getIndex(shape);
     if ((isSend ? sent : received)[index])
       return Fault{show(slot) + " stands twice", {}};
@@ -107,11 +106,12 @@ private:
     for (const Channel &channel : channels) {
       for (const Slot &slot : channel.recvs)
         if (!sent[getProductOfMessage(get(slot)).getIndex(shape)])
-          return Fault{show(slot) + " has no counterpart: rank " + std::to_string(get(slot).peer) + " never sends it", {}};
+          return Fault{show(slot) + " has no counterpart: rank " + std::to_string(get(slot).peer) + " never sends it",
+                       {}};
       for (const Slot &slot : channel.sends)
         if (!received[getProductOfMessage(get(slot)).getIndex(shape)])
-          return Fault{show(slot) + " has no counterpart: rank " + std::to_string(get(slot).peer) + " never receives it",
-                       {}};
+          return Fault{
+              show(slot) + " has no counterpart: rank " + std::to_string(get(slot).peer) + " never receives it", {}};
     }
     return std::nullopt;
   }
@@ -156,7 +156,8 @@ private:
         ++at[rank];
         continue;
       }
-      // All messages of a group are there at once. The group waits at its first message until the last has met its other end.
+      // All messages of a group are there at once. The group waits at its first message until the last has met its
+      // other end.
       size_t end = at[rank];
       do
         ++end, ++pending[rank];

@@ -1,4 +1,5 @@
-// A timeline in the Trace Event Format: a process per rank with its computations, its sends, and the stash as a counter.
+// A timeline in the Trace Event Format: a process per rank with its computations, its sends, and the stash as a
+// counter.
 #include "shoal/Schedule/Timeline.h"
 #include "shoal/Support/OptionTable.h"
 
@@ -46,8 +47,8 @@ private:
 
   // All names are the writer's own words and numbers, so nothing needs escapes.
   void name(const char *what, int64_t rank, int64_t thread, const std::string &name) {
-    event("\"ph\":\"M\",\"name\":\"" + std::string(what) + "\"" + place(rank, thread) + ",\"args\":{\"name\":\"" + name +
-          "\"}");
+    event("\"ph\":\"M\",\"name\":\"" + std::string(what) + "\"" + place(rank, thread) + ",\"args\":{\"name\":\"" +
+          name + "\"}");
   }
   void complete(const std::string &name, int64_t rank, int64_t thread, double begin, double end) {
     event("\"ph\":\"X\",\"name\":\"" + name + "\",\"cat\":\"" + name.front() + "\"" + place(rank, thread) +

@@ -148,7 +148,8 @@ void addOptimizer(Schedule &schedule, Optimizer optimizer) {
   }
 }
 
-std::optional<Schedule> generate(llvm::StringRef name, Shape shape, const GenerateOptions &options, std::string &error) {
+std::optional<Schedule> generate(llvm::StringRef name, Shape shape, const GenerateOptions &options,
+                                 std::string &error) {
   const Entry *entry = findEntry(name);
   if (!entry) {
     error = "schedule must be one of " + llvm::join(getScheduleNames(), ", ") + ", got: " + name.str();
@@ -159,8 +160,8 @@ std::optional<Schedule> generate(llvm::StringRef name, Shape shape, const Genera
   if (!error.empty())
     return std::nullopt;
   if (shape.chunks < entry->leastChunks || shape.chunks > entry->mostChunks) {
-    error = name.str() + " takes " + std::to_string(entry->leastChunks) + (entry->leastChunks == 1 ? " chunk" : " chunks") +
-            " per rank, got: " + std::to_string(shape.chunks) +
+    error = name.str() + " takes " + std::to_string(entry->leastChunks) +
+            (entry->leastChunks == 1 ? " chunk" : " chunks") + " per rank, got: " + std::to_string(shape.chunks) +
             (entry->mostChunks == 1 ? "; interleaved takes any number, zb-v 2" : "; interleaved takes any number");
     return std::nullopt;
   }

@@ -140,12 +140,14 @@ private:
   }
 
   bool expect(const Node &node, Node::Kind kind, llvm::StringRef what) {
-    return node.kind == kind || fail(node, what.str() + " must be " + kindNames[kind] + ", got: " + kindNames[node.kind]);
+    return node.kind == kind ||
+           fail(node, what.str() + " must be " + kindNames[kind] + ", got: " + kindNames[node.kind]);
   }
 
   bool convertNumber(const Node &node, llvm::StringRef what, int64_t &number) {
     number = node.number;
-    return node.number >= 0 || fail(node, describeRange(what, node.kind == Node::Number ? node.text : kindNames[node.kind]));
+    return node.number >= 0 ||
+           fail(node, describeRange(what, node.kind == Node::Number ? node.text : kindNames[node.kind]));
   }
 
   bool convertKey(const std::string &key, const Node &node) {
@@ -191,7 +193,7 @@ private:
     if (!expect(array, Node::Array, mayNest ? "a rank, or messages that progress together," : "an action"))
       return false;
     for (const Node &node : array.children) {
-      if (node.kind == Node::String ? !convertLine(node, rank)
+      if (node.kind == Node::String   ? !convertLine(node, rank)
           : node.kind == Node::Object ? !convertAction(node, rank)
           : mayNest                   ? !convertGroup(node, rank)
                                       : !expect(node, Node::Object, "an action"))

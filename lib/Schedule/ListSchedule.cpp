@@ -1,4 +1,5 @@
-// List scheduling within a limit of memory, as the automatic schedules of the zero bubble papers: ranks decide in the order of time.
+// List scheduling within a limit of memory, as the automatic schedules of the zero bubble papers: ranks decide in the
+// order of time.
 #include "Generate.h"
 #include "Run.h"
 

@@ -26,7 +26,9 @@ std::optional<Product> getProduct(const Action &action, const Shape &shape);
 /// The stage that reads it.
 inline int64_t getReader(const Product &product) { return product.stage + (product.backward ? -1 : 1); }
 /// Whether it travels between ranks.
-inline bool crosses(const Product &product, const Shape &shape) { return shape.crosses(product.stage, getReader(product)); }
+inline bool crosses(const Product &product, const Shape &shape) {
+  return shape.crosses(product.stage, getReader(product));
+}
 /// What a message carries.
 Product getProductOfMessage(const Action &message);
 

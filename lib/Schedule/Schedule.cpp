@@ -27,19 +27,22 @@ int64_t Shape::getStage(int64_t rank, int64_t chunk) const {
 }
 
 std::string findFault(const Shape &shape) {
-  for (auto [name, value] : {std::pair("ranks", shape.ranks), {"micro-batches", shape.microbatches}, {"chunks", shape.chunks}})
+  for (auto [name, value] :
+       {std::pair("ranks", shape.ranks), {"micro-batches", shape.microbatches}, {"chunks", shape.chunks}})
     if (value < 1)
       return std::string("a schedule needs at least 1 of ") + name + ", got: " + std::to_string(value);
   // Each factor by itself first, so that the product cannot overflow.
   if (shape.ranks > kMostWork || shape.microbatches > kMostWork || shape.chunks > kMostWork ||
       shape.getStages() > kMostWork || shape.getStages() * shape.microbatches > kMostWork)
-    return "ranks times chunks times micro-batches must be at most " + std::to_string(kMostWork) + ", got: " +
-           std::to_string(shape.ranks) + " x " + std::to_string(shape.chunks) + " x " + std::to_string(shape.microbatches);
+    return "ranks times chunks times micro-batches must be at most " + std::to_string(kMostWork) +
+           ", got: " + std::to_string(shape.ranks) + " x " + std::to_string(shape.chunks) + " x " +
+           std::to_string(shape.microbatches);
   return "";
 }
 
 bool Schedule::hasMessages() const {
-  return llvm::any_of(ranks, [](const auto &actions) { return llvm::any_of(actions, [](const Action &a) { return a.isMessage(); }); });
+  return llvm::any_of(
+      ranks, [](const auto &actions) { return llvm::any_of(actions, [](const Action &a) { return a.isMessage(); }); });
 }
 
 std::string format(const Action &action, const Shape &shape, int64_t rank) {

@@ -83,7 +83,9 @@ std::optional<Timeline> simulate(const Schedule &schedule, const Costs &costs) {
   timeline.transfers = std::move(ran.transfers);
   // They were found in an order of no meaning.
   llvm::sort(timeline.transfers, [](const Transfer &a, const Transfer &b) {
-    auto key = [](const Transfer &it) { return std::tuple(it.from, it.begin, it.to, it.backward, it.stage, it.microbatch); };
+    auto key = [](const Transfer &it) {
+      return std::tuple(it.from, it.begin, it.to, it.backward, it.stage, it.microbatch);
+    };
     return key(a) < key(b);
   });
   return timeline;

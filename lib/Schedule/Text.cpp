@@ -293,7 +293,8 @@ Shape inferShape(const WrittenSchedule &written) {
 /// In JSON a schedule is an array, or an object whose first key is quoted; in text a brace is followed by a message.
 bool isJson(llvm::StringRef text) {
   text = text.ltrim();
-  return text.starts_with("[") || (text.consume_front("{") && (text.ltrim().starts_with("\"") || text.ltrim().starts_with("}")));
+  return text.starts_with("[") ||
+         (text.consume_front("{") && (text.ltrim().starts_with("\"") || text.ltrim().starts_with("}")));
 }
 
 } // namespace
@@ -326,7 +327,8 @@ std::optional<Schedule> readSchedule(llvm::StringRef text, llvm::StringRef name,
   return schedule;
 }
 
-bool readRank(llvm::StringRef text, const Shape &shape, int64_t rank, std::vector<Action> &actions, std::string &error) {
+bool readRank(llvm::StringRef text, const Shape &shape, int64_t rank, std::vector<Action> &actions,
+              std::string &error) {
   std::vector<WrittenAction> written;
   if (!readActions(text, written, error))
     return false;

@@ -9,7 +9,8 @@ std::string errorOf(llvm::StringRef text) { return checkError(read(text)); }
 // What the others break: two ranks, two micro-batches.
 TEST(Check, WholeSchedules) {
   EXPECT_EQ(errorOf("F0 F1 B0 B1\nF0 B0 F1 B1"), "");
-  EXPECT_EQ(errorOf("F0 F1 I0 W0 B1 N U\nF0 B0 F1 I1 W1 N U"), "") << "a backward pass may be split in one micro-batch only";
+  EXPECT_EQ(errorOf("F0 F1 I0 W0 B1 N U\nF0 B0 F1 I1 W1 N U"), "")
+      << "a backward pass may be split in one micro-batch only";
   EXPECT_EQ(errorOf("F0 SF0>1 F1 {SF1>1 RB0<1} B0 RB1<1 B1\nRF0<0 F0 B0 {SB0>0 RF1<0} F1 B1 SB1>0"), "");
 }
 
@@ -34,9 +35,7 @@ TEST(Check, OrderOnARank) {
   EXPECT_EQ(errorOf("F0 B0\nF0 B0 U"), "rank 1: U has no counterpart on rank 0: all ranks update");
 }
 
-TEST(Check, WrongRank) {
-  EXPECT_EQ(errorOf("F0 B0 F0@1\nB0"), "rank 0: F0@1 is of stage 1, which lies on rank 1");
-}
+TEST(Check, WrongRank) { EXPECT_EQ(errorOf("F0 B0 F0@1\nB0"), "rank 0: F0@1 is of stage 1, which lies on rank 1"); }
 
 TEST(Check, CyclesOverRanks) {
   std::optional<Fault> fault = check(read("F0 B0 F1 B1\nF1 F0 B0 B1"));
@@ -53,8 +52,7 @@ TEST(Check, CyclesOverRanks) {
 }
 
 TEST(Check, BothSendThenReceive) {
-  std::optional<Fault> fault =
-      check(read("F0 SF0>1 F1 SF1>1 RB0<1 B0 RB1<1 B1\nRF0<0 F0 B0 SB0>0 RF1<0 F1 B1 SB1>0"));
+  std::optional<Fault> fault = check(read("F0 SF0>1 F1 SF1>1 RB0<1 B0 RB1<1 B1\nRF0<0 F0 B0 SB0>0 RF1<0 F1 B1 SB1>0"));
   ASSERT_TRUE(fault.has_value());
   EXPECT_EQ(fault->message,
             "the ranks wait for each other in a circle: rank 0: SF1>1 -> rank 1: SB0>0 -> rank 0: SF1>1");
@@ -86,9 +84,10 @@ TEST(Check, MessagesWithoutTheirOtherEnd) {
 TEST(Check, MessagesInAnotherOrder) {
   EXPECT_EQ(errorOf("F0 SF0>1 F1 SF1>1 {RB1<1 RB0<1} B0 B1\nRF0<0 F0 RF1<0 F1 B0 {SB0>0 SB1>0} B1"),
             "rank 1: SB1>0 stands before what makes it");
-  EXPECT_EQ(errorOf("F0 SF0>1 F1 SF1>1 {RB1<1 RB0<1} B0 B1\nRF0<0 F0 RF1<0 F1 B0 B1 {SB0>0 SB1>0}"),
-            "rank 1: SB0>0 meets rank 0: RB1<1, which is another message: both are number 0 of those from rank 1 to rank "
-            "0, and messages arrive in the order in which they are sent");
+  EXPECT_EQ(
+      errorOf("F0 SF0>1 F1 SF1>1 {RB1<1 RB0<1} B0 B1\nRF0<0 F0 RF1<0 F1 B0 B1 {SB0>0 SB1>0}"),
+      "rank 1: SB0>0 meets rank 0: RB1<1, which is another message: both are number 0 of those from rank 1 to rank "
+      "0, and messages arrive in the order in which they are sent");
 }
 
 TEST(Check, Stash) {
@@ -115,7 +114,8 @@ TEST(Check, SchedulesThatNoFileHolds) {
   EXPECT_EQ(checkError(schedule), "a schedule needs at least 1 of chunks, got: 0");
 }
 
-// Whatever one action is lost, doubled or moved to: the schedule still runs, or is refused with a line. What is lost or doubled never runs.
+// Whatever one action is lost, doubled or moved to: the schedule still runs, or is refused with a line. What is lost
+// or doubled never runs.
 TEST(Check, EveryBrokenScheduleIsRefused) {
   for (llvm::StringRef name : getScheduleNames()) {
     Schedule whole = make(name, 3, 6, getDefaultChunks(name), {Optimizer::NormAndUpdate, {}});

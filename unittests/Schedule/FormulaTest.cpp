@@ -1,5 +1,6 @@
-// Makespans, idle times and peaks against the formulas of the publications. F, B = I + W are durations of one rank's whole share of a
-// micro-batch, all its chunks; idle time of the makespan is the makespan without what a rank is busy.
+// Makespans, idle times and peaks against the formulas of the publications. F, B = I + W are durations of one rank's
+// whole share of a micro-batch, all its chunks; idle time of the makespan is the makespan without what a rank is
+// busy.
 #include "TestSupport.h"
 
 #include <algorithm>
@@ -41,9 +42,9 @@ template <typename Body> void forShapes(int64_t mostRanks, int64_t mostMicrobatc
   for (const Times &times : kTimes)
     for (int64_t ranks = 1; ranks <= mostRanks; ++ranks)
       for (int64_t microbatches = 1; microbatches <= mostMicrobatches; ++microbatches) {
-        SCOPED_TRACE("P=" + std::to_string(ranks) + " M=" + std::to_string(microbatches) + " F=" +
-                     std::to_string(times.forward) + " I=" + std::to_string(times.input) + " W=" +
-                     std::to_string(times.weight));
+        SCOPED_TRACE("P=" + std::to_string(ranks) + " M=" + std::to_string(microbatches) +
+                     " F=" + std::to_string(times.forward) + " I=" + std::to_string(times.input) +
+                     " W=" + std::to_string(times.weight));
         body(times, ranks, microbatches);
       }
 }
@@ -140,7 +141,8 @@ TEST(Formulas, ZeroBubbleV) {
 }
 
 TEST(Formulas, Messages) {
-  // Twice per micro-batch and border between ranks: P-1 borders, vP-1 of interleaved chunks, 2P-2 where the second chunk runs back.
+  // Twice per micro-batch and border between ranks: P-1 borders, vP-1 of interleaved chunks, 2P-2 where the second
+  // chunk runs back.
   StageCosts bytes;
   bytes.messageBytes = 1000;
   for (auto [name, chunks, borders] : {std::tuple("1f1b", 1, 3), {"interleaved", 3, 11}, {"zb-v", 2, 6}}) {

@@ -1,5 +1,5 @@
-// Orders of the generators: equal, op for op, to the orders that PyTorch's torch.distributed.pipelining generates, and over all small shapes
-// complete, without deadlock and within their peak.
+// Orders of the generators: equal, op for op, to the orders that PyTorch's torch.distributed.pipelining generates,
+// and over all small shapes complete, without deadlock and within their peak.
 #include "TestSupport.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -21,15 +21,11 @@ struct Published {
 const Published kPublished[] = {
     {"gpipe",
      1,
-     {"F0F1F2F3F4F5F6F7B0B1B2B3B4B5B6B7",
-      "F0F1F2F3F4F5F6F7B0B1B2B3B4B5B6B7",
-      "F0F1F2F3F4F5F6F7B0B1B2B3B4B5B6B7",
+     {"F0F1F2F3F4F5F6F7B0B1B2B3B4B5B6B7", "F0F1F2F3F4F5F6F7B0B1B2B3B4B5B6B7", "F0F1F2F3F4F5F6F7B0B1B2B3B4B5B6B7",
       "F0F1F2F3F4F5F6F7B0B1B2B3B4B5B6B7"}},
     {"1f1b",
      1,
-     {"F0F1F2F3B0F4B1F5B2F6B3F7B4B5B6B7",
-      "F0F1F2B0F3B1F4B2F5B3F6B4F7B5B6B7",
-      "F0F1B0F2B1F3B2F4B3F5B4F6B5F7B6B7",
+     {"F0F1F2F3B0F4B1F5B2F6B3F7B4B5B6B7", "F0F1F2B0F3B1F4B2F5B3F6B4F7B5B6B7", "F0F1B0F2B1F3B2F4B3F5B4F6B5F7B6B7",
       "F0B0F1B1F2B2F3B3F4B4F5B5F6B6F7B7"}},
     {"interleaved",
      2,
@@ -39,10 +35,8 @@ const Published kPublished[] = {
       "F0F1F2F3f0b0f1b1f2b2f3b3F4B0F5B1F6B2F7B3f4b4f5b5f6b6f7b7B4B5B6B7"}},
     {"zb-h1",
      1,
-     {"F0F1F2F3I0W0F4I1W1F5I2W2F6I3W3F7I4W4I5W5I6W6I7W7",
-      "F0F1F2I0F3I1W0F4I2W1F5I3W2F6I4W3F7I5W4I6W5I7W6W7",
-      "F0F1I0F2I1F3I2W0F4I3W1F5I4W2F6I5W3F7I6W4I7W5W6W7",
-      "F0I0F1I1F2I2F3I3W0F4I4W1F5I5W2F6I6W3F7I7W4W5W6W7"}},
+     {"F0F1F2F3I0W0F4I1W1F5I2W2F6I3W3F7I4W4I5W5I6W6I7W7", "F0F1F2I0F3I1W0F4I2W1F5I3W2F6I4W3F7I5W4I6W5I7W6W7",
+      "F0F1I0F2I1F3I2W0F4I3W1F5I4W2F6I5W3F7I6W4I7W5W6W7", "F0I0F1I1F2I2F3I3W0F4I4W1F5I5W2F6I6W3F7I7W4W5W6W7"}},
 };
 
 TEST(Generate, OrdersAreThePublishedOnes) {
@@ -53,8 +47,8 @@ TEST(Generate, OrdersAreThePublishedOnes) {
   }
 }
 
-// Figures of "Zero Bubble Pipeline Parallelism" and of "Pipeline Parallelism with Controllable Memory" for 4 ranks: forwards before the first
-// backward, and stashes that all ranks have alike.
+// Figures of "Zero Bubble Pipeline Parallelism" and of "Pipeline Parallelism with Controllable Memory" for 4 ranks:
+// forwards before the first backward, and stashes that all ranks have alike.
 TEST(Generate, ZeroBubbleWarmups) {
   auto leading = [](const std::vector<Action> &actions) {
     return llvm::find_if(actions, [](const Action &it) { return it.kind != ActionKind::Forward; }) - actions.begin();
@@ -128,7 +122,8 @@ TEST(Generate, RefusalsHaveRuleValueAndNextStep) {
   EXPECT_EQ(error, "costs must be of each stage (4), got: 1");
 }
 
-// The largest schedule that is promised in a second. Of the process's time, since tests share the machine; sanitizers take several times as long.
+// The largest schedule that is promised in a second. Of the process's time, since tests share the machine; sanitizers
+// take several times as long.
 TEST(Generate, LargeSchedulesAreFast) {
   std::clock_t start = std::clock();
   Schedule schedule = make("interleaved", 64, 512, 4, {Optimizer::NormAndUpdate, {}});

@@ -1,4 +1,5 @@
-// Schedules that adapt to costs: never longer than the published order, never above its stash, and shorter where passes differ.
+// Schedules that adapt to costs: never longer than the published order, never above its stash, and shorter where
+// passes differ.
 #include "Generate.h"
 #include "TestSupport.h"
 

@@ -38,7 +38,8 @@ TEST(Messages, NotOfACycle) {
   EXPECT_FALSE(addMessages(schedule, Costs::uniform(schedule.shape)));
 }
 
-// Any order that dependencies allow, however odd, is free of deadlocks with these messages, also where actions take no time.
+// Any order that dependencies allow, however odd, is free of deadlocks with these messages, also where actions take
+// no time.
 TEST(Messages, OfRandomOrders) {
   std::mt19937 random(3);
   for (int round = 0; round < 300; ++round) {

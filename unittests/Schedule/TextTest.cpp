@@ -46,13 +46,17 @@ TEST(Text, MessagesAndGroups) {
 }
 
 TEST(Text, WrongLines) {
-  const std::string expected = ", expected F, B, I or W and a micro-batch (in lower case of chunk 1), SF, SB, RF, RB, N or U";
+  const std::string expected =
+      ", expected F, B, I or W and a micro-batch (in lower case of chunk 1), SF, SB, RF, RB, N or U";
   EXPECT_EQ(readError(""), "s.txt:1: a schedule needs a line of actions per rank, got: none");
   EXPECT_EQ(readError("# nothing\n\n"), "s.txt:1: a schedule needs a line of actions per rank, got: none");
   EXPECT_EQ(readError("F0 B0\n\nF0 X0 B0"), "s.txt:3: unknown action 'X0'" + expected);
   EXPECT_EQ(readError("F0 B-1"), "s.txt:1: a micro-batch must follow: 'B'");
   EXPECT_EQ(readError("F0 SX0"), "s.txt:1: unknown action 'SX0'" + expected);
-  EXPECT_EQ(readError("F0\x01\x02\xff"), "s.txt:1: unknown action '?" "?" "?'" + expected);
+  EXPECT_EQ(readError("F0\x01\x02\xff"), "s.txt:1: unknown action '?"
+                                         "?"
+                                         "?'" +
+                                             expected);
   EXPECT_EQ(readError("F99999999999999999999"),
             "s.txt:1: a micro-batch must be a number from 0 to 4194304, got: '99999999999999999999'");
   EXPECT_EQ(readError("F0.-1"), "s.txt:1: a chunk must be a number from 0 to 4194304, got: '-1'");
@@ -81,8 +85,9 @@ TEST(Text, WrongLines) {
                                      "SF0 of stage 1");
   EXPECT_EQ(readError("RF0"), "s.txt:1: there is no stage before the first one to exchange a message with, got: RF0 of "
                               "stage 0");
-  EXPECT_EQ(readError("F0 F4000000.4000000"), "s.txt:1: ranks times chunks times micro-batches must be at most 4194304, "
-                                              "got: 1 x 4000001 x 4000001");
+  EXPECT_EQ(readError("F0 F4000000.4000000"),
+            "s.txt:1: ranks times chunks times micro-batches must be at most 4194304, "
+            "got: 1 x 4000001 x 4000001");
   EXPECT_EQ(readError(std::string(1 << 20, 'Q')), "s.txt:1: unknown action 'QQQQQQQQQQQQQQQQQQQQQQQQ...'" + expected);
 }
 
@@ -91,8 +96,7 @@ TEST(Text, WrongJson) {
   EXPECT_EQ(readError("[\"F0\",\n\n"), "s.txt:2: the text must be JSON (it begins with a bracket), and is broken here");
   EXPECT_EQ(readError("[]"), "s.txt:1: a schedule needs a line of actions per rank, got: none");
   EXPECT_EQ(readError("{}"), "s.txt:1: a schedule needs a line of actions per rank, got: none");
-  EXPECT_EQ(readError("[\n3]"),
-            "s.txt:2: a rank, or messages that progress together, must be an array, got: a number");
+  EXPECT_EQ(readError("[\n3]"), "s.txt:2: a rank, or messages that progress together, must be an array, got: a number");
   EXPECT_EQ(readError("{\"ranks\": 3}"), "s.txt:1: ranks must be an array, got: a number");
   EXPECT_EQ(readError("{\"rank\":\n [\"F0\"]}"),
             "s.txt:2: unknown key 'rank', expected ranks, placement, microbatches, chunks or peak");

@@ -103,7 +103,8 @@ size_t countOf(llvm::StringRef text, llvm::StringRef part) { return text.count(p
 TEST(TimelinePage, DrawsEverySpanAndMessage) {
   Timeline timeline = makeTimeline("zb-h1", 4, 8);
   std::string page = report::writeTimelinePage(timeline);
-  for (auto [kind, count] : {std::pair("act F\"", 32), {"act I\"", 32}, {"act W\"", 32}, {"act N\"", 4}, {"act U\"", 4}})
+  for (auto [kind, count] :
+       {std::pair("act F\"", 32), {"act I\"", 32}, {"act W\"", 32}, {"act N\"", 4}, {"act U\"", 4}})
     EXPECT_EQ(countOf(page, kind), size_t(count)) << kind;
   EXPECT_EQ(countOf(page, "<line class=\"send go\"") - 1, 24u) << "beside that of the legend";
   EXPECT_EQ(countOf(page, "<line class=\"send back\"") - 1, 24u);

@@ -29,13 +29,14 @@ llvm::ArrayRef<llvm::StringRef> getScheduleNames();
 /// The chunks per rank that the schedule is made for when the user names none.
 int64_t getDefaultChunks(llvm::StringRef name);
 
-/// A schedule without messages, its peak stated. `shape.placement` is the schedule's own. Nothing, with one line in `error` that
-/// has the rule, the values and a next step, where it does not take the shape.
+/// A schedule without messages, its peak stated. `shape.placement` is the schedule's own. Nothing, with one line in
+/// `error` that has the rule, the values and a next step, where it does not take the shape.
 ///
-/// naive: one micro-batch at a time. gpipe: Huang et al. 2019. 1f1b: PipeDream-Flush, Narayanan et al. 2021, as is interleaved.
-/// zb-h1, zb-h2: Qi et al. 2023, "Zero Bubble Pipeline Parallelism". zb-v: Qi et al. 2024, "Pipeline Parallelism with Controllable
-/// Memory". Orders are those of torch.distributed.pipelining where it has the schedule; zb-h2 and zb-v take the order that the
-/// costs make shortest, among the published one and list schedules within the same peak.
+/// naive: one micro-batch at a time. gpipe: Huang et al. 2019. 1f1b: PipeDream-Flush, Narayanan et al. 2021, as is
+/// interleaved. zb-h1, zb-h2: Qi et al. 2023, "Zero Bubble Pipeline Parallelism". zb-v: Qi et al. 2024, "Pipeline
+/// Parallelism with Controllable Memory". Orders are those of torch.distributed.pipelining where it has the schedule;
+/// zb-h2 and zb-v take the order that the costs make shortest, among the published one and list schedules within the
+/// same peak.
 std::optional<Schedule> generate(llvm::StringRef name, Shape shape, const GenerateOptions &options, std::string &error);
 
 } // namespace shoal::pipe

@@ -12,8 +12,9 @@
 
 namespace shoal::pipe {
 
-/// How the stages lie on the ranks. Loop: stage k on rank k mod P, as in Megatron's interleaved schedule. Vee: every second chunk runs
-/// back, so that with two chunks rank r has the stages r and 2P-1-r, and the loss is where the input is.
+/// How the stages lie on the ranks. Loop: stage k on rank k mod P, as in Megatron's interleaved schedule. Vee: every
+/// second chunk runs back, so that with two chunks rank r has the stages r and 2P-1-r, and the loss is where the
+/// input is.
 enum class Placement : uint8_t { Loop, Vee };
 
 std::optional<Placement> symbolizePlacement(llvm::StringRef name);
@@ -76,15 +77,16 @@ struct Action {
 struct Schedule {
   Shape shape;
   std::vector<std::vector<Action>> ranks;
-  /// Per rank the most micro-batches (times chunks) that are stashed at once, from F until B or W; empty where nothing is promised.
+  /// Per rank the most micro-batches (times chunks) that are stashed at once, from F until B or W; empty where
+  /// nothing is promised.
   std::vector<int64_t> peak;
 
   bool hasMessages() const;
   bool operator==(const Schedule &) const = default;
 };
 
-/// "F3", "W3.1" (chunk 1), "SF3>1" (send to rank 1 what F3 makes), "RB3.1<2" (receive what B3.1 or I3.1 reads), "N", "U". A stage that is
-/// not of `rank` stands as "F3@5".
+/// "F3", "W3.1" (chunk 1), "SF3>1" (send to rank 1 what F3 makes), "RB3.1<2" (receive what B3.1 or I3.1 reads), "N",
+/// "U". A stage that is not of `rank` stands as "F3@5".
 std::string format(const Action &action, const Shape &shape, int64_t rank);
 
 } // namespace shoal::pipe

@@ -8,12 +8,14 @@
 //     0: F0 F1 SF0>1 F0.1 ...    ("0:" may be absent)
 //     1: ...
 //
-// F, B, I, W and the number of the micro-batch; of chunk 1 "F0.1" or "f0", of stage 5 "F0@5". SF0 sends what F0 makes, SB0 what B0 or I0
-// makes; RF0 and RB0 receive what F0, or B0 or I0, read; ">1", "<1" name the other rank and may be absent. Messages in braces progress
-// together. N is the exchange of the global norm, U the update. Blanks between actions may be absent.
+// F, B, I, W and the number of the micro-batch; of chunk 1 "F0.1" or "f0", of stage 5 "F0@5". SF0 sends what F0
+// makes, SB0 what B0 or I0 makes; RF0 and RB0 receive what F0, or B0 or I0, read; ">1", "<1" name the other rank and
+// may be absent. Messages in braces progress together. N is the exchange of the global norm, U the update. Blanks
+// between actions may be absent.
 //
-// In JSON the lines are strings of an array, or of "ranks" in an object with the keys above. In place of a line may stand an array of
-// strings, of objects {"action": "SF", "microbatch": 0, "chunk": 0 | "stage": 0, "peer": 1}, and of arrays: messages in braces.
+// In JSON the lines are strings of an array, or of "ranks" in an object with the keys above. In place of a line may
+// stand an array of strings, of objects {"action": "SF", "microbatch": 0, "chunk": 0 | "stage": 0, "peer": 1}, and of
+// arrays: messages in braces.
 #ifndef SHOAL_SCHEDULE_TEXT_H
 #define SHOAL_SCHEDULE_TEXT_H
 

@@ -30,11 +30,11 @@ void PipeDialect::initialize() {
 
 LogicalResult PipeDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   if (attribute.getName() != kStageAttr)
-    return op->emitOpError() << "unknown attribute " << attribute.getName() << ", the pipe dialect knows on ops: "
-                             << kStageAttr;
+    return op->emitOpError() << "unknown attribute " << attribute.getName()
+                             << ", the pipe dialect knows on ops: " << kStageAttr;
   if (isa<FunctionOpInterface>(op))
-    return op->emitOpError() << "'" << kStageAttr << "' belongs on the ops of a model, not on its function, got: "
-                             << attribute.getValue();
+    return op->emitOpError() << "'" << kStageAttr
+                             << "' belongs on the ops of a model, not on its function, got: " << attribute.getValue();
   auto stage = dyn_cast<IntegerAttr>(attribute.getValue());
   if (!stage || !stage.getType().isSignlessInteger(64) || stage.getInt() < 0)
     return op->emitOpError() << "'" << kStageAttr << "' must be an i64 of at least 0, got: " << attribute.getValue();

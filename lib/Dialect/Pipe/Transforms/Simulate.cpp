@@ -66,8 +66,8 @@ public:
     constexpr int64_t kMostBytes = int64_t(1) << 40;
     for (const auto *option : {&stashBytes, &weightStashBytes, &messageBytes})
       if (int64_t bytes = *option; bytes < 0 || bytes > kMostBytes)
-        return fail(module, option->ArgStr + " must be a number of bytes from 0 to " + Twine(kMostBytes) + ", got: " +
-                                Twine(bytes));
+        return fail(module, option->ArgStr + " must be a number of bytes from 0 to " + Twine(kMostBytes) +
+                                ", got: " + Twine(bytes));
     auto schedules = llvm::to_vector(module.getOps<ScheduleOp>());
     if (!(html.empty() && trace.empty()) && schedules.size() != 1)
       return fail(module, "a timeline is written of a module with one pipe.schedule, got: " + Twine(schedules.size()));
