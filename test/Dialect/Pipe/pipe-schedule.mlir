@@ -3,7 +3,7 @@
 // RUN: shoal-opt %s --pipe-schedule="schedule=interleaved ranks=2 microbatches=2 messages=false optimizer=norm" --pipe-verify | FileCheck %s --check-prefix=CHUNKS
 // RUN: shoal-opt %s --pipe-schedule="schedule=zb-h2 ranks=2 microbatches=4 messages=false backward-weight=0" --pipe-verify | FileCheck %s --check-prefix=COSTS
 // RUN: shoal-opt %s --pipe-schedule="file=%S/Inputs/by-hand.txt messages=false" --pipe-verify | FileCheck %s --check-prefix=FILE
-// RUN: shoal-opt %s --pipe-schedule="file=%S/Inputs/by-hand.json" --pipe-verify | FileCheck %s --check-prefix=DERIVED
+// RUN: shoal-opt %s --pipe-schedule="file=%S/Inputs/by-hand.json ranks=2 microbatches=2" --pipe-verify | FileCheck %s --check-prefix=DERIVED
 // RUN: shoal-opt %s --pipe-schedule="file=%S/Inputs/cycle.txt" | FileCheck %s --check-prefix=CYCLE
 
 // Sends and receives follow from dependencies.

@@ -45,12 +45,14 @@ private:
   }
 
   std::optional<Schedule> fromGenerator(ModuleOp module) {
+    llvm::StringRef name = schedule.empty() ? "1f1b" : llvm::StringRef(schedule);
     GenerateOptions options;
-    std::optional<Optimizer> known = symbolizeOptimizer(optimizer);
+    std::optional<Optimizer> known = symbolizeOptimizer(optimizer.empty() ? "none" : llvm::StringRef(optimizer));
     if (!known)
       return fail(module, "optimizer must be none, update or norm, got: " + optimizer.getValue());
     options.optimizer = *known;
-    Shape shape{ranks, microbatches, chunks == 0 ? getDefaultChunks(schedule) : chunks};
+    Shape shape{ranks == 0 ? 2 : ranks, microbatches == 0 ? 4 : microbatches,
+                chunks == 0 ? getDefaultChunks(name) : chunks};
     std::string error = findFault(shape);
     if (!error.empty())
       return fail(module, error);
@@ -58,7 +60,7 @@ private:
     if (failed(costs))
       return std::nullopt;
     options.costs = *costs;
-    std::optional<Schedule> made = generate(schedule, shape, options, error);
+    std::optional<Schedule> made = generate(name, shape, options, error);
     if (!made)
       return fail(module, error);
     if (messages)
@@ -67,6 +69,10 @@ private:
   }
 
   std::optional<Schedule> fromFile(ModuleOp module) {
+    for (const auto *option : {&schedule, &optimizer})
+      if (!option->empty())
+        return fail(module, "the order is that of the file: " + option->ArgStr +
+                                " must not be said, got: " + option->getValue());
     std::string error;
     std::unique_ptr<llvm::MemoryBuffer> text = openInput(file, kMostFileBytes, error);
     if (!text)
@@ -74,6 +80,12 @@ private:
     std::optional<Schedule> read = readSchedule(text->getBuffer(), file, error);
     if (!read)
       return fail(module, error);
+    for (auto [option, value] : {std::pair(&ranks, read->shape.ranks),
+                                 {&microbatches, read->shape.microbatches},
+                                 {&chunks, read->shape.chunks}})
+      if (*option != 0 && *option != value)
+        return fail(module, option->ArgStr + " must be that of the file (" + Twine(value) +
+                                "), got: " + Twine(option->getValue()));
     FailureOr<Costs> costs = readCosts(module, read->shape);
     if (failed(costs))
       return std::nullopt;

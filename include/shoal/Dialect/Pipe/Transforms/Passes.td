@@ -25,7 +25,8 @@ def SchedulePass : Pass<"pipe-schedule", "::mlir::ModuleOp"> {
     Orders are those of torch.distributed.pipelining where it has the schedule. zb-h2 and zb-v take the shortest order
     by the costs, among the published one and list schedules within the same stash.
 
-    With `file` the order is the user's: text or JSON, a line per rank (`shoal/Schedule/Text.h`). Sends and receives
+    With `file` the order is the user's: text or JSON, a line per rank (`shoal/Schedule/Text.h`); numbers that are said
+    beside it must be those of the file. Sends and receives
     that a schedule has not are derived from its dependencies, such that no rank waits in a circle even if every send
     waits for its receive. Without `messages` they are left out.
 
@@ -38,12 +39,14 @@ def SchedulePass : Pass<"pipe-schedule", "::mlir::ModuleOp"> {
     ```
   }];
   let options = !listconcat([
-    Option<"schedule", "schedule", "std::string", "\"1f1b\"", "naive, gpipe, 1f1b, interleaved, zb-h1, zb-h2 or zb-v">,
-    Option<"ranks", "ranks", "int64_t", "2", "ranks of the pipeline">,
-    Option<"microbatches", "microbatches", "int64_t", "4", "micro-batches of a step">,
-    Option<"chunks", "chunks", "int64_t", "0", "stages per rank; 0: 2 of interleaved and zb-v, 1 of the others">,
-    Option<"optimizer", "optimizer", "std::string", "\"none\"", 
-           "none, update, or norm: the update waits for the norm of all ranks' gradients">,
+    Option<"schedule", "schedule", "std::string", "\"\"",
+           "naive, gpipe, 1f1b, interleaved, zb-h1, zb-h2 or zb-v; 1f1b when neither this nor file is said">,
+    Option<"ranks", "ranks", "int64_t", "0", "ranks of the pipeline; 0: 2, or those of the file">,
+    Option<"microbatches", "microbatches", "int64_t", "0", "micro-batches of a step; 0: 4, or those of the file">,
+    Option<"chunks", "chunks", "int64_t", "0",
+           "stages per rank; 0: 2 of interleaved and zb-v, 1 of the others, or those of the file">,
+    Option<"optimizer", "optimizer", "std::string", "\"\"",
+           "none, update, or norm: the update waits for the norm of all ranks' gradients; a file says it itself">,
     Option<"file", "file", "std::string", "\"\"", "read the schedule from this file instead">,
     Option<"messages", "messages", "bool", "true", "with sends and receives">,
     Option<"symbol", "symbol", "std::string", "\"schedule\"", "the name of the op">,
