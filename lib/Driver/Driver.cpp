@@ -10,7 +10,6 @@
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/Explain.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
-#include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interpreter/VerifyPlan.h"
 #include "shoal/Pipelines/Pipelines.h"
@@ -228,14 +227,8 @@ Outcome Compilation::emitBinary(ModuleOp module, CompilerOutput &output) {
   };
   if (options.emit == Emit::PTX)
     return take(codegen::emitKernelsPTX(module, options.gpuArch), Outcome::InputWrong);
-  for (auto program : module.getOps<exec::ProgramOp>())
-    for (auto argument : program.getBody().getOps<exec::ArgOp>())
-      if (exec::getMemory(argument.getResult()) == exec::Memory::host) {
-        emitError(argument.getLoc()) << "\"" << argument.getName()
-                                     << "\" lies in the memory of a device's host (dist.memory), "
-                                     << "which on --target cpu is the device's own; leave dist.memory out";
-        return Outcome::InputWrong;
-      }
+  if (failed(codegen::checkOneMemory(module)))
+    return Outcome::InputWrong;
   // What can fail of kernels is the processor that --cpu names.
   codegen::HostTarget target{options.cpu, ""};
   Outcome unknownCpu = options.cpu.empty() ? Outcome::WorkFailed : Outcome::InputWrong;

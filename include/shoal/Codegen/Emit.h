@@ -27,8 +27,11 @@ struct Program {
   std::vector<unsigned char> evaluation;
 };
 
+/// Fails, with an error, where something lies in the memory of a device's host: the runtime's table knows one arena.
+llvm::LogicalResult checkOneMemory(mlir::ModuleOp module);
+
 /// The module's only exec.program, or its training program and the evaluation beside it. They must
-/// satisfy `exec-verify`.
+/// satisfy `exec-verify` and `checkOneMemory`.
 mlir::FailureOr<Program> emitProgram(mlir::ModuleOp module);
 
 /// Bytes held and sent by each rank in a step (of training, where evaluation stands beside it), counted from the

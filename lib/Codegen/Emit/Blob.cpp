@@ -342,7 +342,7 @@ Program Emitter::run() {
 
 FailureOr<Program> emitProgram(ModuleOp module) {
   FailureOr<Programs> programs = findPrograms(module);
-  if (failed(programs))
+  if (failed(programs) || failed(checkOneMemory(module)))
     return failure();
   Program result = Emitter(programs->step).run();
   if (programs->evaluation) // numbers the same kernels

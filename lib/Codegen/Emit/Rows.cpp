@@ -1,9 +1,24 @@
 // The rank programs of a module.
 #include "Rows.h"
 
+#include "shoal/Codegen/Emit.h"
+
 using namespace mlir;
 
 namespace shoal::codegen {
+
+LogicalResult checkOneMemory(ModuleOp module) {
+  for (auto program : module.getOps<exec::ProgramOp>())
+    for (Operation &op : program.getBody().front()) {
+      if (!isa<exec::ArgOp, exec::BufferOp>(op) || exec::getMemory(op.getResult(0)) == exec::Memory::device)
+        continue;
+      auto argument = dyn_cast<exec::ArgOp>(op);
+      return emitError(op.getLoc()) << (argument ? "\"" + argument.getName().str() + "\"" : "a buffer")
+                                    << " lies in the memory of a device's host (dist.memory), which on --target cpu is "
+                                    << "the device's own; leave dist.memory out";
+    }
+  return success();
+}
 
 FailureOr<Programs> findPrograms(ModuleOp module) {
   auto programs = llvm::to_vector(module.getOps<exec::ProgramOp>());
