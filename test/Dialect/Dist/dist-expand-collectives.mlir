@@ -106,3 +106,37 @@ func.func @accumulate(%a: tensor<8x4xf32>) -> tensor<4xf32> {
   } : (tensor<8x4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// A term that is reduced arrives while the next bucket is made: it is added in front of that one's reduction, the last at the end of
+// its micro-batch.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @reduced_terms
+// CHECK: nn.slice %{{.*}} start = 0
+// CHECK: %[[A:.*]] = dist.reduce_scatter
+// CHECK: %[[B:.*]] = dist.reduce_scatter
+// CHECK: nn.slice %{{.*}} start = 4
+// CHECK: %[[P:.*]] = dist.pack
+// CHECK-NEXT: %[[C:.*]] = dist.reduce_scatter {"x"} sum dim = 0 %[[P]]
+// CHECK-NEXT: %[[TWICE:.*]] = nn.add
+// CHECK-NEXT: %[[Q:.*]] = dist.pack %[[TWICE]]
+// CHECK-NEXT: nn.add %[[A]], %[[C]] {{.*}}dist.running_sum
+// CHECK-NEXT: %[[D:.*]] = dist.reduce_scatter {"x"} sum dim = 0 %[[Q]]
+// CHECK-NEXT: %[[N:.*]] = nn.neg
+// CHECK-NEXT: nn.add %{{.*}}, %[[N]]
+// CHECK-NEXT: nn.add %[[B]], %[[D]] {{.*}}dist.running_sum
+func.func @reduced_terms(%a: tensor<8x4xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<4x4xf32>) {
+  %0:3 = dist.accumulate(%a) microbatches = 2 {
+  ^bb0(%m: tensor<4x4xf32>):
+    %1 = nn.reduce sum %m dims = [0] : tensor<4x4xf32> -> tensor<4xf32>
+    %2 = dist.pack %1[0:4] group 0 at 0 : (tensor<4xf32>) -> tensor<4xf32>
+    %3 = dist.reduce_scatter {"x"} sum dim = 0 %2 {reason = "r"} : tensor<4xf32> -> tensor<2xf32>
+    %4 = nn.add %1, %1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %5 = dist.pack %4[0:4] group 1 at 0 : (tensor<4xf32>) -> tensor<4xf32>
+    %6 = dist.reduce_scatter {"x"} sum dim = 0 %5 {reason = "r"} : tensor<4xf32> -> tensor<2xf32>
+    %7 = nn.neg %m : tensor<4x4xf32>
+    dist.yield %3, %6, %7 : tensor<2xf32>, tensor<2xf32>, tensor<4x4xf32>
+  } : (tensor<8x4xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<4x4xf32>)
+  return %0#0, %0#1, %0#2 : tensor<2xf32>, tensor<2xf32>, tensor<4x4xf32>
+}

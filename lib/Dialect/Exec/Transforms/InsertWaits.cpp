@@ -2,8 +2,12 @@
 // every other stream are known to have ended when its next row starts (Lamport 1978, Mattern 1989).
 #include "Layout.h"
 
-#include "mlir/IR/Builders.h"
+#include "shoal/Dialect/Exec/IR/ArenaUse.h"
 
+#include "mlir/IR/Builders.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <deque>
 #include <map>
 
 using namespace mlir;
@@ -81,7 +85,69 @@ static RowOpInterface addToken(RowOpInterface op) {
   return cast<RowOpInterface>(signalling);
 }
 
-void insertWaits(ProgramOp program, const llvm::DenseSet<Operation *> &paced) {
+namespace {
+
+/// Reductions under way when one starts, where there is memory for more: what they hold is hard to place close together.
+constexpr size_t kMaxRunning = 2;
+
+/// Reductions that hold what nobody reads behind them, and what the other buffers leave for that.
+class Pacer {
+public:
+  Pacer(ProgramOp program, ArrayRef<Row> rows, const PacedRows &paced);
+
+  /// Whether stream 0 must know, before a row, that the oldest reduction has ended.
+  bool mustWait(unsigned row) const {
+    if (running.empty())
+      return false;
+    if (inUse[row] + held <= fullest)
+      return releases[row] > 0 && running.size() >= kMaxRunning;
+    return running.size() > 1 || releases[row] > 0 || microbatches[row] != microbatches[running.front()];
+  }
+  unsigned getOldest() const { return running.front(); }
+  void start(unsigned row) {
+    if (releases[row] == 0)
+      return;
+    running.push_back(row);
+    held += releases[row];
+  }
+  void end() {
+    held -= releases[running.front()];
+    running.pop_front();
+  }
+  bool empty() const { return running.empty(); }
+
+private:
+  SmallVector<int64_t> inUse, releases, microbatches; // by row: bytes, bytes that its end frees, the current one
+  int64_t fullest = 0, held = 0;
+  std::deque<unsigned> running;
+};
+
+} // namespace
+
+Pacer::Pacer(ProgramOp program, ArrayRef<Row> rows, const PacedRows &paced)
+    : inUse(rows.size() + 1), releases(rows.size()), microbatches(rows.size(), -1) {
+  for (auto [number, row] : llvm::enumerate(rows)) {
+    auto it = paced.microbatches.find(row.op);
+    if (it != paced.microbatches.end())
+      microbatches[number] = it->second;
+    else if (number > 0)
+      microbatches[number] = microbatches[number - 1];
+  }
+  for (auto &[buffer, span] : findSpans(program)) {
+    if (span.first < 0)
+      continue;
+    int64_t bytes = llvm::alignTo(cast<BufferType>(buffer->getResult(0).getType()).getNumBytes(), kBufferAlignment);
+    inUse[span.first] += bytes;
+    inUse[span.last + 1] -= bytes;
+    if (rows[span.last].stream != 0 && paced.reductions.contains(rows[span.last].op))
+      releases[span.last] += bytes;
+  }
+  for (size_t i = 1; i < inUse.size(); ++i)
+    inUse[i] += inUse[i - 1];
+  fullest = *llvm::max_element(inUse);
+}
+
+void insertWaits(ProgramOp program, const PacedRows &paced) {
   Block &block = program.getBody().front();
   unsigned numStreams = 1;
   SmallVector<Row> rows;
@@ -106,6 +172,7 @@ void insertWaits(ProgramOp program, const llvm::DenseSet<Operation *> &paced) {
     join(now[stream], ended[on]);
   };
 
+  Pacer pacer(program, rows, paced);
   std::optional<unsigned> computed; // the latest row of stream 0
   for (unsigned i = 0; i < rows.size(); ++i) {
     Row &row = rows[i];
@@ -119,8 +186,12 @@ void insertWaits(ProgramOp program, const llvm::DenseSet<Operation *> &paced) {
       mine.push_back({getByteRange(buffer), true});
     // The latest row of each other stream that must have ended.
     SmallVector<std::optional<unsigned>> needed(numStreams);
-    if (row.stream != 0 && paced.contains(row.op))
+    if (row.stream != 0 && paced.fetches.contains(row.op))
       needed[0] = computed;
+    auto isKnown = [&](unsigned on) { return now[0][rows[on].stream] > rows[on].index; };
+    for (; !pacer.empty() && (isKnown(pacer.getOldest()) || pacer.mustWait(i)); pacer.end())
+      if (!isKnown(pacer.getOldest()))
+        waitFor(i, 0, pacer.getOldest());
     auto historyOf = [&](const Access &access) -> History & {
       return histories.try_emplace(access.range.storage, numStreams).first->second;
     };
@@ -145,6 +216,7 @@ void insertWaits(ProgramOp program, const llvm::DenseSet<Operation *> &paced) {
     ended[i] = now[row.stream];
     if (row.stream == 0)
       computed = i;
+    pacer.start(i);
   }
   SmallVector<std::optional<unsigned>> last(numStreams);
   for (unsigned i = 0; i < rows.size(); ++i)

@@ -5,14 +5,25 @@
 
 #include "shoal/Dialect/Exec/IR/Exec.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 
 namespace shoal::exec {
 
-/// Adds the tokens and waits that order rows of different streams which touch the same bytes of a
-/// buffer, and makes stream 0 wait for all others at the end. A row of `paced` waits for what stream 0 does before it,
-/// so that what it fetches takes no memory earlier.
-void insertWaits(ProgramOp program, const llvm::DenseSet<mlir::Operation *> &paced);
+/// What memory asks of the order of streams.
+struct PacedRows {
+  /// Wait for what stream 0 does before them, so that what they fetch takes no memory earlier.
+  llvm::DenseSet<mlir::Operation *> fetches;
+  /// Of buckets. What they have read is held until stream 0 knows that they have ended.
+  llvm::DenseSet<mlir::Operation *> reductions;
+  llvm::DenseMap<mlir::Operation *, int64_t> microbatches; ///< of rows that are part of one
+};
+
+/// Adds the tokens and waits that order rows of different streams which touch the same bytes of a buffer, those that
+/// pace rows, and what makes stream 0 wait for all others at the end. Where more would be in use than at the fullest
+/// row, stream 0 waits for reductions; but the latest may run until the next starts or another micro-batch needs the
+/// memory.
+void insertWaits(ProgramOp program, const PacedRows &paced);
 
 /// Gives every argument and buffer its offset; sets the sizes of the program's arenas, and bytes by class.
 void assignOffsets(ProgramOp program);

@@ -4,6 +4,7 @@
 
 #include "Peers.h"
 
+#include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/Exec/Transforms/RowContext.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -298,14 +299,19 @@ LogicalResult RowBuilder::build(Operation *op, dist::MeshAttr mesh) {
   if (failed(buildRows(op, mesh)))
     return failure();
   Attribute at = op->getAttr(dist::DistDialect::kAtAttr);
-  bool isPaced = dist::isFetch(op);
+  bool reduces = isa<dist::AllReduceOp, dist::ReduceScatterOp>(op) && op->getOperand(0).getDefiningOp<dist::PackOp>();
+  auto microbatch = op->getAttrOfType<IntegerAttr>(dist::kMicrobatchAttr);
   for (auto row = last ? std::next(last->getIterator()) : rows.begin(); row != rows.end(); ++row) {
     if (!isa<RowOpInterface>(*row))
       continue;
     if (at)
       row->setAttr(ExecDialect::kAtAttr, at);
-    if (isPaced)
-      paced.insert(&*row);
+    if (dist::isFetch(op))
+      paced.fetches.insert(&*row);
+    if (reduces)
+      paced.reductions.insert(&*row);
+    if (microbatch)
+      paced.microbatches[&*row] = microbatch.getInt();
   }
   return success();
 }

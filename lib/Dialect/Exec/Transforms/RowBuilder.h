@@ -3,12 +3,12 @@
 #ifndef SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_ROWBUILDER_H
 #define SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_ROWBUILDER_H
 
+#include "Layout.h"
 #include "Placement.h"
 
 #include "shoal/Interfaces/Lowering.h"
 
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/DenseSet.h"
 
 namespace shoal::exec {
 
@@ -33,8 +33,7 @@ public:
   void copy(mlir::Location loc, mlir::Value from, mlir::Value to, llvm::StringRef name,
             mlir::DenseI64ArrayAttr at = {});
   mlir::OpBuilder &getBuilder() { return builder; }
-  /// Rows of communication that start where they stand, not as soon as their operands are there.
-  const llvm::DenseSet<mlir::Operation *> &getPaced() const { return paced; }
+  const PacedRows &getPaced() const { return paced; }
 
 private:
   llvm::LogicalResult buildRows(mlir::Operation *op, dist::MeshAttr mesh);
@@ -57,7 +56,7 @@ private:
   llvm::DenseMap<unsigned, mlir::Value> storages;
   llvm::DenseMap<std::tuple<unsigned, int64_t, mlir::Type>, mlir::Value> views;
   llvm::DenseMap<mlir::Value, mlir::Value> alignedCopies;
-  llvm::DenseSet<mlir::Operation *> paced;
+  PacedRows paced;
   int64_t buckets = 0;
 };
 
