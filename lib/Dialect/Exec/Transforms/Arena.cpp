@@ -1,11 +1,15 @@
-// Greedy by size with best fit (Pisarchyk and Lee, 2020): close to the lower bound on the
-// straight-line programs of training, and quadratic only in the number of buffers.
+// Offline placement of intervals, which is NP-hard. Buffers are placed one by one, each in the smallest gap that holds
+// it (Pisarchyk and Lee, 2020). Several orders are tried, and mended by moving what came to lie too high to the front
+// (squeaky wheel optimization, Joslin and Clements 1999), until the arena is about what is in use at once.
 #include "Arena.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <algorithm>
+#include <limits>
 #include <numeric>
+#include <tuple>
 
 namespace shoal::exec {
 
@@ -16,37 +20,182 @@ bool endsBefore(const ArenaBuffer &a, const ArenaBuffer &b) {
   return true;
 }
 
-int64_t assignArena(llvm::MutableArrayRef<ArenaBuffer> buffers, int64_t base, int64_t alignment) {
+namespace {
+
+/// No further order is tried for less than this part of the bound.
+constexpr int64_t kEnough = 256;
+/// How often an order is mended, and how many steps are taken in all: not measured in time, so that a program is the
+/// same everywhere.
+constexpr unsigned kRounds = 10;
+constexpr int64_t kMaxWork = 20'000'000;
+
+/// Which buffers are in use at once, found once for all orders.
+class Arena {
+public:
+  Arena(llvm::ArrayRef<ArenaBuffer> buffers, int64_t alignment);
+
+  /// The buffers with the greatest first.
+  template <typename Key>
+  llvm::SmallVector<unsigned> sortBy(Key key) const;
+  /// Finds the best offsets that some order leads to, or one that is good enough.
+  void place(llvm::MutableArrayRef<llvm::SmallVector<unsigned>> orders);
+  int64_t getEnd() const { return end; }
+  llvm::ArrayRef<int64_t> getOffsets() const { return offsets; }
+  int64_t getBytes(unsigned i) const { return bytes[i]; }
+  /// Bytes in use, at most, while the buffer is.
+  int64_t getCrowd(unsigned i) const { return crowd[i]; }
+  /// How many others are in use while the buffer is, as a measure of how long that is.
+  int64_t getDegree(unsigned i) const { return int64_t(meets[i].size()); }
+
+private:
+  int64_t assign(llvm::ArrayRef<unsigned> order, llvm::MutableArrayRef<int64_t> result) const;
+  int64_t getPickWork() const { return int64_t(bytes.size()) * int64_t(bytes.size()) / 2 + numMeetings; }
+  int64_t getSortWork() const {
+    return (int64_t(bytes.size()) + numMeetings) * llvm::Log2_64_Ceil(numMeetings / (bytes.size() + 1) + 2);
+  }
+
+  llvm::SmallVector<int64_t> bytes, crowd;
+  llvm::SmallVector<llvm::SmallVector<unsigned, 0>> meets;
+  int64_t numMeetings = 0;
+  int64_t bound = 0; // bytes that no placement can go below: of buffers of which any two are in use at once
+  int64_t end = std::numeric_limits<int64_t>::max();
+  llvm::SmallVector<int64_t> offsets;
+};
+
+} // namespace
+
+Arena::Arena(llvm::ArrayRef<ArenaBuffer> buffers, int64_t alignment)
+    : bytes(buffers.size()), crowd(buffers.size()), meets(buffers.size()) {
   llvm::SmallVector<unsigned> order(buffers.size());
   std::iota(order.begin(), order.end(), 0);
-  llvm::stable_sort(order,
-                    [&](unsigned a, unsigned b) { return buffers[a].bytes > buffers[b].bytes; });
-  base = llvm::alignTo(base, alignment);
-  int64_t end = base;
-  // Placed buffers by offset.
-  llvm::SmallVector<unsigned> placed;
+  llvm::stable_sort(order, [&](unsigned a, unsigned b) { return buffers[a].birth < buffers[b].birth; });
+  // What all that are born later know to have ended.
+  llvm::SmallVector<llvm::SmallVector<unsigned, 2>> ended(order.size());
+  for (size_t at = order.size(); at-- > 0;) {
+    ended[at] = buffers[order[at]].known;
+    if (at + 1 < order.size())
+      for (auto [mine, later] : llvm::zip_equal(ended[at], ended[at + 1]))
+        mine = std::min(mine, later);
+  }
+  struct Alive {
+    unsigned number;
+    bool counts; // until some buffer is born that knows its end: any two that count are in use at once
+  };
+  llvm::SmallVector<Alive> alive;
+  int64_t inUse = 0;
+  for (auto [at, i] : llvm::enumerate(order)) {
+    const ArenaBuffer &buffer = buffers[i];
+    bytes[i] = llvm::alignTo(buffer.bytes, alignment);
+    llvm::erase_if(alive, [&](Alive &other) {
+      const ArenaBuffer &earlier = buffers[other.number];
+      if (!endsBefore(earlier, buffer)) {
+        meets[i].push_back(other.number);
+        meets[other.number].push_back(i);
+        ++numMeetings;
+        return false;
+      }
+      if (other.counts)
+        inUse -= bytes[other.number];
+      other.counts = false;
+      return llvm::all_of(llvm::zip_equal(earlier.last, ended[at]),
+                          [](auto pair) { return std::get<0>(pair) <= std::get<1>(pair); });
+    });
+    alive.push_back({i, true});
+    inUse += bytes[i];
+    bound = std::max(bound, inUse);
+    crowd[i] = inUse;
+    for (const Alive &other : alive)
+      if (other.counts)
+        crowd[other.number] = std::max(crowd[other.number], inUse);
+  }
+}
+
+int64_t Arena::assign(llvm::ArrayRef<unsigned> order, llvm::MutableArrayRef<int64_t> result) const {
+  struct Placed {
+    int64_t begin, end;
+    unsigned number;
+    bool operator<(const Placed &other) const { return std::tie(begin, number) < std::tie(other.begin, other.number); }
+  };
+  // Neighbours are picked from all that are placed, or sorted anew: whichever is less work.
+  bool picks = getPickWork() < getSortWork();
+  int64_t arena = 0;
+  llvm::SmallVector<Placed> placed, near; // by offset
+  llvm::SmallVector<unsigned> mark(bytes.size(), ~0u);
+  llvm::SmallVector<bool> isPlaced(bytes.size(), false);
   for (unsigned i : order) {
-    ArenaBuffer &buffer = buffers[i];
-    int64_t bytes = llvm::alignTo(buffer.bytes, alignment);
-    int64_t free = base, best = -1, bestGap = 0;
-    for (unsigned j : placed) {
-      const ArenaBuffer &other = buffers[j];
-      if (endsBefore(other, buffer) || endsBefore(buffer, other))
-        continue;
-      int64_t gap = other.offset - free;
-      if (gap >= bytes && (best < 0 || gap < bestGap)) {
+    near.clear();
+    if (picks) {
+      for (unsigned j : meets[i])
+        mark[j] = i;
+      for (const Placed &other : placed)
+        if (mark[other.number] == i)
+          near.push_back(other);
+    } else {
+      for (unsigned j : meets[i])
+        if (isPlaced[j])
+          near.push_back({result[j], result[j] + bytes[j], j});
+      llvm::sort(near);
+    }
+    int64_t free = 0, best = -1, bestGap = 0;
+    for (const Placed &other : near) {
+      int64_t gap = other.begin - free;
+      if (gap >= bytes[i] && (best < 0 || gap < bestGap)) {
         best = free;
         bestGap = gap;
       }
-      free = std::max<int64_t>(free, llvm::alignTo(other.offset + other.bytes, alignment));
+      free = std::max(free, other.end);
     }
-    buffer.offset = best >= 0 ? best : free;
-    end = std::max(end, buffer.offset + bytes);
-    auto at = llvm::upper_bound(
-        placed, i, [&](unsigned a, unsigned b) { return buffers[a].offset < buffers[b].offset; });
-    placed.insert(at, i);
+    result[i] = best >= 0 ? best : free;
+    isPlaced[i] = true;
+    Placed self{result[i], result[i] + bytes[i], i};
+    if (picks)
+      placed.insert(llvm::upper_bound(placed, self), self);
+    arena = std::max(arena, self.end);
   }
-  return end;
+  return arena;
+}
+
+template <typename Key>
+llvm::SmallVector<unsigned> Arena::sortBy(Key key) const {
+  llvm::SmallVector<unsigned> order(bytes.size());
+  std::iota(order.begin(), order.end(), 0);
+  llvm::stable_sort(order, [&](unsigned a, unsigned b) { return key(a) > key(b); });
+  return order;
+}
+
+void Arena::place(llvm::MutableArrayRef<llvm::SmallVector<unsigned>> orders) {
+  llvm::SmallVector<int64_t> result(bytes.size());
+  int64_t work = 0;
+  for (unsigned round = 0; round < kRounds; ++round)
+    for (llvm::SmallVector<unsigned> &order : orders) {
+      int64_t reached = assign(order, result);
+      if (reached < end) {
+        end = reached;
+        offsets = result;
+      }
+      work += std::min(getPickWork(), getSortWork());
+      if (end <= bound + bound / kEnough || work > kMaxWork)
+        return;
+      // Those that found no room below the bound come before what was in their way.
+      std::stable_partition(order.begin(), order.end(), [&](unsigned i) { return result[i] + bytes[i] > bound; });
+    }
+}
+
+int64_t assignArena(llvm::MutableArrayRef<ArenaBuffer> buffers, int64_t base, int64_t alignment) {
+  base = llvm::alignTo(base, alignment);
+  Arena arena(buffers, alignment);
+  auto bytes = [&](unsigned i) { return arena.getBytes(i); };
+  llvm::SmallVector<unsigned> orders[] = {
+      arena.sortBy(bytes),
+      arena.sortBy([&](unsigned i) { return double(bytes(i)) * double(arena.getDegree(i)); }),
+      arena.sortBy([&](unsigned i) { return std::pair(arena.getCrowd(i), bytes(i)); }),
+      arena.sortBy([&](unsigned i) { return std::pair(arena.getDegree(i), bytes(i)); }),
+      arena.sortBy([&](unsigned i) { return std::pair(-int64_t(buffers[i].birth), bytes(i)); }),
+  };
+  arena.place(orders);
+  for (auto [buffer, offset] : llvm::zip_equal(buffers, arena.getOffsets()))
+    buffer.offset = base + offset;
+  return base + arena.getEnd();
 }
 
 } // namespace shoal::exec

@@ -13,6 +13,8 @@ namespace shoal::exec {
 /// A buffer and when it is in use. Time is not a line: every stream has its own count of rows.
 struct ArenaBuffer {
   int64_t bytes = 0;
+  /// When it is first touched, in an order that agrees with the streams': what ends before a buffer was born before it.
+  unsigned birth = ~0u;
   /// Per stream: when its last access there has ended, the stream has done this many rows (0:
   /// none).
   llvm::SmallVector<unsigned, 2> last;
@@ -24,8 +26,7 @@ struct ArenaBuffer {
 /// Whether every access of `a` has ended before any of `b` starts.
 bool endsBefore(const ArenaBuffer &a, const ArenaBuffer &b);
 
-/// Sets offsets from `base` on, multiples of `alignment`: the largest buffers first, each in the
-/// smallest gap that holds it. Returns the end of the arena, a multiple of `alignment`.
+/// Sets offsets from `base` on, multiples of `alignment`. Returns the end of the arena, a multiple of `alignment`.
 int64_t assignArena(llvm::MutableArrayRef<ArenaBuffer> buffers, int64_t base, int64_t alignment);
 
 } // namespace shoal::exec

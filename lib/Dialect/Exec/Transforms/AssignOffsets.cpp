@@ -25,6 +25,7 @@ void assignOffsets(ProgramOp program) {
     lifetime.last.assign(numStreams, 0);
     lifetime.known.assign(numStreams, ~0u);
   }
+  unsigned number = 0;
   for (Operation &op : block) {
     if (auto wait = dyn_cast<WaitOp>(op)) {
       for (auto [mine, theirs] : llvm::zip_equal(now[wait.getStream()], signalled[wait.getToken()]))
@@ -43,10 +44,12 @@ void assignOffsets(ProgramOp program) {
       if (!buffer)
         continue;
       ArenaBuffer &lifetime = lifetimes[buffer];
+      lifetime.birth = std::min(lifetime.birth, number);
       for (unsigned s = 0; s < numStreams; ++s)
         lifetime.known[s] = std::min(lifetime.known[s], clock[s]);
       lifetime.last[row.getStreamIndex()] = clock[row.getStreamIndex()] + 1;
     }
+    ++number;
     ++clock[row.getStreamIndex()];
     if (Value token = row.getSignal())
       signalled[token] = clock;
