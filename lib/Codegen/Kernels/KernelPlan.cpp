@@ -315,6 +315,20 @@ static bool sharedThrough(ArrayRef<Position> a, ArrayRef<Position> b, Position l
   return false;
 }
 
+void KernelPlan::collectReaders() {
+  unsigned depth = 0;
+  for (auto &node : nodes)
+    depth = std::max(depth, node->depth());
+  readers.assign(depth, SmallVector<llvm::SmallBitVector>(nodes.size(), llvm::SmallBitVector(nodes.size())));
+  for (unsigned loop = 0; loop < depth; ++loop)
+    for (auto &node : llvm::reverse(nodes)) // those behind it are done
+      for (const Dependence *dependence : outgoing[node->index])
+        if (!dependence->overwrites && sharedThrough(dependence->fromPositions, dependence->toPositions, loop)) {
+          readers[loop][node->index] |= readers[loop][dependence->to];
+          readers[loop][node->index].set(dependence->to);
+        }
+}
+
 bool KernelPlan::canJoin(const Node &node, const Item &loop, unsigned depth) const {
   if (loop.node || node.depth() <= depth || loop.size != node.sizes[depth])
     return false;
@@ -329,12 +343,9 @@ bool KernelPlan::canJoin(const Node &node, const Item &loop, unsigned depth) con
       return false;
     connected = true;
   }
-  // What one op reads of both stays in registers.
-  for (const Dependence *mine : outgoing[node.index])
-    for (const Dependence *other : incoming[mine->to])
-      connected |= llvm::is_contained(loop.nodes, nodes[other->from].get()) &&
-                   sharedThrough(mine->fromPositions, mine->toPositions, depth) &&
-                   sharedThrough(other->fromPositions, other->toPositions, depth);
+  // What is made of both needs no whole tensor of either.
+  for (const Node *other : loop.nodes)
+    connected |= readers[depth][node.index].anyCommon(readers[depth][other->index]);
   // Ops of the same shape that read the same tensor read it once.
   for (const Node *other : loop.nodes)
     if (other->depth() == node.depth())
@@ -350,9 +361,12 @@ std::vector<Item> KernelPlan::fuse(ArrayRef<Node *> list, unsigned depth) {
   for (Node *node : list) {
     // No earlier than what it depends on.
     size_t first = 0;
+    bool isFree = true; // of all that is placed
     for (const Dependence *dependence : incoming[node->index])
-      if (auto it = placeOf.find(dependence->from); it != placeOf.end())
+      if (auto it = placeOf.find(dependence->from); it != placeOf.end()) {
         first = std::max(first, it->second);
+        isFree = false;
+      }
     size_t place = first;
     while (place < items.size() && !canJoin(*node, items[place], depth))
       ++place;
@@ -362,7 +376,14 @@ std::vector<Item> KernelPlan::fuse(ArrayRef<Node *> list, unsigned depth) {
         item.node = node;
       else
         item.size = node->sizes[depth];
-      items.push_back(std::move(item));
+      // A small one in between, as the cast of a vector, would part what is before from its readers.
+      auto isLarger = [&](const Item &other) { return iterationsOf(*node) < iterationsOf(*other.nodes.front()); };
+      if (isFree && llvm::all_of(items, isLarger)) {
+        place = 0;
+        for (auto &entry : placeOf)
+          ++entry.second;
+      }
+      items.insert(items.begin() + place, std::move(item));
     }
     items[place].nodes.push_back(node);
     placeOf[node->index] = place;
@@ -506,6 +527,7 @@ FailureOr<std::unique_ptr<KernelPlan>> KernelPlan::create(func::FuncOp func,
     plan->incoming[dependence.to].push_back(&dependence);
     plan->outgoing[dependence.from].push_back(&dependence);
   }
+  plan->collectReaders();
   SmallVector<Node *> list;
   for (auto &node : plan->nodes)
     list.push_back(node.get());

@@ -134,12 +134,15 @@ private:
   bool overwriteInPlace(ResultPlan &result);
   bool order();
   std::vector<Item> fuse(llvm::ArrayRef<Node *> list, unsigned depth);
+  void collectReaders();
   bool canJoin(const Node &node, const Item &loop, unsigned depth) const;
   void placeValues();
   void placeTemporaries();
 
   std::vector<Dependence> dependences;
   std::vector<llvm::SmallVector<const Dependence *>> incoming, outgoing; // per node, once all are known
+  /// Per loop and node, who reads what is made of it, iteration by iteration of that loop.
+  std::vector<llvm::SmallVector<llvm::SmallBitVector>> readers;
 };
 
 /// The tensor behind reshapes.
