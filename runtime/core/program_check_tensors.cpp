@@ -126,9 +126,6 @@ void ProgramChecker::checkTensors() const {
     DType type = p.views_[tensor.view].dtype;
     if (isRandom(tensor.init) && !isFloat(type))
       badInput("program: the random init of ", who, " needs a float type, got: ", dtypeName(type));
-    if (tensor.begin >= tensor.end || tensor.end > elements || (!tensor.inBucket && tensor.end - tensor.begin != elements))
-      badInput("program: ", who, " must hold elements of its ", elements, ", all outside of a bucket, got: [", tensor.begin, ", ",
-               tensor.end, ")");
     Parts &parts = known[{tensor.kind == TensorKind::Grad, p.str(tensor.name)}];
     if (!parts.tensors.empty() && !areAlike(*parts.tensors.front(), tensor))
       badInput("program: the name of ", who, " is taken by another tensor");
@@ -142,9 +139,12 @@ void ProgramChecker::checkTensors() const {
     if (tensor.first != fill.elements)
       badInput("program: ", who, " must begin where the one before it in its bucket ends, at ", fill.elements,
                ", got: ", tensor.first);
-    fill.elements += tensor.end - tensor.begin; // both at most kMaxArenaBytes
     if (tensor.inBucket) {
       checkInBucket(who, tensor, owner);
+      if (tensor.begin >= tensor.end || tensor.end > elements)
+        badInput("program: ", who, " must have some of its ", elements, " elements in the bucket, got: [", tensor.begin, ", ",
+                 tensor.end, ")");
+      fill.elements += tensor.end - tensor.begin; // at most kMaxArenaBytes, and what fits the bucket before it
       if (fill.elements > owner[0].global)
         badInput("program: ", who, " must end inside its bucket of ", owner[0].global, " elements, got: ",
                  fill.elements);
@@ -155,6 +155,9 @@ void ProgramChecker::checkTensors() const {
       if (!std::ranges::equal(p.dims(tensor), owner, same))
         badInput("program: ", who, " must have the shape of what it belongs to, ", shapeText(owner), ", got: ",
                  shapeText(p.dims(tensor)));
+      if (tensor.begin != 0 || tensor.end != elements)
+        badInput("program: ", who, " is in no bucket and must have all of its ", elements, " elements, got: [", tensor.begin,
+                 ", ", tensor.end, ")");
     }
   }
   for (auto &[name, parts] : known) {

@@ -191,6 +191,8 @@ TEST(Program, TensorRules) {
   broken(0, [](Tensor &t) { t.inBucket = 2; }, "in a bucket or not, 1 or 0, got: 2");
   broken(0, [](Tensor &t) { t.inBucket = 1; }, "must lie in a bucket of one dimension, got: [4, 6]");
   broken(0, [](Tensor &t) { t.first = 1; }, "must begin where the one before it in its bucket ends, at 0, got: 1");
+  broken(
+      0, [](Tensor &t) { t.end = 23; }, "is in no bucket and must have all of its 12 elements, got: [0, 23)");
   broken(0, [](Tensor &t) { t.init = InitKind(6); }, "unknown init 6");
   // The parameters of the product begin with 2 x 6 x 2 sizes, w has 24 elements.
   broken(0, [](Tensor &t) { t.numFileSizes = 1000; }, "1000 at 0");
@@ -248,6 +250,19 @@ TEST(Program, BucketsHoldTensors) {
   EXPECT_FALSE(holdsFirstCopy(program, v, 3));
 }
 
+TEST(Program, BucketsHoldAllOfTheirRanges) {
+  BlobBuilder blob("small");
+  blob.addAxis("data", 3);
+  blob.addArg({.name = "bucket.0",
+               .kind = ArgKind::Param,
+               .view = blob.addView(0, 4, DType::F32),
+               .dims = {{12, {0}}},
+               .members = {{.name = "u", .dims = {{8}}}, {.name = "v", .dims = {{5}}}}});
+  blob.header().arenaBytes = 64;
+  std::vector<unsigned char> bytes = blob.finish();
+  expectBadInput([&] { load(bytes); }, "must end inside its bucket of 12 elements, got: 13");
+}
+
 TEST(Program, BucketRules) {
   auto broken = [](auto record, auto section, uint64_t index, auto change, const std::string &part) {
     using Record = decltype(record);
@@ -263,7 +278,7 @@ TEST(Program, BucketRules) {
   broken(Tensor(), &Header::tensors, 1, [](Tensor &t) { t.first = 9; }, "at 8, got: 9");
   broken(
       Dim(), &Header::dims, 3, [](Dim &d) { d.global = d.local = 8; },
-      "must end inside its bucket of 15 elements, got: 16");
+      "must hold each of its 8 elements once, got: the first 5");
   broken(Tensor(), &Header::tensors, 2, [](Tensor &t) { t.owner = 1; }, "belongs to result 1 of 1");
   broken(Dim(), &Header::dims, 0, [](Dim &d) { d.global = 14; }, "must divide over its 3 shards, got: 14");
   // The axis that cuts the bucket: the first of the indices after the axes of u's rows.
@@ -286,8 +301,10 @@ struct CutTensor {
       members.push_back(w);
       members.back().range = range;
       uint64_t elements = number == 0 ? 8 : 6;
-      blob.addArg({.name = "bucket." + std::to_string(number), .kind = ArgKind::Param,
-                   .view = blob.addView(64 * uint64_t(number), elements / 2, DType::F32), .dims = {{elements, {0}}},
+      blob.addArg({.name = "bucket." + std::to_string(number),
+                   .kind = ArgKind::Param,
+                   .view = blob.addView(64 * uint64_t(number), elements / 2, DType::F32),
+                   .dims = {{elements, {0}}},
                    .members = members});
     }
     blob.header().arenaBytes = 128;
@@ -325,12 +342,20 @@ TEST(Program, CutTensorRules) {
     change(reinterpret_cast<Tensor *>(bytes.data() + header.tensors.offset)[index]);
     expectBadInput([&] { load(bytes); }, part);
   };
-  broken(2, [](Tensor &t) { t.begin = 12; }, "must hold elements of its 12, all outside of a bucket, got: [12, 12)");
-  broken(2, [](Tensor &t) { t.end = 13; }, "must hold elements of its 12, all outside of a bucket, got: [7, 13)");
-  broken(2, [](Tensor &t) { t.begin = 8; }, "must hold each of its 12 elements once, got: a range from 8 on behind the first 7");
-  broken(2, [](Tensor &t) { t.begin = 6; }, "must hold each of its 12 elements once, got: a range from 6 on behind the first 7");
-  broken(2, [](Tensor &t) { t.end = 11; }, "must hold each of its 12 elements once, got: the first 11");
-  broken(2, [](Tensor &t) { t.a = 2; }, "the name of tensor 2 'w' is taken by another tensor");
+  broken(
+      2, [](Tensor &t) { t.begin = 12; }, "must have some of its 12 elements in the bucket, got: [12, 12)");
+  broken(
+      2, [](Tensor &t) { t.end = 13; }, "must have some of its 12 elements in the bucket, got: [7, 13)");
+  broken(
+      2, [](Tensor &t) { t.begin = 8; },
+      "must hold each of its 12 elements once, got: a range from 8 on behind the first 7");
+  broken(
+      2, [](Tensor &t) { t.begin = 6; },
+      "must hold each of its 12 elements once, got: a range from 6 on behind the first 7");
+  broken(
+      2, [](Tensor &t) { t.end = 11; }, "must hold each of its 12 elements once, got: the first 11");
+  broken(
+      2, [](Tensor &t) { t.a = 2; }, "the name of tensor 2 'w' is taken by another tensor");
 }
 
 TEST(Program, RowRules) {
