@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Trains golden cases under combinations of meshes, ZeRO stages, micro-batches and recompute, against PyTorch's values.
 
-usage: golden_matrix.py FOLDER --work FOLDER --set pairs|all [--only WORD]... [--list]
+usage: golden_matrix.py FOLDER --work FOLDER --set pairs|all [--only WORD]... [--with FLAGS] [--list]
 
 FOLDER holds the models, and golden/ the cases. `all` is every combination of the rows of FACTORS that means something;
 `pairs` a part of them in which any two values of two rows meet at least once, made the same way in every run. --only
-keeps plans that hold the word (it must be a word of some), --list prints them and runs none.
+keeps plans that hold the word (it must be a word of some), --with adds flags to each, --list prints them and runs none.
 """
 
 import argparse
@@ -63,6 +63,7 @@ def main():
     parser.add_argument("--work", required=True)
     parser.add_argument("--set", choices=["pairs", "all"], required=True)
     parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--with", default="", dest="flags")
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
 
@@ -75,7 +76,7 @@ def main():
         return
     cases, failures, start = {}, 0, time.monotonic()
     for combination in chosen:
-        name, plan = combination[0], plan_of(combination)
+        name, plan = combination[0], f"{plan_of(combination)} {args.flags}".strip()
         work = os.path.join(args.work, name)
         if name not in cases:
             cases[name] = prepare_case(f"{args.folder}/golden/{name}.json", work)

@@ -28,7 +28,8 @@ BucketPlan::BucketPlan(func::FuncOp func, const BucketOptions &options, std::vec
     return isReadyBefore(*a->parts.back().chain, *b->parts.back().chain);
   });
   name(func);
-  placeGradients(func);
+  freeGroup = findFreeGroup(func);
+  placeGradients();
 }
 
 void BucketPlan::cut(BundleBuckets &bundle, const BucketOptions &options) {
@@ -77,17 +78,16 @@ void BucketPlan::name(func::FuncOp func) {
 /// Gradients that are sums over micro-batches are there from the first one to the last reduction: they lie in one storage,
 /// where no tensor need be copied into its buckets. Others are gone as soon as they are reduced, so each bucket has storage of its
 /// own, but for those that hold nothing but one tensor, which is there at once.
-void BucketPlan::placeGradients(func::FuncOp func) {
-  int64_t group = findFreeGroup(func) - 1;
+void BucketPlan::placeGradients() {
   for (BundleBuckets &bundle : bundles) {
     bool isSum = bundle.front().gradient.getDefiningOp<AccumulateOp>() && !bundle.reducesInside();
-    int64_t begin = 0;
+    int64_t group = 0, begin = 0;
     const Bucket *before = nullptr;
     for (Bucket &bucket : bundle.buckets) {
       bool isOfOneTensor = before && before->parts.size() == 1 && bucket.parts.size() == 1 &&
                            before->parts.front().chain == bucket.parts.front().chain;
       if (!before || !(isSum || isOfOneTensor)) {
-        ++group;
+        group = takeGroup();
         begin = bucket.begin;
       }
       bucket.group = group;

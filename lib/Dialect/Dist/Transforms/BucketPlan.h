@@ -46,14 +46,17 @@ public:
   /// In the order in which their gradients are whole: what is whole first is reduced and updated first.
   llvm::ArrayRef<Bucket *> getBuckets() const { return order; }
   std::vector<BundleBuckets> &getBundles() { return bundles; }
+  /// A group of `dist.pack` that neither the function nor the plan has.
+  int64_t takeGroup() { return freeGroup++; }
 
 private:
   void cut(BundleBuckets &bundle, const BucketOptions &options);
   void name(mlir::func::FuncOp func);
-  void placeGradients(mlir::func::FuncOp func);
+  void placeGradients();
 
   std::vector<BundleBuckets> bundles;
   llvm::SmallVector<Bucket *> order;
+  int64_t freeGroup = 0;
 };
 
 } // namespace shoal::dist
