@@ -3,8 +3,9 @@
 // One device runs first, and keeps its numbered values (`dist.id`). Then the ranks run; each
 // local op that is a piece of a global value (`dist.globals`) is compared as soon as it has run, a
 // partial one once all its ranks have. A micro-batch has the same rows under every plan, so what
-// runs inside an accumulate is compared iteration by iteration. Of all differences the first in the
-// global order is reported.
+// runs inside an accumulate is compared iteration by iteration. Both begin each step with the state of
+// the one device, so that rounding is that of one step. Of all differences the first in the global
+// order is reported.
 #include "shoal/Interpreter/VerifyPlan.h"
 
 #include "Combine.h"
@@ -12,6 +13,7 @@
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Exec/IR/Exec.h"
+#include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interpreter/Arguments.h"
 
@@ -30,12 +32,19 @@ using namespace mlir;
 namespace shoal::interp {
 namespace {
 
+/// How far from one device's an element may be.
+struct Allowed {
+  double each = 0;
+  std::vector<double> more; // for some values, by element
+  double of(int64_t element) const { return each + (more.empty() ? 0 : more[element]); }
+};
+
 // What one device computed for a numbered value, each time that its op ran.
 struct Reference {
   struct Execution {
     int64_t order = 0;
-    double terms = 0; // see PlanVerifier::allowed
-    Tensor value;     // empty when the local program has no pieces of it
+    Allowed allowed;
+    Tensor value; // empty when the local program has no pieces of it
   };
   Operation *op = nullptr;
   unsigned result = 0;
@@ -82,12 +91,15 @@ private:
   void compareResult(ArrayRef<Holder> holders, const Tensor &whole, unsigned number);
 
   void comparePiece(const Tensor &whole, const Tensor &piece, dist::ShardingAttr sharding,
-                    int64_t position, double terms, Mismatch where, const Twine &what);
-  void comparePartial(const Tensor &whole, ArrayRef<const Tensor *> pieces,
-                      dist::ShardingAttr sharding, double terms, Mismatch where, const Twine &what);
+                    int64_t position, const Allowed &allowed, Mismatch where, const Twine &what);
+  void comparePartial(const Tensor &whole, ArrayRef<const Tensor *> pieces, dist::ShardingAttr sharding,
+                      const Allowed &allowed, Mismatch where, const Twine &what);
   void note(Mismatch mismatch, const Twine &what, ArrayRef<int64_t> index, const Twine &rank,
             double got, double expected, bool isFloat);
-  double allowed(const Tensor &whole, double terms) const;
+  double allow(const Tensor &whole, double terms) const;
+  void measure(Value value, const Tensor &tensor, double terms);
+  double findTerms(Operation *op) const;
+  std::vector<double> allowUpdate(nn::AdamUpdateOp update, ArrayRef<const Tensor *> results) const;
   int64_t rankOf(int64_t position) const {
     return mesh.getDeviceIds().empty() ? position : mesh.getDeviceIds()[position];
   }
@@ -106,7 +118,14 @@ private:
   int64_t step = 0, compared = 0;
   bool invalid = false; // an error has been emitted
 
-  llvm::DenseMap<Value, double> terms; // largest norm among what a value of one device is made of
+  /// Of a value of one device.
+  struct Measure {
+    double terms = 0;   // what it is made of, see findTerms(); with the value itself
+    double largest = 0; // of its elements
+    double first = 0;   // its first element: of a scalar, all of it
+    Allowed allowed;
+  };
+  llvm::DenseMap<Value, Measure> measures;
   llvm::DenseSet<int64_t> wanted; // numbers that the local program has pieces of
   llvm::DenseMap<int64_t, Reference> references;
   std::optional<Mismatch> first;
@@ -191,22 +210,63 @@ double normOf(const Tensor &tensor) {
   return std::sqrt(square);
 }
 
+void PlanVerifier::measure(Value value, const Tensor &tensor, double terms) {
+  Measure &measure = measures[value];
+  measure = {};
+  measure.allowed.each = allow(tensor, terms);
+  measure.terms = std::max(terms, normOf(tensor));
+  for (double element : tensor.f)
+    if (std::isfinite(element))
+      measure.largest = std::max(measure.largest, std::abs(element));
+  if (tensor.size() > 0)
+    measure.first = tensor.at(0);
+}
+
+/// The largest norm among what an op's results are made of: what rounding is relative to. A factor scales the rounding
+/// of the other one.
+double PlanVerifier::findTerms(Operation *op) const {
+  double terms = 0;
+  for (Value operand : op->getOperands())
+    if (auto at = measures.find(operand); at != measures.end())
+      terms = std::max(terms, at->second.terms);
+  if (auto mul = dyn_cast<nn::MulOp>(op)) {
+    Measure a = measures.lookup(mul.getLhs()), b = measures.lookup(mul.getRhs());
+    terms = std::max({terms, a.terms * b.largest, b.terms * a.largest});
+  }
+  return terms;
+}
+
+/// Adam divides by what its gradients have been: where these are rounding themselves, the quotient may be anything. So
+/// a new value may differ by what the update makes of the difference that its gradients may have.
+std::vector<double> PlanVerifier::allowUpdate(nn::AdamUpdateOp update, ArrayRef<const Tensor *> results) const {
+  auto valueOf = [&](Value scalar) { return measures.lookup(scalar).first; };
+  double lr = std::abs(valueOf(update.getLr())), t = valueOf(update.getStep());
+  double eps = update.getEps().convertToDouble(), off = measures.lookup(update.getGrad()).allowed.each;
+  double ofMean = 1 - std::pow(update.getBeta1().convertToDouble(), t);
+  double ofSquare = 1 - std::pow(update.getBeta2().convertToDouble(), t);
+  std::vector<double> more;
+  for (auto [m, v] : llvm::zip_equal(results[1]->f, results[2]->f)) {
+    // Both are means of gradients, so they are off by no more than these.
+    double mean = std::abs(m) / ofMean, root = std::sqrt(std::max(v, 0.0) / ofSquare);
+    double least = std::max(root - off, 0.0) + eps;
+    double change = lr * off * (1 + mean / std::max(root + eps, least)) / least;
+    more.push_back(std::isnan(change) ? 0 : change);
+  }
+  return more;
+}
+
 FailureOr<TensorList> PlanVerifier::runOneDevice(const TensorList &arguments) {
   references.clear();
-  // State brings the noise of the steps before.
-  double before = 0;
-  for (const auto &[value, added] : terms)
-    before = std::max(before, added);
-  terms.clear();
+  measures.clear();
   for (auto [argument, tensor] : llvm::zip_equal(global.getArguments(), arguments))
-    terms[argument] = std::max(before, normOf(tensor));
+    measure(argument, tensor, normOf(tensor));
   int64_t order = 0;
   RunOptions run{options.precision, [&](Operation *op, int64_t, ArrayRef<const Tensor *> results) {
-                   double added = 0;
-                   for (Value operand : op->getOperands())
-                     added = std::max(added, terms.lookup(operand));
+                   double terms = findTerms(op);
                    for (auto [value, tensor] : llvm::zip(op->getResults(), results))
-                     terms[value] = std::max(added, normOf(*tensor));
+                     measure(value, *tensor, terms);
+                   if (auto update = dyn_cast<nn::AdamUpdateOp>(op))
+                     measures[op->getResult(0)].allowed.more = allowUpdate(update, results);
                    auto id = op->getAttrOfType<IntegerAttr>(dist::DistDialect::kIdAttr);
                    if (!id)
                      return;
@@ -216,7 +276,7 @@ FailureOr<TensorList> PlanVerifier::runOneDevice(const TensorList &arguments) {
                      reference.result = number;
                      Reference::Execution &execution = reference.executions.emplace_back();
                      execution.order = order;
-                     execution.terms = added;
+                     execution.allowed = measures.lookup(op->getResult(number)).allowed;
                      if (wanted.contains(id.getInt() + number))
                        execution.value = *result;
                    }
@@ -264,7 +324,7 @@ void PlanVerifier::observeLocal(Operation *op, int64_t position, ArrayRef<const 
     if (iteration >= reference.executions.size())
       return refuse(op, "runs more often than the reference's op of dist.id " + Twine(tag.getId()) +
                             ", times: " + Twine(reference.executions.size()));
-    const auto &[order, added, whole] = reference.executions[iteration];
+    const auto &[order, allowed, whole] = reference.executions[iteration];
     if (whole.type != tag.getType())
       return refuse(op, "does not fit the reference's value of dist.id " + Twine(tag.getId()) +
                             " in its type");
@@ -283,7 +343,7 @@ void PlanVerifier::observeLocal(Operation *op, int64_t position, ArrayRef<const 
     what += ")";
     compared += position == 0;
     if (tag.getSharding().getUnreducedAxes().empty()) {
-      comparePiece(whole, *result, tag.getSharding(), position, added, where, what);
+      comparePiece(whole, *result, tag.getSharding(), position, allowed, where, what);
       continue;
     }
     Pieces &pieces = partials[key];
@@ -294,14 +354,14 @@ void PlanVerifier::observeLocal(Operation *op, int64_t position, ArrayRef<const 
     SmallVector<const Tensor *> pointers;
     for (const Tensor &piece : pieces.tensors)
       pointers.push_back(&piece);
-    comparePartial(whole, pointers, tag.getSharding(), added, where, what);
+    comparePartial(whole, pointers, tag.getSharding(), allowed, where, what);
     partials.erase(key);
   }
 }
 
 /// Single elements against the root mean square of their tensor, and, since many sums are
-/// mathematically 0, against the rounding of `terms`: the largest norm among what it is made of.
-double PlanVerifier::allowed(const Tensor &whole, double terms) const {
+/// mathematically 0, against the rounding of `terms`, see findTerms().
+double PlanVerifier::allow(const Tensor &whole, double terms) const {
   double square = 0;
   int64_t count = 0;
   for (double value : whole.f)
@@ -335,13 +395,12 @@ void forEachShared(const Tensor &whole, ArrayRef<int64_t> shape, ArrayRef<int64_
 }
 
 void PlanVerifier::comparePiece(const Tensor &whole, const Tensor &piece,
-                                dist::ShardingAttr sharding, int64_t position, double terms,
+                                dist::ShardingAttr sharding, int64_t position, const Allowed &allowed,
                                 Mismatch where, const Twine &what) {
-  double limit = allowed(whole, terms);
   bool done = false;
   forEachShared(whole, piece.shape(), shardOffsets(piece.shape(), sharding, mesh, position),
                 [&](ArrayRef<int64_t> index, int64_t j, int64_t k) {
-                  bool same = whole.isFloat() ? agree(piece.f[k], whole.f[j], limit)
+                  bool same = whole.isFloat() ? agree(piece.f[k], whole.f[j], allowed.of(j))
                                               : piece.i[k] == whole.i[j];
                   if (done || same)
                     return;
@@ -352,7 +411,7 @@ void PlanVerifier::comparePiece(const Tensor &whole, const Tensor &piece,
 }
 
 void PlanVerifier::comparePartial(const Tensor &whole, ArrayRef<const Tensor *> pieces,
-                                  dist::ShardingAttr sharding, double terms, Mismatch where,
+                                  dist::ShardingAttr sharding, const Allowed &allowed, Mismatch where,
                                   const Twine &what) {
   // Ranks that differ only along the unreduced axes hold terms of one value.
   std::map<std::vector<int64_t>, SmallVector<int64_t>> groups;
@@ -366,11 +425,10 @@ void PlanVerifier::comparePartial(const Tensor &whole, ArrayRef<const Tensor *> 
     Tensor sum = *pieces[members.front()];
     for (int64_t member : ArrayRef<int64_t>(members).drop_front())
       combine(sharding.getUnreducedKind(), sum, *pieces[member]);
-    double limit = allowed(whole, terms);
     bool done = false;
     forEachShared(whole, sum.shape(), shardOffsets(sum.shape(), sharding, mesh, members.front()),
                   [&](ArrayRef<int64_t> index, int64_t j, int64_t k) {
-                    if (done || agree(sum.at(k), whole.at(j), whole.isFloat() ? limit : 0))
+                    if (done || agree(sum.at(k), whole.at(j), whole.isFloat() ? allowed.of(j) : 0))
                       return;
                     done = true;
                     std::string ranks;
@@ -380,6 +438,19 @@ void PlanVerifier::comparePartial(const Tensor &whole, ArrayRef<const Tensor *> 
                          whole.at(j), whole.isFloat());
                   });
   }
+}
+
+/// Two values that differ, in as many digits as show it.
+static std::pair<std::string, std::string> describeBoth(double a, double b, bool isFloat) {
+  auto describe = [&](double value, int digits) {
+    std::string text;
+    llvm::raw_string_ostream(text) << (isFloat ? llvm::format("%.*g", digits, value) : llvm::format("%.*f", 0, value));
+    return text;
+  };
+  int digits = 9;
+  while (digits < std::numeric_limits<double>::max_digits10 && describe(a, digits) == describe(b, digits))
+    ++digits;
+  return {describe(a, digits), describe(b, digits)};
 }
 
 void PlanVerifier::note(Mismatch mismatch, const Twine &what, ArrayRef<int64_t> index,
@@ -396,9 +467,8 @@ void PlanVerifier::note(Mismatch mismatch, const Twine &what, ArrayRef<int64_t> 
   os << (index.empty() ? "" : "] ");
   // NaN has no sign worth reporting.
   got = std::isnan(got) ? std::abs(got) : got;
-  const char *format = isFloat ? "%.9g" : "%.0f";
-  os << rank << " is " << llvm::format(format, got) << ", one device has "
-     << llvm::format(format, expected) << " (step " << step << ")";
+  auto [gotText, expectedText] = describeBoth(got, expected, isFloat);
+  os << rank << " is " << gotText << ", one device has " << expectedText << " (step " << step << ")";
   os.flush();
   first = std::move(mismatch);
 }
@@ -413,13 +483,13 @@ void PlanVerifier::compareResult(ArrayRef<Holder> holders, const Tensor &whole, 
                       ? part.sharding
                       : dist::ShardingAttr::getReplicated(FlatSymbolRefAttr::get(local.getContext(), "mesh"),
                                                           whole.type.getRank());
-  double added = terms.lookup(global.getBody().front().getTerminator()->getOperand(number));
+  const Allowed allowed = measures.lookup(global.getBody().front().getTerminator()->getOperand(number)).allowed;
   RankedTensorType expected = sharding.getLocalType(whole.type, mesh);
   if (!part.isInBucket() && !sharding.getUnreducedAxes().empty()) {
     for (const Tensor *rank : holders.front().ranks)
       if (expected != rank->type)
         return refuse(local, "gives a " + what + " that is no shard of the reference's");
-    return comparePartial(whole, holders.front().ranks, sharding, added, where, what);
+    return comparePartial(whole, holders.front().ranks, sharding, allowed, where, what);
   }
   for (int64_t position = 0; position < mesh.getNumDevices(); ++position) {
     where.rank = rankOf(position);
@@ -431,7 +501,7 @@ void PlanVerifier::compareResult(ArrayRef<Holder> holders, const Tensor &whole, 
         auto tag = local.getResultAttrOfType<dist::GlobalAttr>(holder.result, dist::DistDialect::kGlobalAttr);
         takeFromBucket(holder.ranks, holder.part, tag ? tag.getSharding() : dist::ShardingAttr(), mesh, position, piece);
       }
-    comparePiece(whole, piece, sharding, position, added, where, what);
+    comparePiece(whole, piece, sharding, position, allowed, where, what);
   }
 }
 
@@ -479,27 +549,18 @@ FailureOr<PlanReport> PlanVerifier::verify() {
       return failure();
     whole.push_back(std::move(*value));
   }
-  FailureOr<std::vector<TensorList>> ranks = distributeAll(whole);
-  auto updated = updatedArguments(global), updatedByPlan = updatedArguments(local);
-  if (failed(ranks) || failed(updated) || failed(updatedByPlan))
+  auto updated = updatedArguments(global);
+  if (failed(updated) || failed(updatedArguments(local)))
     return failure();
 
   PlanReport report;
   for (step = 0; step < int64_t(options.steps); ++step) {
-    if (step > 0) {
-      TensorList fresh = whole;
-      for (unsigned i = 0; i < whole.size(); ++i)
-        if (isFreshEachStep(global, i))
-          fresh[i] = *makeArgument(global, i, step, argumentOptions);
-      FailureOr<std::vector<TensorList>> shards = distributeAll(fresh);
-      if (failed(shards))
-        return failure();
-      whole = std::move(fresh);
-      for (unsigned i = 0; i < local.getNumArguments(); ++i)
-        if (isFreshEachStep(local, i))
-          for (auto [rank, shard] : llvm::zip_equal(*ranks, *shards))
-            rank[i] = shard[i];
-    }
+    for (unsigned i = 0; step > 0 && i < whole.size(); ++i)
+      if (isFreshEachStep(global, i))
+        whole[i] = *makeArgument(global, i, step, argumentOptions);
+    FailureOr<std::vector<TensorList>> ranks = distributeAll(whole);
+    if (failed(ranks))
+      return failure();
     compared = 0;
     FailureOr<TensorList> expected = runOneDevice(whole);
     if (failed(expected))
@@ -519,10 +580,6 @@ FailureOr<PlanReport> PlanVerifier::verify() {
     for (auto [r, argument] : llvm::enumerate(*updated))
       if (argument)
         whole[*argument] = (*expected)[r];
-    for (auto [r, argument] : llvm::enumerate(*updatedByPlan))
-      if (argument)
-        for (auto [rank, results] : llvm::zip_equal(*ranks, *got))
-          rank[*argument] = results[r];
   }
   return report;
 }

@@ -13,6 +13,13 @@
 // REDUCTION: no_reduction.mlir:[[#]]:{{.*}} error: the plan differs from one device first at nn.sgd_update (dist.id 5): element [0, 0] on rank 0 is {{.*}}, one device has {{.*}} (step 0)
 // REDUCTION: global.mlir:[[#]]:{{.*}} note: here on one device
 
+// Values that differ in a late digit are shown with as many.
+// RUN: sed 's/f32/f64/g' %t/global.mlir > %t/global64.mlir
+// RUN: sed 's/f32/f64/g; s/dense<0.1>/dense<0.10000000001>/' %t/local.mlir > %t/late.mlir
+// RUN: not shoal-opt %t/late.mlir --dist-verify-plan="reference=%t/global64.mlir tolerance=1e-13" -o /dev/null 2>&1 | FileCheck %s --check-prefix=LATE
+// LATE-NOT: is [[SAME:[-0-9.e]+]], one device has [[SAME]] (step
+// LATE: error: the plan differs from one device first at nn.sgd_update
+
 // A mask that is missing lets padding into the sum: the partial gradient is NaN.
 // RUN: sed 's/%%masked_x, %%masked_d/%%x, %%masked_d/' %t/local.mlir > %t/no_mask.mlir
 // RUN: not shoal-opt %t/no_mask.mlir --dist-verify-plan="reference=%t/global.mlir" -o /dev/null 2>&1 | FileCheck %s --check-prefix=MASK

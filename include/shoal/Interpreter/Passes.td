@@ -48,7 +48,10 @@ def DistVerifyPlanPass : Pass<"dist-verify-plan", "::mlir::ModuleOp"> {
     ```
 
     Ops inside `dist.accumulate` are compared micro-batch by micro-batch, which holds the same rows under every plan; once the region is unrolled
-    (`dist-expand-collectives`) only its sums are.
+    (`dist-expand-collectives`) only its sums are. Both begin each step with the state of the one device.
+
+    An element may be off by `tolerance` of its tensor's root mean square, by the rounding of what it is made of (a sum that is mathematically 0 is
+    nothing else), and a parameter by what Adam makes of such a difference of its gradient: it divides by the gradient's own size.
   }];
   let options = [
     Option<"reference", "reference", "std::string", "", "file that holds the L1 module, numbered by dist-number">,

@@ -15,7 +15,7 @@ namespace shoal::interp {
 struct VerifyPlanOptions {
   std::string function; ///< by default every function of the local module
   uint64_t seed = 1;    ///< of parameters and inputs
-  unsigned steps = 3;   ///< state is fed back; odd steps have a short batch
+  unsigned steps = 3;   ///< both go on from one device's state; odd steps have a short batch
   Precision precision = Precision::F64;
   double tolerance = 0.0; ///< against a tensor's root mean square; 0: 1e-10 in F64, else 1e-4
 };

@@ -132,6 +132,23 @@ Value BucketGradients::addSquares(const Bucket &bucket, OpBuilder &b) {
   return value;
 }
 
+/// What stands for no part of one device's sum: the value is another one.
+static void forget(Operation *add) {
+  add->removeAttr(DistDialect::kIdAttr);
+  add->removeAttr(DistDialect::kGlobalsAttr);
+}
+
+/// The sums between a summand that comes or goes and the total, which stays that of all tensors.
+static void forgetSumsAbove(Value summand) {
+  Value total = findTotal(summand);
+  while (summand != total) {
+    Operation *add = *summand.getUsers().begin();
+    summand = add->getResult(0);
+    if (summand != total)
+      forget(add);
+  }
+}
+
 void BucketGradients::sumSquares(BundleBuckets &bundle) {
   if (bundle.front().squares.empty())
     return;
@@ -145,6 +162,9 @@ void BucketGradients::sumSquares(BundleBuckets &bundle) {
     }
     sum = squares;
   }
+  if (bundle.chains.size() > 1)
+    for (const UpdateChain &chain : bundle.chains)
+      forgetSumsAbove(chain.sumOfSquares);
   for (const UpdateChain &chain : bundle.chains.drop_front()) {
     Operation *add = *chain.sumOfSquares.getUsers().begin();
     Value rest = add->getOperand(add->getOperand(0) == chain.sumOfSquares ? 1 : 0);
@@ -170,9 +190,7 @@ bool BucketGradients::leavePartial(Value sum) {
   isPartial &= leavePartial(add.getRhs());
   if (isPartial) {
     setSharding(sum, getSharding(add.getLhs()));
-    // No part of the sum that the number stands for: the summands of other devices are others.
-    add->removeAttr(DistDialect::kIdAttr);
-    add->removeAttr(DistDialect::kGlobalsAttr);
+    forget(add); // the summands of other devices are others
   }
   return partialSums[sum] = isPartial;
 }
