@@ -54,6 +54,12 @@ template <typename Make> std::string makeUnique(const std::string &folder, Make 
   return "";
 }
 
+// From the root, links followed as far as there is something.
+std::filesystem::path placeOf(const std::string &path) {
+  std::error_code error;
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+}
+
 } // namespace
 
 std::atomic<MappedFile *> MappedFile::all_ = nullptr;
@@ -141,8 +147,14 @@ std::string identityOf(const std::string &path) {
   struct stat info;
   if (stat(path.c_str(), &info) == 0)
     return S_ISREG(info.st_mode) ? cat(info.st_dev, ":", info.st_ino) : "";
-  std::error_code error;
-  return std::filesystem::weakly_canonical(path, error).string();
+  return placeOf(path).string();
+}
+
+bool liesIn(const std::string &path, const std::string &folder) {
+  std::filesystem::path inner = placeOf(path), outer = placeOf(folder);
+  if (!outer.has_filename()) // "runs/" is "runs"
+    outer = outer.parent_path();
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
 void syncFolder(const std::string &path) {

@@ -46,6 +46,9 @@ private:
 // for devices and pipes, which may be shared.
 std::string identityOf(const std::string &path);
 
+// Whether a path is a folder or lies in it, links followed; neither has to be there yet.
+bool liesIn(const std::string &path, const std::string &folder);
+
 // Names in a folder are on disk when this returns. Exit 1 when that fails.
 void syncFolder(const std::string &path);
 

@@ -184,8 +184,18 @@ void checkApplicable(const CLI::App &app, const Program &program, const Program 
     refuse("--local-comm", "the program has no all-reduce, all-gather or reduce-scatter between ranks");
 }
 
-// No output takes the place of an input or of another output. Parameters may go back to the one file
-// they came from: it is replaced when the new one is complete.
+// A flag that takes a file or folder, by the name of its type. Those of pairs are checked by pairs().
+void checkPaths(const CLI::App &app) {
+  for (const CLI::Option *option : app.get_options()) {
+    std::string type = option->get_type_name();
+    bool takesPath = type.starts_with("FILE") || type == "DIR";
+    if (takesPath && option->count() != 0 && option->as<std::string>().empty())
+      badInput(option->get_name(), " must not be empty, expected ", type);
+  }
+}
+
+// No output takes the place of an input or of another output, nor lies among checkpoints. Parameters may go back to the
+// one file they came from: it is replaced when the new one is complete.
 void checkFiles(const Options &options) {
   std::map<std::string, std::string> taken; // identity, flag
   std::vector<std::string> loaded = options.load.empty() ? std::vector<std::string>{}
@@ -198,6 +208,11 @@ void checkFiles(const Options &options) {
     bool isReload = entry->second == "--load" && flag == "--dump-params" && loaded.size() == 1;
     if (!isNew && !isInput && !isReload)
       badInput(flag, " and ", entry->second, " name the same file: ", path);
+    if (!isInput)
+      for (auto [other, folder] : {std::pair("--resume", &options.resume), {"--save", &options.save}})
+        if (!folder->empty() && liesIn(path, *folder))
+          badInput(flag, ": ", path, " lies in the folder of ", other,
+                   ", which is kept for checkpoints; name another file");
   };
   for (const auto &[name, path] : options.data)
     take(cat("--data ", name), path, true);
@@ -326,6 +341,7 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
     options.text = cat("shoal ", SHOAL_VERSION, ", program '", program.name(), "'\n");
     return options;
   }
+  checkPaths(app);
   if (app.count("--steps"))
     options.steps = wholeNumber("--steps", steps, 0);
   if (app.count("--epochs"))

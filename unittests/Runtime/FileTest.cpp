@@ -126,6 +126,22 @@ TEST_F(File, SizeLimitIsAnErrorOfTheWrite) {
   EXPECT_EQ(count(), 1u);
 }
 
+TEST_F(File, LiesInFolders) {
+  namespace fs = std::filesystem;
+  std::string folder = testing::TempDir() + "shoal-lies-in";
+  fs::remove_all(folder);
+  fs::create_directories(folder + "/runs/step");
+  fs::create_directory_symlink("runs", folder + "/link");
+  for (const char *inside : {"/runs", "/runs/", "/runs/a", "/runs/step/b", "/link/step/../c", "/runs/new/deep/d"})
+    for (const char *outer : {"/runs", "/runs/", "/link"})
+      EXPECT_TRUE(liesIn(folder + inside, folder + outer)) << inside << " in " << outer;
+  for (const char *outside : {"/runs2", "/", "/run", "/runs/../a"})
+    EXPECT_FALSE(liesIn(folder + outside, folder + "/runs")) << outside;
+  EXPECT_TRUE(liesIn("no-such/a", fs::current_path().string() + "/no-such"));
+  EXPECT_EQ(identityOf("no-such"), identityOf(fs::current_path().string() + "/no-such"));
+  fs::remove_all(folder);
+}
+
 TEST_F(File, ErrorsAreOneShortLine) {
   try {
     MappedFile file(path("a\nb\x1b") + std::string(9000, 'x'));
