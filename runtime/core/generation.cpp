@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/gather.h"
 #include "core/npy.h"
+#include "core/standard_output.h"
 #include "shoal-rt/random.h"
 #include "shoal-rt/traffic.h"
 
@@ -187,8 +188,8 @@ void Generation::finish() {
       text += char(token);
     text += '\n';
   }
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    workFailed("stdout: write failed: ", std::strerror(errno));
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  finishOutput();
 }
 
 } // namespace shoal::rt

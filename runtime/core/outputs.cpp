@@ -5,6 +5,7 @@
 #include "core/gather.h"
 #include "core/parameters.h"
 #include "core/print.h"
+#include "core/standard_output.h"
 #include "shoal-rt/traffic.h"
 
 #include <cstdio>
@@ -130,7 +131,7 @@ void Outputs::print(uint64_t batch, uint64_t valid) {
   }
   for (const std::string &lines : world_.gather(text))
     std::fputs(lines.c_str(), stdout);
-  std::fflush(stdout);
+  finishOutput();
 }
 
 void Outputs::writeGrads() {

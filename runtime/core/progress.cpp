@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/evaluation.h"
 #include "core/print.h"
+#include "core/standard_output.h"
 
 #include <cerrno>
 #include <cmath>
@@ -111,11 +112,8 @@ void Progress::step(const StepRecord &record) {
     line += "  " + name + " " + number(value);
   if (rows_ != 0 && now > 0)
     line += "  " + number(std::round(double(rows_) / now)) + " rows/s";
-  if (!terminal_) {
-    std::printf("%s\n", line.c_str());
-    std::fflush(stdout);
-    return;
-  }
+  if (!terminal_)
+    return log(line);
   line += "  ETA " + duration(now / double(record.step - doneSteps_) * double(totalSteps_ - record.step));
   std::fprintf(stderr, "\r\x1b[K%s%s", line.c_str(), last ? "\n" : "");
   std::fflush(stderr);
@@ -142,6 +140,12 @@ void Progress::evaluation(uint64_t step, uint64_t epoch, const EvaluationRecord 
   tell(line);
 }
 
+// A log that is lost is work that failed, at once.
+void Progress::log(const std::string &line) {
+  std::printf("%s\n", line.c_str());
+  finishOutput();
+}
+
 void Progress::saving(uint64_t step, double part) {
   if (!terminal_)
     return;
@@ -161,11 +165,8 @@ void Progress::saved(uint64_t step, const SavedCheckpoint &saved, double seconds
 }
 
 void Progress::tell(const std::string &line) {
-  if (!terminal_) {
-    std::printf("%s\n", line.c_str());
-    std::fflush(stdout);
-    return;
-  }
+  if (!terminal_)
+    return log(line);
   // A line of its own above the one that is rewritten.
   std::fprintf(stderr, "\r\x1b[K%s\n", line.c_str());
   std::fflush(stderr);

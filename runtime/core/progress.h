@@ -50,6 +50,7 @@ private:
   void writeMetrics(const StepRecord &record);
   void writeLine(const std::string &line);
   void tell(const std::string &line); // a line that stays
+  void log(const std::string &line);  // on stdout
 
   uint64_t doneSteps_, totalSteps_, totalEpochs_, logEvery_;
   bool terminal_;

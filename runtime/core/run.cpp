@@ -12,6 +12,7 @@
 #include "core/payload.h"
 #include "core/progress.h"
 #include "core/session.h"
+#include "core/standard_output.h"
 #include "core/step_plan.h"
 #include "shoal-rt/report.h"
 #include "shoal-rt/traffic.h"
@@ -471,8 +472,15 @@ int runExecutable(World &world, Invocation invocation) {
   if (!invocation.note.empty() && world.rank() == 0)
     std::fprintf(stderr, "note: %s\n", invocation.note.c_str());
   if (options.text) {
-    if (world.rank() == 0)
-      std::fputs(options.text->c_str(), stdout);
+    try {
+      world.agreeAfter([&] {
+        if (world.rank() == 0)
+          std::fputs(options.text->c_str(), stdout);
+        finishOutput();
+      });
+    } catch (const ToldError &told) {
+      return told.code;
+    }
     return 0;
   }
 

@@ -3,19 +3,12 @@
 #define SHOAL_RT_CORE_RUN_MAIN_H
 
 #include "core/error.h"
+#include "core/standard_output.h"
 
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 
 namespace shoal::rt {
-
-// What was printed has arrived, or the work has failed: a full disk shows no earlier than here.
-inline void finishOutput() {
-  if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    workFailed("stdout: write failed: ", std::strerror(errno));
-}
 
 // `before` begins the line, as "shoal-ckpt: "; `run` gives the exit code.
 template <typename Run> int runMain(const char *before, Run run) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -90,8 +91,9 @@ void Job::makeFolder() {
 }
 
 void Job::start(const std::vector<char *> &command) {
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0)
+  // mpirun loses what it cannot write and tells nobody, so its output goes through here, too.
+  int ends[2], outputEnds[2];
+  if (pipe2(ends, O_CLOEXEC) != 0 || pipe2(outputEnds, O_CLOEXEC) != 0)
     workFailed("no pipe for mpirun: ", std::strerror(errno));
   struct sigaction action {};
   action.sa_sigaction = onSignal;
@@ -105,12 +107,16 @@ void Job::start(const std::vector<char *> &command) {
   if (mpirun_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGTERM); // when we are killed, mpirun ends the job
     dup2(ends[1], STDERR_FILENO);
+    dup2(outputEnds[1], STDOUT_FILENO);
     execvp("mpirun", command.data());
     std::fprintf(stderr, "error: mpirun cannot be started: %s\n", std::strerror(errno));
     _exit(kExitBadInput);
   }
   close(ends[1]);
+  close(outputEnds[1]);
   errors_ = ends[0];
+  output_ = outputEnds[0];
+  std::signal(SIGPIPE, SIG_IGN); // a job goes on when nobody reads what it prints
 }
 
 int Job::run(const std::vector<char *> &command) {
@@ -129,6 +135,8 @@ int Job::run(const std::vector<char *> &command) {
   int code = WIFEXITED(*status_) ? WEXITSTATUS(*status_) : filter_.abortCode().value_or(kExitWorkFailed);
   if (endBegan_ || code != 0)
     killOrphans();
+  if (outputFailed_)
+    return kExitWorkFailed;
   if (signal_ != 0) {
     std::fprintf(stderr, "error: ended by signal %d (%s)\n", signal_, strsignal(signal_));
     return 128 + signal_;
@@ -149,7 +157,16 @@ void Job::loop() {
     for (int handle : handles_)
       if (handle >= 0)
         ready.push_back({handle, POLLIN, 0});
+    // No more is read than is written.
+    bool writes = !unwritten_.empty();
+    if (writes || output_ >= 0)
+      ready.push_back({writes ? STDOUT_FILENO : output_, short(writes ? POLLOUT : POLLIN), 0});
     poll(ready.data(), ready.size(), int(kTick.count()));
+    bool isQuiet = ready.empty() || ready.back().revents == 0;
+    if (writes && !isQuiet)
+      writeOutput();
+    else if (output_ >= 0 && !isQuiet)
+      readOutput();
     if (errors_ >= 0 && (ready[0].revents & (POLLIN | POLLHUP | POLLERR)))
       readErrors();
     filter_.tick();
@@ -170,13 +187,53 @@ void Job::loop() {
       status_ = status;
       mpirunEnded_ = now;
     }
-    // Something that mpirun left behind may hold its stderr open.
-    if (status_ && (errors_ < 0 || now - *mpirunEnded_ > kDrain))
+    // Something that mpirun left behind may hold its stderr and stdout open.
+    bool isAtEnd = errors_ < 0 && output_ < 0, isDrained = unwritten_.empty() && (output_ < 0 || isQuiet);
+    if (status_ && (isDrained || signal_ != 0) && (isAtEnd || now - *mpirunEnded_ > kDrain))
       break;
   }
   lookAtRanks(); // those that ended just before mpirun
-  if (errors_ >= 0)
-    close(errors_);
+  for (int end : {errors_, output_})
+    if (end >= 0)
+      close(end);
+}
+
+void Job::readOutput() {
+  char buffer[1 << 16];
+  ssize_t got = read(output_, buffer, sizeof buffer);
+  if (got < 0 && errno == EINTR)
+    return;
+  if (got <= 0) {
+    close(output_);
+    output_ = -1;
+  } else if (isRead_ && !outputFailed_) {
+    unwritten_.assign(buffer, size_t(got));
+    writeOutput();
+  }
+}
+
+// As much as a pipe takes at once, so that nobody who reads slowly keeps us from looking after the ranks.
+void Job::writeOutput() {
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  while (!unwritten_.empty() && poll(&out, 1, 0) > 0) {
+    ssize_t written = write(STDOUT_FILENO, unwritten_.data(), std::min<size_t>(unwritten_.size(), PIPE_BUF));
+    if (written >= 0) {
+      unwritten_.erase(0, size_t(written));
+      continue;
+    }
+    if (errno == EINTR || errno == EAGAIN)
+      return;
+    isRead_ = errno != EPIPE;
+    unwritten_.clear();
+    if (!isRead_)
+      return;
+    outputFailed_ = isTold_ = true;
+    if (board_.ranks() != 0)
+      board_.claimReport(board_.ranks());
+    std::fprintf(stderr, "error: stdout: write failed: %s\n", std::strerror(errno));
+    beginEnd();
+    endBegan_ = Clock::now() - kRanksPatience;
+  }
 }
 
 void Job::readErrors() {

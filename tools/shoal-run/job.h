@@ -32,6 +32,8 @@ private:
   void start(const std::vector<char *> &command);
   void loop();
   void readErrors();
+  void readOutput();
+  void writeOutput();
   void lookAtSignals();
   void lookAtRanks();
   void lookForHang(double passed);
@@ -47,6 +49,9 @@ private:
   std::vector<int> handles_; // per rank: a pidfd, -1: not yet seen, -2: ended
   pid_t mpirun_ = -1;
   int errors_ = -1; // mpirun's stderr, or -1 at its end
+  int output_ = -1; // mpirun's stdout, or -1 at its end
+  std::string unwritten_; // of what was read there
+  bool isRead_ = true, outputFailed_ = false; // whether anybody takes it; whether it has been lost otherwise
   std::optional<int> status_;
   BoxFilter filter_;
 
