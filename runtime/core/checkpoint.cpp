@@ -1,5 +1,6 @@
 // Opens a checkpoint's files when something in them is asked for.
 #include "core/checkpoint.h"
+#include "core/checkpoint_folder.h"
 #include "core/crc32c.h"
 #include "core/error.h"
 #include "core/program.h"
@@ -20,6 +21,8 @@ Checkpoint::Checkpoint(const std::string &folder) : folder_(folder) {
   index_ = parseCheckpointIndex(text, path);
   indexCrc_ = crc32c(text);
   file.checkWhole();
+  if (auto step = stepOfFolder(folder); step && *step != index_.position.step)
+    badInput(path, ": is of step ", index_.position.step, ", expected ", *step, " as its folder is named");
 }
 
 std::string Checkpoint::pathOf(const std::string &file) const { return cat(folder_, "/", file); }
@@ -48,10 +51,11 @@ const unsigned char *Checkpoint::data(const IndexTensor &tensor, const IndexBox 
     file = std::make_unique<SafetensorsFile>(pathOf(box.file));
   const TensorEntry *entry = file->find(box.tensor);
   if (!entry)
-    badInput(file->path(), ": lacks tensor '", box.tensor, "', which ", pathOf(kIndexName), " says is there");
+    badInput(file->path(), ": lacks tensor '", shortened(box.tensor), "', which ", pathOf(kIndexName),
+             " says is there");
   if (entry->type != tensor.type || entry->shape != box.shape)
-    badInput(file->path(), ": tensor '", box.tensor, "' is ", fileTypeName(entry->type), shapeText(entry->shape),
-             ", which ", pathOf(kIndexName), " says is ", fileTypeName(tensor.type), shapeText(box.shape));
+    badInput(file->path(), ": tensor '", shortened(box.tensor), "' is ", fileTypeName(entry->type),
+             shapeText(entry->shape), ", which ", pathOf(kIndexName), " says is ", fileTypeName(tensor.type), shapeText(box.shape));
   path = &file->path();
   return entry->data;
 }

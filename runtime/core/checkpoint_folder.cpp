@@ -30,19 +30,20 @@ bool isFile(const std::string &path) {
 }
 
 // The step of a name that stepName() makes.
-bool parseStep(std::string_view name, uint64_t &step) {
+std::optional<uint64_t> parseStep(std::string_view name) {
+  uint64_t step = 0;
   if (!name.starts_with(kStepPrefix))
-    return false;
+    return std::nullopt;
   std::string_view digits = name.substr(kStepPrefix.size());
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
-  return error == std::errc() && end == digits.data() + digits.size() && stepName(step) == name;
+  bool isStep = error == std::errc() && end == digits.data() + digits.size() && stepName(step) == name;
+  return isStep ? std::optional(step) : std::nullopt;
 }
 
 // What a run that was killed leaves in a folder of checkpoints.
 bool isLeftover(std::string_view name) {
   size_t at = name.find(kPartial);
-  uint64_t step;
-  return name.starts_with('.') && at != std::string_view::npos && parseStep(name.substr(1, at - 1), step);
+  return name.starts_with('.') && at != std::string_view::npos && parseStep(name.substr(1, at - 1));
 }
 
 std::vector<std::string> namesIn(const std::string &folder) {
@@ -68,12 +69,25 @@ std::string stepName(uint64_t step) {
   return text;
 }
 
-std::map<uint64_t, std::string> completeCheckpoints(const std::string &folder) {
+std::optional<uint64_t> stepOfFolder(const std::string &path) {
+  fs::path folder = path;
+  if (!folder.has_filename()) // "step-000120/"
+    folder = folder.parent_path();
+  return parseStep(folder.filename().string());
+}
+
+// Folders with a step for a name, whatever is in them.
+static std::map<uint64_t, std::string> stepFolders(const std::string &folder) {
   std::map<uint64_t, std::string> found;
-  uint64_t step = 0;
   for (const std::string &name : namesIn(folder))
-    if (std::string path = cat(folder, "/", name); parseStep(name, step) && isFile(cat(path, "/", kIndexName)))
-      found[step] = path;
+    if (std::optional<uint64_t> step = parseStep(name))
+      found[*step] = cat(folder, "/", name);
+  return found;
+}
+
+std::map<uint64_t, std::string> completeCheckpoints(const std::string &folder) {
+  std::map<uint64_t, std::string> found = stepFolders(folder);
+  std::erase_if(found, [](const auto &entry) { return !isFile(cat(entry.second, "/", kIndexName)); });
   return found;
 }
 
@@ -89,7 +103,12 @@ std::string findCheckpoint(const std::string &path) {
   if (found.empty())
     badInput(path, ": holds no complete checkpoint, which would be a folder such as ", stepName(100), " with an ",
              kIndexName);
-  return found.rbegin()->second;
+  auto [newest, checkpoint] = *found.rbegin();
+  std::map<uint64_t, std::string> all = stepFolders(path);
+  for (auto at = all.upper_bound(newest); at != all.end(); ++at)
+    std::fprintf(stderr, "note: %s has no %s, which makes a checkpoint complete: skipped, %s is taken\n",
+                 oneLine(at->second).c_str(), kIndexName, stepName(newest).c_str());
+  return checkpoint;
 }
 
 std::vector<std::string> parentsOfNew(const std::string &path) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,14 @@ namespace shoal::rt {
 // "step-000120".
 std::string stepName(uint64_t step);
 
+// The step of a folder with such a name, if it has one.
+std::optional<uint64_t> stepOfFolder(const std::string &path);
+
 // The complete checkpoints of a folder: step to path. Empty for what is no folder.
 std::map<uint64_t, std::string> completeCheckpoints(const std::string &folder);
 
 // What --resume and shoal-ckpt are given: a checkpoint's own folder, or the newest complete one in a folder of them.
-// Exit 2 where there is none.
+// Newer ones that lack their index are told on stderr, one line each. Exit 2 where there is none.
 std::string findCheckpoint(const std::string &path);
 
 // The folders that get a name when `path` and what is missing above it are made: from the first that is there to the

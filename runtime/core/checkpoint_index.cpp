@@ -60,6 +60,8 @@ public:
 private:
   template <typename... Why> [[noreturn]] void wrong(const Why &...why) const { badInput(path_, ": ", why...); }
 
+  static std::string got(const InputJson &value) { return shortened(toMessage(value)); }
+
   const InputJson &member(const InputJson &object, const char *name, const std::string &where) const {
     auto at = object.find(name);
     if (at == object.end())
@@ -69,19 +71,19 @@ private:
   uint64_t number(const InputJson &object, const char *name, const std::string &where = "") const {
     const InputJson &value = member(object, name, where);
     if (!value.is_number_unsigned())
-      wrong(where, "\"", name, "\" must be a whole number, got: ", value.dump(-1, ' ', true).substr(0, 80));
+      wrong(where, "\"", name, "\" must be a whole number, got: ", got(value));
     return value.get<uint64_t>();
   }
   std::string text(const InputJson &object, const char *name, const std::string &where = "") const {
     const InputJson &value = member(object, name, where);
     if (!value.is_string())
-      wrong(where, "\"", name, "\" must be a string");
+      wrong(where, "\"", name, "\" must be a string, got: ", got(value));
     return value.get<std::string>();
   }
   const InputJson &object(const InputJson &from, const char *name) const {
     const InputJson &value = member(from, name, "");
     if (!value.is_object())
-      wrong("\"", name, "\" must be an object");
+      wrong("\"", name, "\" must be an object, got: ", got(value));
     return value;
   }
   std::vector<uint64_t> sizes(const InputJson &object, const char *name, const std::string &where) const;
@@ -103,7 +105,7 @@ std::vector<uint64_t> IndexReader::sizes(const InputJson &object, const char *na
   for (size_t i = 0; fits && i < value.size(); ++i)
     fits = value[i].is_number_unsigned();
   if (!fits)
-    wrong(where, "\"", name, "\" must be an array of whole numbers");
+    wrong(where, "\"", name, "\" must be an array of whole numbers, got: ", got(value));
   return value.get<std::vector<uint64_t>>();
 }
 
@@ -118,7 +120,7 @@ uint64_t IndexReader::elements(const std::vector<uint64_t> &shape, const std::st
 uint32_t IndexReader::crc(const InputJson &object, const char *name, const std::string &where) const {
   std::string value = text(object, name, where);
   if (value.size() != 8 || value.find_first_not_of("0123456789abcdef") != std::string::npos)
-    wrong(where, "\"", name, "\" must be 8 hexadecimal digits, got: '", value, "'");
+    wrong(where, "\"", name, "\" must be 8 hexadecimal digits, got: '", shortened(value), "'");
   return uint32_t(std::stoul(value, nullptr, 16));
 }
 
@@ -126,7 +128,7 @@ uint32_t IndexReader::crc(const InputJson &object, const char *name, const std::
 void IndexReader::checkFileName(const std::string &name) const {
   if (name.empty() || name == "." || name == ".." || name == kIndexName || name.find('/') != std::string::npos ||
       name.find('\0') != std::string::npos)
-    wrong("expected the name of a file beside the index, got: '", name, "'");
+    wrong("expected the name of a file beside the index, got: '", shortened(name), "'");
 }
 
 void IndexReader::checkSeal(std::string_view text) const {
@@ -141,12 +143,12 @@ void IndexReader::checkSeal(std::string_view text) const {
 IndexTensor IndexReader::readTensor(const InputJson &json, const CheckpointIndex &index,
                                     const std::string &where) const {
   if (!json.is_object())
-    wrong(where, "must be an object");
+    wrong(where, "must be an object, got: ", got(json));
   IndexTensor tensor;
   std::string kind = text(json, "kind", where);
   auto known = std::ranges::find_if(kKinds, [&](TensorKind one) { return kind == tensorKindName(one); });
   if (known == std::end(kKinds))
-    wrong(where, "unknown kind '", kind, "'");
+    wrong(where, "unknown kind '", shortened(kind), "'");
   tensor.kind = *known;
   std::string type = text(json, "dtype", where);
   std::optional<FileType> found;
@@ -154,7 +156,7 @@ IndexTensor IndexReader::readTensor(const InputJson &json, const CheckpointIndex
     if (type == fileTypeName(FileType(one)))
       found = FileType(one);
   if (!found)
-    wrong(where, "unknown dtype '", type, "'");
+    wrong(where, "unknown dtype '", shortened(type), "'");
   tensor.type = *found;
   tensor.shape = sizes(json, "shape", where);
   tensor.fileShape = json.contains("file_shape") ? sizes(json, "file_shape", where) : tensor.shape;
@@ -163,14 +165,14 @@ IndexTensor IndexReader::readTensor(const InputJson &json, const CheckpointIndex
           " must have as many elements");
   const InputJson &boxes = member(json, "boxes", where);
   if (!boxes.is_array())
-    wrong(where, "\"boxes\" must be an array");
+    wrong(where, "\"boxes\" must be an array, got: ", got(boxes));
   for (const InputJson &one : boxes) {
     if (!one.is_object())
-      wrong(where, "a box must be an object");
+      wrong(where, "a box must be an object, got: ", got(one));
     IndexBox box{text(one, "file", where), text(one, "tensor", where), sizes(one, "start", where),
                  sizes(one, "shape", where)};
     if (!index.files.count(box.file))
-      wrong(where, "a box is in '", box.file, "', which is not among the files");
+      wrong(where, "a box is in '", shortened(box.file), "', which is not among the files");
     tensor.boxes.push_back(std::move(box));
   }
   checkCover(tensor, where);
@@ -240,7 +242,7 @@ void IndexReader::checkSizes(const CheckpointIndex &index) const {
     for (const IndexBox &box : tensor.boxes) {
       uint64_t bytes = elements(box.shape, "") * fileElementBytes(tensor.type), &all = taken[box.file];
       if (uint64_t size = index.files.at(box.file).bytes; bytes > size - all)
-        wrong("file '", box.file, "': has ", size, " bytes, too few for the boxes in it");
+        wrong("file '", shortened(box.file), "': has ", size, " bytes, too few for the boxes in it");
       all += bytes;
     }
 }
@@ -268,7 +270,7 @@ CheckpointIndex IndexReader::read(std::string_view text) {
     wrong("the index of a checkpoint ", parsed.problem);
   const InputJson &json = parsed.value;
   if (std::string format = this->text(json, "format"); format != kFormat)
-    wrong("\"format\" must be \"", kFormat, "\", got: '", format, "'");
+    wrong("\"format\" must be \"", kFormat, "\", got: '", shortened(format), "'");
   if (uint64_t version = number(json, "version"); version != kCheckpointVersion)
     wrong("\"version\" must be ", kCheckpointVersion, ", got: ", version,
           version > kCheckpointVersion ? "; a newer release wrote it" : "");
@@ -286,18 +288,18 @@ CheckpointIndex IndexReader::read(std::string_view text) {
   index.batchRows = number(data, "batch_rows");
   const InputJson &shuffled = member(data, "shuffle", "");
   if (!shuffled.is_boolean())
-    wrong("\"shuffle\" must be true or false");
+    wrong("\"shuffle\" must be true or false, got: ", got(shuffled));
   index.shuffled = shuffled.get<bool>();
   checkPosition(index);
   for (const auto &[name, file] : object(json, "files").items()) {
     checkFileName(name);
-    std::string where = cat("file '", name, "': ");
+    std::string where = cat("file '", shortened(name), "': ");
     if (!file.is_object())
-      wrong(where, "must be an object");
+      wrong(where, "must be an object, got: ", got(file));
     index.files[name] = {number(file, "bytes", where), crc(file, "crc32c", where)};
   }
   for (const auto &[name, tensor] : object(json, "tensors").items())
-    index.tensors[name] = readTensor(tensor, index, cat("tensor '", name, "': "));
+    index.tensors[name] = readTensor(tensor, index, cat("tensor '", shortened(name), "': "));
   checkSizes(index);
   if (uint32_t said = crc(json, "fingerprint", ""); said != index.fingerprint())
     wrong("\"fingerprint\" must be ", crcText(index.fingerprint()), ", that of its tensors, got: ", crcText(said));

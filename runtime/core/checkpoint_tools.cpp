@@ -1,5 +1,6 @@
 // Looks at checkpoints, and puts their tensors together.
 #include "core/checkpoint_tools.h"
+#include "core/checkpoint_load.h"
 #include "core/error.h"
 #include "core/print.h"
 #include "core/program.h"
@@ -60,6 +61,7 @@ std::string inspectCheckpoint(const Checkpoint &checkpoint) {
 }
 
 std::string verifyCheckpoint(Checkpoint &checkpoint) {
+  checkState(checkpoint);
   checkFiles(checkpoint);
   const CheckpointIndex &index = checkpoint.index();
   uint64_t boxes = 0, elements = 0, bytes = 0;
@@ -80,6 +82,8 @@ std::string mergeCheckpoint(Checkpoint &checkpoint, const std::string &path, boo
   for (const auto &[name, file] : checkpoint.index().files)
     if (identityOf(cat(checkpoint.path(), "/", name)) == identityOf(path))
       badInput(path, ": is a file of the checkpoint itself");
+  if (withState)
+    checkState(checkpoint);
   OutputFile file(path);
   checkFiles(checkpoint);
   std::vector<TensorSpec> specs;

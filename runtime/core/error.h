@@ -32,6 +32,14 @@ inline std::string oneLine(const std::string &text) {
   return line;
 }
 
+// A name or value that comes from a file, for a message: of a long one both ends.
+inline std::string shortened(const std::string &text) {
+  constexpr size_t kMost = 80, kEnd = 20;
+  if (text.size() <= kMost)
+    return text;
+  return text.substr(0, kMost - kEnd) + " ... " + text.substr(text.size() - kEnd);
+}
+
 struct Error : std::runtime_error {
   Error(int code, const std::string &line) : std::runtime_error(oneLine(line)), code(code) {}
   int code;

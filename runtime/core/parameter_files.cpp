@@ -35,16 +35,18 @@ std::map<std::string, std::string> readIndex(const std::string &path) {
     wrong("the index of safetensors files ", index.problem);
   auto map = index.value.find("weight_map");
   if (map == index.value.end() || !map->is_object())
-    wrong("an index of safetensors files must hold an object \"weight_map\"");
+    wrong("an index of safetensors files must hold an object \"weight_map\", got: ",
+          map == index.value.end() ? "none" : shortened(toMessage(*map)));
   std::map<std::string, std::string> files;
   for (const auto &[tensor, name] : map->items()) {
     if (!name.is_string())
-      wrong("tensor '", tensor, "': expected the name of a file");
+      wrong("tensor '", shortened(tensor), "': expected the name of a file, got: ", shortened(toMessage(name)));
     std::string text = name.get<std::string>();
     // Beside the index and nowhere else: it comes from outside.
     if (text.empty() || text == "." || text == ".." || text.find('/') != std::string::npos ||
         text.find('\0') != std::string::npos)
-      wrong("tensor '", tensor, "': expected the name of a file beside the index, got: '", text, "'");
+      wrong("tensor '", shortened(tensor), "': expected the name of a file beside the index, got: '", shortened(text),
+            "'");
     files.emplace(tensor, std::move(text));
   }
   return files;
@@ -76,14 +78,14 @@ ParameterFiles::ParameterFiles(const std::string &path) : path_(path) {
     for (const auto &[name, tensor] : file.tensors()) {
       auto place = index.find(name);
       if (place == index.end() || place->second != fileName)
-        badInput(file.path(), ": holds tensor '", name, "', which ", path, " says is ",
-                 place == index.end() ? "in no file" : cat("in '", place->second, "'"));
+        badInput(file.path(), ": holds tensor '", shortened(name), "', which ", path, " says is ",
+                 place == index.end() ? "in no file" : cat("in '", shortened(place->second), "'"));
       tensors_.emplace(name, FoundTensor{&tensor, file.path()});
     }
   }
   for (const auto &[name, fileName] : index)
     if (!tensors_.count(name))
-      badInput(besides(path, fileName), ": lacks tensor '", name, "', which ", path,
+      badInput(besides(path, fileName), ": lacks tensor '", shortened(name), "', which ", path,
                " says is there");
 }
 

@@ -24,6 +24,8 @@ constexpr TypeName kTypeNames[] = {
     {"F16", FileType::F16},   {"BF16", FileType::BF16}, {"F32", FileType::F32},
     {"F64", FileType::F64}};
 
+std::string got(const InputJson &value) { return shortened(toMessage(value)); }
+
 } // namespace
 
 SafetensorsFile::SafetensorsFile(const std::string &path) : file_(path) {
@@ -45,31 +47,31 @@ SafetensorsFile::SafetensorsFile(const std::string &path) : file_(path) {
     if (name == "__metadata__")
       continue;
     auto wrong = [&, &name = name](const std::string &why) {
-      badInput(path, ": tensor '", name, "': ", why);
+      badInput(path, ": tensor '", shortened(name), "': ", why);
     };
     TensorEntry tensor{};
     if (!entry.is_object() || !entry.contains("dtype") || !entry["dtype"].is_string() ||
         !entry.contains("shape") || !entry["shape"].is_array() ||
         !entry.contains("data_offsets") || !entry["data_offsets"].is_array() ||
         entry["data_offsets"].size() != 2)
-      wrong("expected dtype, shape and two data_offsets");
+      wrong("expected dtype, shape and two data_offsets, got: " + got(entry));
     const std::string dtype = entry["dtype"].get<std::string>();
     auto known = std::find_if(std::begin(kTypeNames), std::end(kTypeNames),
                               [&](const TypeName &t) { return dtype == t.name; });
     if (known == std::end(kTypeNames))
-      wrong("unknown dtype '" + dtype + "'");
+      wrong("unknown dtype '" + shortened(dtype) + "'");
     tensor.type = known->type;
     uint64_t bytes = fileElementBytes(tensor.type);
     for (const InputJson &dim : entry["shape"]) {
       if (!dim.is_number_unsigned())
-        wrong("dimensions must be integers of at least 0");
+        wrong("dimensions must be integers of at least 0, got: " + got(dim));
       tensor.shape.push_back(dim.get<uint64_t>());
       if (__builtin_mul_overflow(bytes, tensor.shape.back(), &bytes))
-        wrong("the shape does not fit 64 bits");
+        wrong("the shape does not fit 64 bits, got: " + got(entry["shape"]));
     }
     const InputJson &first = entry["data_offsets"][0], &last = entry["data_offsets"][1];
     if (!first.is_number_unsigned() || !last.is_number_unsigned())
-      wrong("data_offsets must be integers of at least 0");
+      wrong("data_offsets must be integers of at least 0, got: " + got(entry["data_offsets"]));
     uint64_t begin = first.get<uint64_t>(), end = last.get<uint64_t>();
     if (begin > end || end > dataBytes || end - begin != bytes)
       wrong(cat(dtype, shapeText(tensor.shape), " takes ", bytes, " of ", dataBytes,

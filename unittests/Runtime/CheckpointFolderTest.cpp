@@ -66,6 +66,19 @@ TEST_F(CheckpointFolderTest, LeftoversGoAndNothingElse) {
   EXPECT_EQ(names(), (std::vector<std::string>{".step-3.tmp", "notes", "step-000002", "step-000004", "step-abc"}));
 }
 
+TEST_F(CheckpointFolderTest, NewerOnesWithoutIndexAreTold) {
+  CheckpointFolder folder(path_, 0);
+  save(folder, 4);
+  save(folder, 9);
+  for (const char *name : {"step-000002", "step-000006", "step-000010/index.json", "step-000011"})
+    fs::create_directories(path_ + "/" + name);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(findCheckpoint(path_), path_ + "/step-000009");
+  std::string line = " has no index.json, which makes a checkpoint complete: skipped, step-000009 is taken\n";
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "note: " + path_ + "/step-000010" + line + "note: " + path_ + "/step-000011" + line);
+}
+
 TEST_F(CheckpointFolderTest, WhatIsNotCompletedGoes) {
   {
     CheckpointFolder folder(path_, 0);

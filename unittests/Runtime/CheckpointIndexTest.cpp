@@ -121,7 +121,12 @@ TEST(CheckpointIndex, Refusals) {
       {"\"bytes\":100", "\"bytes\":31", "file 'a.safetensors': has 31 bytes, too few for the boxes in it"},
       {"\"crc32c\":\"e3069283\"", "\"crc32c\":\"E3069283\"", "must be 8 hexadecimal digits"},
       {"\"fingerprint\": \"", "\"fingerprint\": \"00000000\", \"was\": \"", "\"fingerprint\" must be"},
-      {"\"shuffle\":true", "\"shuffle\":1", "\"shuffle\" must be true or false"},
+      {"\"shuffle\":true", "\"shuffle\":1", "\"shuffle\" must be true or false, got: 1"},
+      {"\"shape\":[4,6]", "\"shape\":[4,-6]", "tensor 'w': \"shape\" must be an array of whole numbers, got: [4,-6]"},
+      {"\"file\":\"b.safetensors\"", "\"file\":null", "\"file\" must be a string, got: null"},
+      {"\"boxes\":[{", "\"boxes\":[7,{", "a box must be an object, got: 7"},
+      {"\"kind\":\"param\"", "\"kind\":\"" + std::string(500, 'p') + "\"",
+       "unknown kind '" + std::string(60, 'p') + " ... " + std::string(20, 'p') + "'"},
   };
   for (const auto &test : cases) {
     SCOPED_TRACE(test.part);

@@ -3,6 +3,7 @@
 // named.
 #include "TestSupport.h"
 #include "core/arena.h"
+#include "core/checkpoint_folder.h"
 #include "core/checkpoint_load.h"
 #include "core/checkpoint_shard.h"
 #include "core/checkpoint_tools.h"
@@ -253,6 +254,38 @@ TEST_F(CheckpointTest, StateOfAnotherOptimizer) {
   save(build(plans()[1]));
   summary = load(build(plans()[0], /*hasState=*/false));
   EXPECT_EQ(summary.unused, (std::vector<std::string>{"c.m", "step", "v.m", "w.m"}));
+}
+
+// A part of the optimizer's state is refused by whoever reads it, with the checksums right.
+TEST_F(CheckpointTest, PartOfTheState) {
+  Plan plan = plans()[0];
+  save(build(plan));
+  CheckpointIndex index = Checkpoint(folder_).index();
+  auto kept = index.tensors.extract("v.m");
+  kept.key() = "v.n"; // another optimizer's
+  index.tensors.insert(std::move(kept));
+  auto write = [&] { std::ofstream(folder_ + "/" + kIndexName) << toText(index); };
+  write();
+  Checkpoint others(folder_);
+  EXPECT_NO_THROW(verifyCheckpoint(others)) << "nothing says that both parameters have the same state";
+  index.tensors["w.n"] = index.tensors.at("w.m");
+  index.tensors.at("w.n").boxes = index.tensors.at("w").boxes;
+  write();
+  Checkpoint checkpoint(folder_);
+  const char *line = ": holds 'c.m' but not 'c.n', expected all of the optimizer's state or none";
+  expectBadInput([&] { verifyCheckpoint(checkpoint); }, line);
+  expectBadInput([&] { mergeCheckpoint(checkpoint, folder_ + "/whole", true); }, line);
+  EXPECT_NO_THROW(mergeCheckpoint(checkpoint, folder_ + "/whole", false)) << "the model is whole";
+  expectBadInput([&] { load(build(plan)); }, ": holds 'w.m' but not 'v.m', expected all of the optimizer's state");
+}
+
+TEST_F(CheckpointTest, FolderOfAnotherStep) {
+  save(build(plans()[0]));
+  std::string name = folder_ + "/" + stepName(uint64_t(kStep) + 1);
+  fs::create_directory(name);
+  fs::copy(folder_ + "/" + kIndexName, name + "/" + kIndexName);
+  expectBadInput([&] { Checkpoint renamed(name + "/"); },
+                 cat("index.json: is of step ", kStep, ", expected ", kStep + 1, " as its folder is named"));
 }
 
 TEST_F(CheckpointTest, AnotherModelIsNamed) {

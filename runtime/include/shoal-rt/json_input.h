@@ -20,6 +20,11 @@ struct ParsedObject {
   std::string problem; // what is wrong, to be put behind the name of the text; empty when `value` is an object
 };
 
+// A value as a message shows it, in ASCII.
+inline std::string toMessage(const InputJson &value) {
+  return value.dump(-1, ' ', /*ensure_ascii=*/true, InputJson::error_handler_t::replace);
+}
+
 // Needs no exceptions. Objects and arrays may be nested `maxDepth` deep, the object itself included.
 inline ParsedObject parseJsonObject(std::string_view text, int maxDepth = 8) {
   std::vector<std::set<std::string>> open; // names of the objects around
