@@ -98,7 +98,7 @@ private:
             double got, double expected, bool isFloat);
   double allow(const Tensor &whole, double terms) const;
   void measure(Value value, const Tensor &tensor, double terms);
-  double findTerms(Operation *op) const;
+  double findTerms(OpResult result) const;
   std::vector<double> allowUpdate(nn::AdamUpdateOp update, ArrayRef<const Tensor *> results) const;
   int64_t rankOf(int64_t position) const {
     return mesh.getDeviceIds().empty() ? position : mesh.getDeviceIds()[position];
@@ -212,9 +212,8 @@ double normOf(const Tensor &tensor) {
 
 void PlanVerifier::measure(Value value, const Tensor &tensor, double terms) {
   Measure &measure = measures[value];
-  measure = {};
-  measure.allowed.each = allow(tensor, terms);
-  measure.terms = std::max(terms, normOf(tensor));
+  // Inside of an accumulate: of all micro-batches.
+  measure = {.terms = std::max({measure.terms, terms, normOf(tensor)}), .allowed = {allow(tensor, terms), {}}};
   for (double element : tensor.f)
     if (std::isfinite(element))
       measure.largest = std::max(measure.largest, std::abs(element));
@@ -222,10 +221,13 @@ void PlanVerifier::measure(Value value, const Tensor &tensor, double terms) {
     measure.first = tensor.at(0);
 }
 
-/// The largest norm among what an op's results are made of: what rounding is relative to. A factor scales the rounding
-/// of the other one.
-double PlanVerifier::findTerms(Operation *op) const {
+/// The largest norm among what a result is made of: what rounding is relative to. A factor scales the rounding of the
+/// other one.
+double PlanVerifier::findTerms(OpResult result) const {
+  Operation *op = result.getOwner();
   double terms = 0;
+  if (auto accumulate = dyn_cast<dist::AccumulateOp>(op))
+    terms = measures.lookup(accumulate.getBody().front().getTerminator()->getOperand(result.getResultNumber())).terms;
   for (Value operand : op->getOperands())
     if (auto at = measures.find(operand); at != measures.end())
       terms = std::max(terms, at->second.terms);
@@ -262,9 +264,8 @@ FailureOr<TensorList> PlanVerifier::runOneDevice(const TensorList &arguments) {
     measure(argument, tensor, normOf(tensor));
   int64_t order = 0;
   RunOptions run{options.precision, [&](Operation *op, int64_t, ArrayRef<const Tensor *> results) {
-                   double terms = findTerms(op);
                    for (auto [value, tensor] : llvm::zip(op->getResults(), results))
-                     measure(value, *tensor, terms);
+                     measure(value, *tensor, findTerms(value));
                    if (auto update = dyn_cast<nn::AdamUpdateOp>(op))
                      measures[op->getResult(0)].allowed.more = allowUpdate(update, results);
                    auto id = op->getAttrOfType<IntegerAttr>(dist::DistDialect::kIdAttr);

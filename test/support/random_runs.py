@@ -217,11 +217,11 @@ class Plan:
         if sizes["tensor"] > 1 and rng.random() < 0.4:
             self.flags.append("--tensor-parallel")
         elif sizes["tensor"] > 1:
-            for at, shape in model.params:
-                if shape and rng.random() < 0.6:
-                    dim = rng.randrange(len(shape))
-                    dims = ", ".join('{"tensor"}' if d == dim else "{}" for d in range(len(shape)))
-                    self.shardings[at] = f"#dist.sharding<@mesh, [{dims}]>"
+            cut = [param for param in model.params if param[1] and rng.random() < 0.6]
+            for at, shape in cut or [param for param in model.params if param[1]][-1:]:
+                dim = rng.randrange(len(shape))
+                dims = ", ".join('{"tensor"}' if d == dim else "{}" for d in range(len(shape)))
+                self.shardings[at] = f"#dist.sharding<@mesh, [{dims}]>"
         if zero := rng.choice([0, 1, 2, 3, 3]):
             self.flags += ["--zero", str(zero)]
         if rng.random() < 0.7:
