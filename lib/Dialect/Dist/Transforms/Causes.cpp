@@ -151,8 +151,12 @@ CauseAttr getHandCause(Value value) {
 Attribute traceCauses(Value value, StringAttr axis) {
   Value start = value;
   while (value) {
-    if (DictionaryAttr why = getWhy(value))
-      return findCauses(why, axis);
+    if (DictionaryAttr why = getWhy(value)) {
+      // Buckets are sharded behind propagation: what is made of them has such an axis, and a record without it.
+      ShardingAttr sharding = getSharding(value);
+      if (Attribute causes = findCauses(why, axis); causes || !sharding || !sharding.uses(axis))
+        return causes;
+    }
     if (auto pack = value.getDefiningOp<PackOp>()) {
       Attribute causes;
       for (Value input : pack.getInputs())

@@ -60,7 +60,15 @@ void ArgAnnotator::setAs(unsigned index, unsigned other) {
   set(index, sharding);
   // Of axes that are there by hand the file says nothing at this argument.
   CauseAttr hand = getHandCause(FunctionOpInterface(func).getArgument(other));
-  auto why = dyn_cast_or_null<DictionaryAttr>(signature.getArgAttr(other, DistDialect::kWhyAttr));
+  auto whyOf = [&](unsigned argument) {
+    return dyn_cast_or_null<DictionaryAttr>(signature.getArgAttr(argument, DistDialect::kWhyAttr));
+  };
+  // What a strategy has said of the argument itself, as of state that lies in a bucket, stays.
+  NamedAttrList both(whyOf(index));
+  for (NamedAttribute entry : whyOf(other) ? whyOf(other).getValue() : ArrayRef<NamedAttribute>())
+    if (!both.get(entry.getName()))
+      both.push_back(entry);
+  DictionaryAttr why = both.empty() ? DictionaryAttr() : both.getDictionary(func.getContext());
   for (DimShardingAttr dim : sharding.getDims())
     why = dim.getAxes().empty() ? why : addCause(why, dim.getAxes(), hand);
   signature.setArgAttr(index, DistDialect::kWhyAttr, why);
