@@ -1,12 +1,11 @@
 // The program by layers: which op belongs where, what is forward, backward and update, and which layers are equal.
 #include "Read.h"
 
-#include "Names.h"
-
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interfaces/Lowering.h"
+#include "shoal/Support/FoldedNames.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"

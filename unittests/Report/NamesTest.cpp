@@ -1,9 +1,9 @@
 // Names that differ in numbers only become one; others stay apart.
-#include "Names.h"
+#include "shoal/Support/FoldedNames.h"
 
 #include "gtest/gtest.h"
 
-using namespace shoal::report;
+using namespace shoal;
 
 namespace {
 

@@ -11,6 +11,7 @@
 
 #include "shoal-rt/traffic.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -203,10 +204,29 @@ Operation *findNeedy(Operation *op, int64_t dim) {
   return nullptr;
 }
 
+/// The layer that a collective belongs to: that of who asks, or of a bucket, for which nobody asks in one, that of its
+/// tensors.
+StringAttr findLayer(ReasonAttr reason) {
+  if (!reason || reason.getLayer())
+    return reason ? reason.getLayer() : StringAttr();
+  llvm::SmallSetVector<StringAttr, 2> layers;
+  for (CauseAttr cause : reason.getCauses())
+    if (cause.getLayer())
+      layers.insert(cause.getLayer());
+  return layers.size() == 1 ? layers.front() : StringAttr();
+}
+
+std::string tellCauses(ReasonAttr reason, StringAttr known) {
+  std::string text;
+  for (CauseAttr cause : reason.getCauses())
+    text += (text.empty() ? "" : "; ") + cause.getText(known);
+  return text;
+}
+
 class Removal {
 public:
-  Removal(Operation *op, AxesAttr axes, ReasonAttr reason, bool namesLayers)
-      : op(op), reason(reason), known(namesLayers || !reason ? StringAttr() : reason.getLayer()) {
+  /// `known`: the layer that goes without saying; none where all are named.
+  Removal(Operation *op, AxesAttr axes, ReasonAttr reason, StringAttr known) : op(op), reason(reason), known(known) {
     for (StringAttr axis : axes.getAxes())
       names += (names.empty() ? "{\"" : ", \"") + axis.str() + "\"";
     names += "}";
@@ -287,7 +307,7 @@ private:
 
   Operation *op;
   ReasonAttr reason;
-  StringAttr known; // a layer that is not named
+  StringAttr known;
   std::string names;
 };
 
@@ -333,15 +353,18 @@ std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLay
     it.part = tellPart(parts, op);
     it.sentBytes = it.count * sentBytes(traffic, ranks, elementBytes(it.type.getElementType()));
     auto reason = dyn_cast_or_null<ReasonAttr>(collective.getReasonAttr());
+    StringAttr layer = findLayer(reason), known = namesLayers ? StringAttr() : layer;
     if (reason) {
-      it.layer = reason.getLayer() ? reason.getLayer().str() : "";
+      it.layer = layer ? layer.str() : "";
+      Operation *made = op->getOperand(0).getDefiningOp();
+      bool isUpdated = isa_and_nonnull<nn::OptimizerUpdateOpInterface>(made);
+      it.isBucket = isUpdated || isa_and_nonnull<PackOp>(made);
       // Buckets are alike as layers are.
-      Operation *made = namesLayers ? nullptr : op->getOperand(0).getDefiningOp();
-      it.asker = isa_and_nonnull<PackOp>(made) ? "a bucket of gradients"
-                 : isa_and_nonnull<nn::OptimizerUpdateOpInterface>(made) ? "a bucket of new parameters"
-                                                                         : reason.getAskerText(namesLayers);
+      it.asker = namesLayers || !it.isBucket ? reason.getAskerText(namesLayers)
+                 : isUpdated                 ? "a bucket of new parameters"
+                                             : "a bucket of gradients";
       it.change = reason.getChange() ? reason.getChange().str() : "";
-      it.cause = reason.getCauseText(namesLayers);
+      it.cause = tellCauses(reason, known);
     } else if (StringAttr words = getReasonText(collective.getReasonAttr())) {
       it.asker = words.str();
     }
@@ -355,7 +378,7 @@ std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLay
         timeline = std::make_unique<Timeline>(*op->getBlock());
       it.overlap = timeline->describe(op, namesLayers);
     }
-    it.removal = Removal(op, axes, reason, namesLayers).describe();
+    it.removal = Removal(op, axes, reason, known).describe();
   });
   return explanations;
 }

@@ -6,6 +6,7 @@
 #include "shoal/Dialect/Dist/Transforms/Explain.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Support/FoldedNames.h"
 
 #include "shoal-rt/axis_names.h"
 
@@ -98,6 +99,17 @@ Explanations explainOnce(func::FuncOp local, bool overlap) {
     if (!it.layer.empty())
       entry.layers.insert(it.layer);
     entry.overlaps.insert(it.overlap);
+  }
+  // Buckets of equal layers hold tensors of equal names.
+  for (const ExplanationEntry &entry : all.entries) {
+    Explanation &first = all.alike[entry.members.front()];
+    std::vector<std::string> askers;
+    for (unsigned i : entry.members)
+      askers.push_back(all.named[i].asker);
+    if (first.isBucket && entry.layers.size() > 1 && llvm::all_of(askers, [&](StringRef asker) {
+          return maskNumbers(asker) == maskNumbers(askers.front());
+        }))
+      first.asker = starNames(askers);
   }
   return all;
 }

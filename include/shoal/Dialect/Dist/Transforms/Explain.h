@@ -24,7 +24,8 @@ struct Explanation {
   int64_t count;               // times per step: once per micro-batch inside of one
   uint64_t sentBytes;          // per step, by the rank that sends most, on a ring (shoal-rt/traffic.h), as in reports
   std::string part;            // "the backward pass" of a training step; "" of a program without gradients
-  std::string layer;           // "" without one
+  std::string layer;           // "" without one; of a bucket that of its tensors
+  bool isBucket = false;       // of gradients, or of new parameters
   std::string asker;           // "operand 0 of nn.matmul in h.3"; of a program by hand its own words
   std::string change;          // the layouts, "" by hand
   std::string cause;           // the annotations that brought the axes, "" by hand

@@ -1,6 +1,6 @@
 // Names that are equal but for their numbers, as one: "h.{0…11}.ln_1.weight".
-#ifndef SHOAL_LIB_REPORT_NAMES_H
-#define SHOAL_LIB_REPORT_NAMES_H
+#ifndef SHOAL_SUPPORT_FOLDEDNAMES_H
+#define SHOAL_SUPPORT_FOLDEDNAMES_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace shoal::report {
+namespace shoal {
 
 /// The name with a mark in place of every number: equal for names that may be folded.
 std::string maskNumbers(llvm::StringRef name);
@@ -21,6 +21,6 @@ std::string starNames(llvm::ArrayRef<std::string> names);
 /// "h.0", "h.0 and h.1", "h.0 … h.11", in the order given.
 std::string spanNames(llvm::ArrayRef<std::string> names);
 
-} // namespace shoal::report
+} // namespace shoal
 
-#endif // SHOAL_LIB_REPORT_NAMES_H
+#endif // SHOAL_SUPPORT_FOLDEDNAMES_H

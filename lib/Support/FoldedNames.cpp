@@ -1,10 +1,10 @@
 // Names cut into numbers and what is between them.
-#include "Names.h"
+#include "shoal/Support/FoldedNames.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
-namespace shoal::report {
+namespace shoal {
 
 namespace {
 struct Piece {
@@ -81,4 +81,4 @@ std::string spanNames(llvm::ArrayRef<std::string> names) {
   return names.front() + (names.size() == 2 ? " and " : " … ") + names.back();
 }
 
-} // namespace shoal::report
+} // namespace shoal
