@@ -15,7 +15,7 @@ std::string showType(mlir::Type type);
 /// What is said of collectives, and where they belong, comes from their explanations.
 void readLayers(mlir::func::FuncOp step, llvm::ArrayRef<dist::Explanation> explanations,
                 std::vector<PageLayer> &layers);
-void readTensors(mlir::func::FuncOp step, std::vector<PageTensor> &tensors);
+void readTensors(mlir::func::FuncOp step, Page &page);
 
 } // namespace shoal::report
 

@@ -1,10 +1,10 @@
 // What the page says of one device's program (L2).
-#include "Names.h"
 #include "Read.h"
 
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/Transforms/Explain.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Support/FoldedNames.h"
 #include "shoal-rt/axis_names.h"
 
 using namespace mlir;
@@ -49,7 +49,7 @@ void readLocal(ModuleOp module, bool overlap, Page &page) {
   dist::Explanations all = dist::explainOnce(step, overlap);
   readCollectives(all, mesh ? mesh.getMesh() : dist::MeshAttr(), page.collectives);
   readLayers(step, all.named, page.layers);
-  readTensors(step, page.tensors);
+  readTensors(step, page);
 }
 
 } // namespace shoal::report

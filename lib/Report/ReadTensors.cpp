@@ -1,9 +1,9 @@
 // How parameters, state, inputs and outputs lie on the mesh; equal ones of many layers as one.
-#include "Names.h"
 #include "Read.h"
 
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Support/Elements.h"
+#include "shoal/Support/FoldedNames.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
@@ -22,7 +22,6 @@ static PageTensor describe(RankedTensorType local, Attribute attr, dist::MeshAtt
   tensor.bytes = local.getNumElements() * elementBytes(local.getElementType());
   auto global = dyn_cast_or_null<dist::GlobalAttr>(attr);
   RankedTensorType whole = global ? global.getType() : local;
-  tensor.elements = whole.getNumElements();
   tensor.copies = mesh ? mesh.getNumDevices() : 1;
   for (int64_t i = 0; i < local.getRank(); ++i) {
     PageDim dim{whole.getDimSize(i), local.getDimSize(i), 1, {}};
@@ -111,7 +110,31 @@ static std::vector<PageTensor> fold(std::vector<PageTensor> all) {
   return folded;
 }
 
-void readTensors(func::FuncOp step, std::vector<PageTensor> &tensors) {
+/// Each tensor once, whole, though several buckets hold parts of it.
+static void countParameters(func::FuncOp step, Page &page) {
+  llvm::StringSet<> seen;
+  auto add = [&](StringRef name, RankedTensorType whole) {
+    if (!seen.insert(name).second)
+      return;
+    page.parameters += whole.getNumElements();
+    ++page.parameterTensors;
+  };
+  for (unsigned i = 0; i < step.getNumArguments(); ++i) {
+    if (nn::getArgRole(step, i) != nn::ArgRole::Param)
+      continue;
+    auto bucket = step.getArgAttrOfType<dist::BucketAttr>(i, dist::DistDialect::kBucketAttr);
+    auto global = step.getArgAttrOfType<dist::GlobalAttr>(i, dist::DistDialect::kGlobalAttr);
+    if (bucket)
+      for (dist::MemberAttr member : bucket.getMembers())
+        add(member.getName(), member.getWholeType());
+    else
+      add(nn::getArgName(step, i),
+          global ? global.getType() : cast<RankedTensorType>(step.getArgument(i).getType()));
+  }
+}
+
+void readTensors(func::FuncOp step, Page &page) {
+  countParameters(step, page);
   dist::MeshOp meshOp = dist::lookupMesh(step);
   dist::MeshAttr mesh = meshOp ? meshOp.getMesh() : dist::MeshAttr();
   std::vector<PageTensor> all;
@@ -151,7 +174,7 @@ void readTensors(func::FuncOp step, std::vector<PageTensor> &tensors) {
     tensor.name = name.str();
     all.push_back(std::move(tensor));
   }
-  tensors = fold(std::move(all));
+  page.tensors = fold(std::move(all));
 }
 
 } // namespace shoal::report

@@ -14,12 +14,7 @@ static void writeTile(Html &html, llvm::StringRef id, llvm::StringRef label, llv
 }
 
 static void writeTotals(Html &html, const Page &page) {
-  uint64_t parameters = 0, parameterTensors = 0, held = 0, host = 0;
-  for (const PageTensor &tensor : page.tensors)
-    if (tensor.role == "parameter") {
-      parameters += tensor.elements * tensor.count;
-      parameterTensors += tensor.count;
-    }
+  uint64_t held = 0, host = 0;
   for (const rt::RankReport &rank : page.report.ranks) {
     held = std::max(held, rank.bytes.peak);
     host = std::max(host, rank.bytes.host);
@@ -32,8 +27,8 @@ static void writeTotals(Html &html, const Page &page) {
   size_t ranks = page.report.ranks.size();
   html.tag("div", {{"class", "tiles"}}, [&] {
     writeTile(html, "ranks", "ranks", showCount(ranks), ranks == 1 ? "one device" : "one program for all", "");
-    writeTile(html, "parameters", "parameters", showAmount(parameters),
-              "in " + showNumberOf(parameterTensors, "tensor"), showCount(parameters));
+    writeTile(html, "parameters", "parameters", showAmount(page.parameters),
+              "in " + showNumberOf(page.parameterTensors, "tensor"), showCount(page.parameters));
     writeTile(html, "peak", "peak memory, per rank", showBytes(held), "all that the step allocates",
               showCount(held) + " B");
     if (host)

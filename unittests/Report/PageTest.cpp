@@ -191,11 +191,31 @@ TEST_F(PageTest, ABucketTellsWhatItHolds) {
   EXPECT_EQ(bucket->holds, (std::vector<std::string>{"l.{0,1}.w", "s"}));
   ASSERT_EQ(bucket->dims.size(), 1u);
   EXPECT_EQ(bucket->dims[0].axes, std::vector<std::string>{"data"});
+  // The model has three tensors of 9 elements; the tenth is padding.
+  EXPECT_EQ(page.parameterTensors, 3u);
+  EXPECT_EQ(page.parameters, 9u);
   EXPECT_NE(report::writeHtml(page).find("parameter; a bucket of l.{0,1}.w, s"), std::string::npos);
   // Its update is no part of the reduction.
   ASSERT_EQ(page.layers.back().title, "update");
   EXPECT_TRUE(
       llvm::any_of(page.layers.back().update, [](const report::PageOp &op) { return op.name == "sgd_update"; }));
+}
+
+TEST_F(PageTest, TheHeadCountsTheModelUnderEveryPlan) {
+  std::vector<std::pair<std::string, int64_t>> meshes[] = {{}, {{"data", 4}}, {{"data", 2}, {"tensor", 2}}};
+  for (auto &mesh : meshes)
+    for (int64_t zero : {0, 3})
+      if (!mesh.empty() || zero == 0) {
+        page = {};
+        options.mesh = mesh;
+        options.plan.zero = zero;
+        options.plan.tensorParallel = mesh.size() > 1;
+        // Tensors lie in several buckets, too.
+        options.plan.bucketMb = 0.00002;
+        read(kModel);
+        EXPECT_EQ(page.parameterTensors, 3u);
+        EXPECT_EQ(page.parameters, 75u);
+      }
 }
 
 TEST_F(PageTest, TensorsTellTheirPaddingAndTheirCopies) {

@@ -55,7 +55,6 @@ struct PageTensor {
   std::vector<std::string> holds; // of a bucket: the tensors that lie in it, one after another
   int64_t copies = 1;             // ranks that hold the same piece
   int64_t bytes = 0;              // of one such tensor on one rank, padding included
-  int64_t elements = 0;           // of one such tensor in all
   int64_t count = 1;
 };
 
@@ -111,6 +110,8 @@ struct Page {
 
   std::vector<PageLayer> layers;
   std::vector<PageTensor> tensors;
+  // Of the model, wherever they lie: elements of whole tensors, and how many tensors.
+  uint64_t parameters = 0, parameterTensors = 0;
   std::vector<PageCollective> collectives;
 
   std::vector<PageRow> rows; // of the step, then of the evaluation beside it
