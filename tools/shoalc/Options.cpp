@@ -183,7 +183,8 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   std::string mesh;
   app.add_option("--mesh", mesh,
                  "mesh axes (replica, data, tensor, pipe, context, ulysses) and sizes, the last fastest, as "
-                 "data=2,tensor=2; without it the file's own dist.mesh, or one device")
+                 "data=2,tensor=2; without it the file's own dist.mesh, or one device; replica and data split the "
+                 "batch, and --zero shards over data alone (hybrid sharding)")
       ->type_name("AXIS=SIZE,...")
       ->group("Plan");
   PlanFlags planFlags(app, options.plan);
