@@ -85,6 +85,22 @@ def check(path, name, ranks, work):
     return counted
 
 
+def check_refusal(examples, work):
+    """The ring without its groups, under the name that README gives it: the error that README quotes."""
+    name = "ring-all-reduce-4.mlir"
+    with open(os.path.join(examples, name)) as f:
+        text, groups = re.subn(r"( *)%(\w+) = dist\.group \{\n *(dist\.send.*)\n *%message = (dist\.recv.*)\n"
+                               r" *dist\.yield.*\n *\} : .*\n", r"\1\3\n\1%\2 = \4\n", f.read())
+    path = os.path.join(work, name)
+    with open(path, "w") as f:
+        f.write(text)
+    said = shoal.call(["shoalc", path, "-o", f"{path}.out"], shoal.COMPILE_LIMIT, expect=2).replace(work + os.sep, "")
+    with open(os.path.join(examples, "README.md")) as f:
+        quoted = [line for line in f.read().splitlines() if line.startswith(f"{name}:")]
+    if groups != 2 or quoted != said.splitlines():
+        sys.exit(f"README.md quotes {quoted} of the ring without its {groups} groups, shoalc says {said}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("examples")
@@ -96,6 +112,7 @@ def main():
     present = {f for f in os.listdir(args.examples) if f.endswith(".mlir")}
     if known != present:
         sys.exit(f"examples without expected values, or the other way round: {sorted(known ^ present)}")
+    check_refusal(args.examples, args.work)
     for ranks in args.ranks:
         sent = {name: check(os.path.join(args.examples, f"{name}-{ranks}.mlir"), name, ranks, args.work)
                 for name in EXPECTED}

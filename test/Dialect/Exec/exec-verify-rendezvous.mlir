@@ -52,7 +52,7 @@ dist.mesh @mesh <["x"=2]>
 exec.program @p train arena = 128 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
   %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
   %b = exec.buffer activation at 64 : !exec.buffer<2xf32>
-  // expected-error-re @+1 {{deadlocks: 'send' ({{.*}}) at mesh position 0 waits for 'send' ({{.*}}) at mesh position 1, which waits for 'send' ({{.*}}) at mesh position 0}}
+  // expected-error-re @+1 {{the program deadlocks: 'send' ({{.*}}) at mesh position 0 waits for 'send' ({{.*}}) at mesh position 1, which waits for 'send' ({{.*}}) at mesh position 0}}
   exec.point_to_point sends(%p : !exec.buffer<2xf32>) to [array<i64: 1, 0>] from [] {name = "send"}
   exec.point_to_point to [] recvs(%b : !exec.buffer<2xf32>) from [array<i64: 1, 0>] {name = "recv"}
 }
@@ -111,7 +111,7 @@ dist.mesh @mesh <["x"=1]>
 exec.program @p train arena = 128 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
   %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
   %b = exec.buffer activation at 64 : !exec.buffer<2xf32>
-  // expected-error-re @+1 {{deadlocks: 'send' ({{.*}}) at mesh position 0 waits for itself}}
+  // expected-error-re @+1 {{the program deadlocks: 'send' ({{.*}}) at mesh position 0 waits for itself}}
   exec.point_to_point sends(%p : !exec.buffer<2xf32>) to [array<i64: 0>] from [] {name = "send"}
   exec.point_to_point to [] recvs(%b : !exec.buffer<2xf32>) from [array<i64: 0>] {name = "recv"}
 }
@@ -124,7 +124,7 @@ exec.program @p train arena = 192 rows = 0 bytes = <params = 0, grads = 0, optim
   %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
   %b = exec.buffer activation at 64 : !exec.buffer<2xf32>
   %c = exec.buffer activation at 128 : !exec.buffer<2xf32>
-  // expected-error-re @+1 {{deadlocks: 'recv' ({{.*}}) at mesh position 0 waits for 'sum' ({{.*}}) at mesh position 1, which waits for 'recv' ({{.*}}) at mesh position 0}}
+  // expected-error-re @+1 {{the program deadlocks: 'recv' ({{.*}}) at mesh position 0 waits for 'sum' ({{.*}}) at mesh position 1, which waits for 'recv' ({{.*}}) at mesh position 0}}
   exec.point_to_point to [] recvs(%b : !exec.buffer<2xf32>) from [array<i64: 1, -1>] {name = "recv"}
   exec.all_reduce {"x"} sum %p to %c {name = "sum"} : !exec.buffer<2xf32>, !exec.buffer<2xf32>
   exec.point_to_point sends(%p : !exec.buffer<2xf32>) to [array<i64: -1, 0>] from [] {name = "send"}
@@ -152,7 +152,7 @@ exec.program @p train arena = 192 rows = 0 bytes = <params = 0, grads = 0, optim
   %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
   %b = exec.buffer activation at 64 : !exec.buffer<2xf32>
   %c = exec.buffer activation at 128 : !exec.buffer<2xf32>
-  // expected-error-re @+1 {{deadlocks: 'recv' ({{.*}}) at mesh position 0 waits for the wait for 'sum' ({{.*}}) at mesh position 1, which waits for 'sum' ({{.*}}) at mesh position 1, which waits for the wait for 'recv' ({{.*}}) at mesh position 0, which waits for 'recv' ({{.*}}) at mesh position 0}}
+  // expected-error-re @+1 {{the program deadlocks: 'recv' ({{.*}}) at mesh position 0 waits for the wait for 'sum' ({{.*}}) at mesh position 1, which waits for 'sum' ({{.*}}) at mesh position 1, which waits for the wait for 'recv' ({{.*}}) at mesh position 0, which waits for 'recv' ({{.*}}) at mesh position 0}}
   %r = exec.point_to_point to [] recvs(%b : !exec.buffer<2xf32>) from [array<i64: 1, -1>] {name = "recv"} -> !exec.token
   exec.wait %r stream 1
   %t = exec.all_reduce {"x"} sum %p to %c stream 1 {name = "sum"} : !exec.buffer<2xf32>, !exec.buffer<2xf32> -> !exec.token

@@ -298,7 +298,7 @@ LogicalResult Rendezvous::reportCycle(Place start) {
     text += std::to_string(path.size() - named) + " more up to ";
   text += path.size() > 1 ? nameAt(place) : "itself";
   Operation *waiting = streams[place.stream][laneAt(place).next].op;
-  return emitError(waiting->getLoc()) << "deadlocks: " << text;
+  return emitError(waiting->getLoc()) << "the program deadlocks: " << text;
 }
 
 LogicalResult Rendezvous::run() {
