@@ -13,6 +13,8 @@ namespace {
 
 constexpr uint64_t kMostTokens = 1 << 24;
 constexpr double kMostTemperature = 1000;
+// What goes with --generate alone.
+constexpr const char *kCompanions[] = {"--prompt", "--prompt-file", "--temperature", "--top-k", "--samples"};
 
 } // namespace
 
@@ -32,6 +34,12 @@ void GenerationFlags::addTo(CLI::App &app) {
   app.add_option("--samples", samples_, "Continuations to draw, at most B (default 1)")->type_name("M");
 }
 
+void GenerationFlags::hideFrom(CLI::App &app) {
+  app.get_option("--generate")->group("");
+  for (const char *flag : kCompanions)
+    app.get_option(flag)->group("");
+}
+
 std::optional<GenerationOptions> GenerationFlags::read(const CLI::App &app, const Program &program,
                                                        const std::map<std::string, std::string> &outputs) const {
   auto given = [&](const char *flag) { return app.count(flag) != 0; };
@@ -40,7 +48,7 @@ std::optional<GenerationOptions> GenerationFlags::read(const CLI::App &app, cons
       badInput(flag, " does not apply: ", why);
   };
   if (!given("--generate")) {
-    for (const char *flag : {"--prompt", "--prompt-file", "--temperature", "--top-k", "--samples"})
+    for (const char *flag : kCompanions)
       refuse(flag, "there is no --generate");
     return std::nullopt;
   }

@@ -14,6 +14,8 @@ class GenerationFlags {
 public:
   // Before the command line is parsed; this must live until it is.
   void addTo(CLI::App &app);
+  // Of the help of a program that takes none of them.
+  static void hideFrom(CLI::App &app);
   // After: what was asked for, if anything. Exit 2 for what the flags or this program do not allow. `outputs` is what
   // --output names: with --generate that is the tokens, not the program's outputs.
   std::optional<GenerationOptions> read(const CLI::App &app, const Program &program,

@@ -10,7 +10,9 @@
 #include "shoal-rt/report.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
+#include <set>
 #include <vector>
 
 #include <CLI/App.hpp>
@@ -38,7 +40,7 @@ std::string shapeWithType(const Program &program, const std::vector<uint64_t> &s
 }
 
 // What this program is: the part of --help that no manual has.
-std::string describe(const Program &program, const Program *evaluation) {
+std::string describe(const Program &program, const Program *evaluation, const std::string &command) {
   const Header &header = program.header();
   std::string name(program.name());
   std::string text = "This program: '" + name + "', " +
@@ -84,16 +86,14 @@ std::string describe(const Program &program, const Program *evaluation) {
         inputs += " " + std::string(evaluation->str(arg.name));
     text += "  evaluation of the loss on" + (inputs.empty() ? " no input" : inputs) + "\n";
   }
-  text += "\nFor example:\n  shoal-run -n " + std::to_string(program.numPositions()) + " ./" +
-          name + data +
+  text += "\nFor example:\n  " + command + data +
           (isTraining(program) ? std::string(header.batchRows ? " --epochs 10 --shuffle" : " --steps 100") +
                                      " --dump-params params.safetensors"
                                : std::string(hasModelState(program) ? " --load params.safetensors" : "") + output) +
           "\n";
   std::string unused;
   if (std::optional<TokenModel> model = findTokenModel(program, unused); model && !isTraining(program))
-    text += "  shoal-run -n " + std::to_string(program.numPositions()) + " ./" + name +
-            (hasModelState(program) ? " --load params.safetensors" : "") + " --generate 100" +
+    text += "  " + command + (hasModelState(program) ? " --load params.safetensors" : "") + " --generate 100" +
             (model->isOfBytes() ? " --prompt TEXT" : " --prompt-file ids.npy --output tokens=tokens.npy") + "\n";
   return text;
 }
@@ -121,29 +121,62 @@ std::map<std::string, std::string> pairs(const char *flag, const char *what,
   return result;
 }
 
+// A flag that can mean nothing to this program, and why: not listed by --help, refused where it is given.
+struct Misfit {
+  const char *flag;
+  std::string why;
+};
+
+std::vector<Misfit> findMisfits(const Program &program, const Program *evaluation) {
+  std::vector<Misfit> misfits;
+  auto add = [&](std::initializer_list<const char *> flags, const std::string &why) {
+    for (const char *flag : flags)
+      misfits.push_back({flag, why});
+  };
+  bool trains = isTraining(program);
+  if (trains)
+    add({"--output", "--print"}, "this program was compiled with --mode train; outputs are those of one compiled with "
+                                 "--mode infer, which takes what --dump-params writes");
+  else
+    add({"--steps", "--epochs", "--shuffle", "--dump-params", "--dump-grads", "--save", "--save-every", "--keep",
+         "--resume"},
+        "this program was compiled with --mode infer and runs over the data once");
+  if (!evaluation)
+    add({"--eval-data", "--eval-every"}, trains ? "a local program (L2) brings no evaluation program"
+                                                : "this program was compiled with --mode infer");
+  if (trains && program.header().batchRows == 0)
+    add({"--epochs", "--shuffle"}, "the program has no batched input");
+  std::set<ResultKind> results;
+  for (const Result &result : program.results())
+    results.insert(result.kind);
+  if (!hasModelState(program))
+    add({"--load", "--dump-params", "--save", "--save-every", "--keep", "--resume"}, "the program has no parameters");
+  if (!results.count(ResultKind::Loss))
+    add({"--stop-on-nan"}, "the program has no loss");
+  if (!results.count(ResultKind::Output))
+    add({"--print"}, "the program has no outputs");
+  if (!results.count(ResultKind::Grad))
+    add({"--dump-grads"}, "the program has no gradients");
+  bool reduces = false;
+  for (const Instr &instr : program.instrs())
+    reduces |= goesThroughWindows(instr.op) &&
+               program.extent(program.axesOf(program.groups()[instr.a])) > 1;
+  if (!reduces)
+    add({"--local-comm"}, "the program has no all-reduce, all-gather or reduce-scatter between ranks");
+  return misfits;
+}
+
 void checkApplicable(const CLI::App &app, const Program &program, const Program *evaluation) {
   auto given = [&](const char *flag) { return app.count(flag) != 0; };
   auto refuse = [&](const char *flag, const std::string &why) {
     if (given(flag))
       badInput(flag, " does not apply: ", why);
   };
-  if (!isTraining(program))
-    for (const char *flag : {"--steps", "--epochs", "--seed", "--shuffle", "--dump-params", "--dump-grads", "--save",
-                             "--save-every", "--keep", "--resume"}) {
-      // Parameters may be drawn instead of loaded, tokens may be drawn, so the seed still means something.
-      if (std::string_view(flag) == "--seed" && (!given("--load") || given("--generate")))
-        continue;
-      refuse(flag, "this program was compiled with --mode infer and runs over the data once");
-    }
-  else
-    for (const char *flag : {"--output", "--print"})
-      refuse(flag, "this program was compiled with --mode train; outputs are those of one compiled with --mode infer, "
-                   "which takes what --dump-params writes");
-  if (!evaluation)
-    for (const char *flag : {"--eval-data", "--eval-every"})
-      refuse(flag, isTraining(program)
-                       ? "a local program (L2) brings no evaluation program"
-                       : "this program was compiled with --mode infer");
+  for (const Misfit &misfit : findMisfits(program, evaluation))
+    refuse(misfit.flag, misfit.why);
+  // Parameters may be drawn instead of loaded, tokens may be drawn, so the seed still means something.
+  if (!isTraining(program) && given("--load") && !given("--generate"))
+    refuse("--seed", "this program was compiled with --mode infer and runs over the data once");
   if (given("--eval-every") && !given("--eval-data"))
     badInput("--eval-every needs --eval-data");
   for (const char *flag : {"--save-every", "--keep"})
@@ -152,36 +185,13 @@ void checkApplicable(const CLI::App &app, const Program &program, const Program 
   for (auto [flag, other] : {std::pair{"--steps", "--epochs"}, {"--resume", "--load"}})
     if (given(flag) && given(other))
       badInput(flag, " and ", other, " exclude each other");
-  if (program.header().batchRows == 0)
-    for (const char *flag : {"--epochs", "--shuffle"})
-      refuse(flag, "the program has no batched input");
-  bool hasParams = false, isRandom = false, hasGrads = false, hasOutputs = false;
+  bool hasParams = false, isRandom = false;
   for (const Arg &arg : program.args())
     hasParams |= arg.kind == ArgKind::Param, isRandom |= arg.kind == ArgKind::Seed;
-  for (const Result &result : program.results())
-    hasGrads |= result.kind == ResultKind::Grad, hasOutputs |= result.kind == ResultKind::Output;
-  if (!hasModelState(program))
-    for (const char *flag : {"--load", "--dump-params", "--save", "--resume"})
-      refuse(flag, "the program has no parameters");
   if ((!hasParams || given("--load")) && !given("--shuffle") && !given("--generate") && !isRandom && !given("--resume"))
     refuse("--seed", "without --shuffle it draws first values of parameters, and here are none to draw");
   if (given("--trace-steps") && !given("--trace"))
     refuse("--trace-steps", "there is no --trace");
-  bool hasLoss = false;
-  for (const Result &result : program.results())
-    hasLoss |= result.kind == ResultKind::Loss;
-  if (!hasLoss)
-    refuse("--stop-on-nan", "the program has no loss");
-  if (!hasOutputs)
-    refuse("--print", "the program has no outputs");
-  if (!hasGrads)
-    refuse("--dump-grads", "the program has no gradients");
-  bool reduces = false;
-  for (const Instr &instr : program.instrs())
-    reduces |= goesThroughWindows(instr.op) &&
-               program.extent(program.axesOf(program.groups()[instr.a])) > 1;
-  if (!reduces)
-    refuse("--local-comm", "the program has no all-reduce, all-gather or reduce-scatter between ranks");
 }
 
 // A flag that takes a file or folder, by the name of its type. Those of pairs are checked by pairs().
@@ -333,8 +343,14 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
     badInput(line, "; see --help");
   }
   if (help) {
-    app.name(cat("shoal-run -n ", program.numPositions(), " ./", program.name()));
-    options.text = app.help() + "\n" + describe(program, evaluation);
+    std::string file(argc > 0 ? argv[0] : "");
+    file.erase(0, file.rfind('/') + 1);
+    app.name(cat("shoal-run -n ", program.numPositions(), " ./", file.empty() ? std::string(program.name()) : file));
+    for (const Misfit &misfit : findMisfits(program, evaluation))
+      app.get_option(misfit.flag)->group(""); // not listed
+    if (std::string why; isTraining(program) || !findTokenModel(program, why))
+      generation.hideFrom(app);
+    options.text = app.help() + "\n" + describe(program, evaluation, app.get_name());
     return options;
   }
   if (version) {

@@ -8,6 +8,7 @@
 #include "core/standard_output.h"
 #include "shoal-rt/traffic.h"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace shoal::rt {
@@ -67,9 +68,12 @@ void Outputs::onProbe(uint32_t index, StepRecord &record) {
   case ResultKind::Loss:
     record.loss = loadElement(at, view.dtype, 0);
     break;
-  case ResultKind::Metric:
-    record.metrics.emplace_back(program_.str(result.name), loadElement(at, view.dtype, 0));
+  case ResultKind::Metric: {
+    // By name, since plans have them ready in orders of their own.
+    std::pair<std::string, double> metric(program_.str(result.name), loadElement(at, view.dtype, 0));
+    record.metrics.insert(std::upper_bound(record.metrics.begin(), record.metrics.end(), metric), metric);
     break;
+  }
   case ResultKind::Output:
     if (!files_.empty() || options_.print)
       hold();

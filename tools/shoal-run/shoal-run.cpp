@@ -29,6 +29,7 @@ program says so when it is another.
 
   -n, -np N     ranks to start
   -h, --help    print this help
+  -V, --version print the version (that of MPI: mpirun --version)
 
 All other options before the program are mpirun's own (--hostfile, --host, -x, --bind-to,
 ...), and those after it the program's: ./OUT --help lists them. What shoal-run adds:
@@ -82,6 +83,10 @@ int main(int argc, char **argv) {
     std::string_view option = argv[at];
     if (option == "-h" || option == "--help") {
       std::fputs(kHelp, stdout);
+      return 0;
+    }
+    if (option == "-V" || option == "--version") {
+      std::puts("shoal-run " SHOAL_VERSION);
       return 0;
     }
     int values = valuesOf(option);

@@ -6,15 +6,30 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/OpImplementation.h"
 
+#include <cstdint>
+#include <string>
+
 namespace shoal {
 
 template <typename EnumAttr>
 mlir::ParseResult parseKeyword(mlir::OpAsmParser &parser, EnumAttr &attr) {
-  auto value = mlir::FieldParser<decltype(attr.getValue())>::parse(parser);
-  if (failed(value))
-    return mlir::failure();
-  attr = EnumAttr::get(parser.getContext(), *value);
-  return mlir::success();
+  using Enum = decltype(attr.getValue());
+  constexpr uint32_t kMostWords = 32; // of an enum, whose numbers begin at 0
+  llvm::SMLoc place = parser.getCurrentLocation();
+  llvm::StringRef word;
+  (void)parser.parseOptionalKeyword(&word);
+  std::string words;
+  for (uint32_t number = 0; number < kMostWords; ++number) {
+    llvm::StringRef known = stringifyEnum(static_cast<Enum>(number));
+    if (known.empty())
+      continue;
+    if (known == word) {
+      attr = EnumAttr::get(parser.getContext(), static_cast<Enum>(number));
+      return mlir::success();
+    }
+    words += (words.empty() ? "" : ", ") + known.str();
+  }
+  return parser.emitError(place) << "expected one of " << words << ", got: " << (word.empty() ? "no word" : word);
 }
 
 template <typename EnumAttr>

@@ -641,3 +641,19 @@ func.func @unknown(%x: tensor<4xf32>) {
   %0 = nn.neg %x {nn.evaluation} : tensor<4xf32>
   return
 }
+
+// -----
+
+func.func @gelu_without_form(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expected one of tanh, erf, got: no word}}
+  %0 = nn.gelu %x : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @unknown_predicate(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expected one of eq, ne, lt, le, gt, ge, got: less}}
+  %0 = nn.compare less %x, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  return
+}
