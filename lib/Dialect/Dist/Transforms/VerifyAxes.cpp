@@ -1,8 +1,10 @@
-// dist-verify-axes: no device of the mesh only repeats the work of another one.
+// dist-verify-axes: no device of the mesh only repeats the work of another one, nor has none in silence.
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace shoal::dist {
@@ -11,9 +13,36 @@ namespace shoal::dist {
 } // namespace shoal::dist
 
 using namespace mlir;
+using namespace shoal;
 using namespace shoal::dist;
 
 namespace {
+
+/// Tells of the devices that have no row of any batch, or of any micro-batch: they compute, for nobody.
+void tellIdleDevices(func::FuncOp func, MeshOp meshOp) {
+  MeshAttr mesh = meshOp.getMesh();
+  for (unsigned index = 0; index < func.getNumArguments(); ++index) {
+    if (!nn::isBatchedInput(func, index))
+      continue;
+    ShardingAttr sharding = getSharding(func.getArgument(index));
+    unsigned dim = nn::getBatchDim(func, index);
+    ArrayRef<StringAttr> axes = sharding ? sharding.getDimAxes(dim) : ArrayRef<StringAttr>();
+    int64_t rows = cast<RankedTensorType>(func.getArgumentTypes()[index]).getDimSize(dim), devices = mesh.getSize(axes);
+    int64_t each = shardSize(rows, devices);
+    if (rows == 0 || each * (devices - 1) < rows)
+      continue;
+    bool isPart = func.getArgAttr(index, nn::kBatchRowsAttr) != nullptr;
+    InFlightDiagnostic remark = meshOp.emitRemark();
+    remark << devices - (rows + each - 1) / each << " of " << devices << " ranks along ";
+    llvm::interleaveComma(axes, remark);
+    remark << " compute padding only: a " << (isPart ? "micro-batch" : "batch") << " has " << rows
+           << (rows == 1 ? " row" : " rows");
+    if (each > 1)
+      remark << ", " << each << " for each rank that has some";
+    remark << "; take " << (isPart ? "fewer micro-batches, " : "") << "a larger batch or fewer ranks";
+    return; // every batched input has as many rows
+  }
+}
 
 struct VerifyAxesPass : shoal::dist::impl::VerifyAxesPassBase<VerifyAxesPass> {
   void runOnOperation() override {
@@ -39,6 +68,9 @@ struct VerifyAxesPass : shoal::dist::impl::VerifyAxesPassBase<VerifyAxesPass> {
                                     << "annotate a value with it or take it out of the mesh";
       return signalPassFailure();
     }
+    for (auto func : getOperation().getOps<func::FuncOp>())
+      if (!func.isExternal())
+        tellIdleDevices(func, mesh);
   }
 };
 
