@@ -47,6 +47,8 @@ public:
 
   /// From what a user wrote to the level that --emit asks for, at most to L2.
   Outcome makeLocal(ModuleOp module);
+  /// What `makeLocal` has compared with one device.
+  std::vector<std::string> takeVerified() { return std::move(verified); }
   OwningOpRef<ModuleOp> unroll(ModuleOp module);
   Outcome explain(ModuleOp module, CompilerOutput &output);
   Outcome emit(ModuleOp module, CompilerOutput &output);
@@ -60,12 +62,14 @@ private:
   Outcome makeEvaluation(ModuleOp module, PlanOptions &plan, ModuleOp training);
   Outcome partitionEvaluation(ModuleOp module, const PlanOptions &plan, ModuleOp training);
   Outcome partition(ModuleOp module, const PlanOptions &plan);
+  LogicalResult verifyPlan(ModuleOp global, ModuleOp local, const PlanOptions &plan);
   std::string writePage(ModuleOp module, report::Page &page, rt::Report report);
   Outcome emitBinary(ModuleOp module, CompilerOutput &output);
 
   const CompilerOptions &options;
   MLIRContext *context;
   PlanOptions plan;
+  std::vector<std::string> verified;
 };
 
 } // namespace
@@ -97,12 +101,31 @@ Outcome Compilation::makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp tra
   return failed(run(module, plan, buildGlobalPipeline)) ? Outcome::InputWrong : Outcome::Success;
 }
 
+/// Of work that takes long it tells before how long.
+LogicalResult Compilation::verifyPlan(ModuleOp global, ModuleOp local, const PlanOptions &plan) {
+  constexpr double kLong = 10, kMinutes = 120; // seconds
+  interp::VerifyPlanOptions verify;
+  verify.progress = options.verifyProgress;
+  double seconds = interp::estimateWork(global, local, verify) / interp::kOperationsPerSecond;
+  if (seconds > kLong)
+    emitRemark(UnknownLoc::get(context))
+        << "--verify-plan computes " << int64_t(verify.steps) << " steps of all ranks and of one device (--mode "
+        << plan.mode << ") op by op, about " << int64_t(seconds < kMinutes ? seconds : seconds / 60)
+        << (seconds < kMinutes ? " seconds" : " minutes")
+        << "; a model of fewer layers and rows has the same plan in less";
+  interp::PlanReport report;
+  if (failed(interp::checkPlan(global, local, verify, &report)))
+    return failure();
+  verified.push_back("--mode " + plan.mode + ": " + report.countsText(verify));
+  return success();
+}
+
 /// From L1 to L2, checked against L1 where that is asked for.
 Outcome Compilation::partition(ModuleOp module, const PlanOptions &plan) {
   OwningOpRef<ModuleOp> global = options.verifyPlan ? module.clone() : nullptr;
   if (failed(run(module, plan, buildLocalPipeline)))
     return Outcome::InputWrong;
-  return global && failed(interp::checkPlan(*global, module, {})) ? Outcome::WorkFailed : Outcome::Success;
+  return global && failed(verifyPlan(*global, module, plan)) ? Outcome::WorkFailed : Outcome::Success;
 }
 
 /// The model as the user wrote it to its evaluation step at L1, where its `training` step is.
@@ -257,6 +280,7 @@ Outcome compile(ModuleOp module, const CompilerOptions &options, CompilerOutput 
   Compilation compilation(options, module.getContext());
   if (Outcome outcome = compilation.makeLocal(module); outcome != Outcome::Success)
     return outcome;
+  output.verified = compilation.takeVerified();
   if (options.explain)
     if (Outcome outcome = compilation.explain(module, output); outcome != Outcome::Success)
       return outcome;

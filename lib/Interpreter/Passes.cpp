@@ -235,9 +235,7 @@ struct DistVerifyPlanPass : interp::impl::DistVerifyPlanPassBase<DistVerifyPlanP
     if (failed(checkPlan(*global, getOperation(), planOptions, &details)))
       return signalPassFailure();
     emitRemark(getOperation().getLoc())
-        << "the plan agrees with one device: " << details.comparedValues << " values and "
-        << details.comparedResults << " results compared in each of " << int64_t(planOptions.steps)
-        << " steps";
+        << "the plan agrees with one device: " << details.countsText(planOptions);
   }
 };
 

@@ -12,6 +12,7 @@
 #include "Indexing.h"
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
@@ -55,6 +56,24 @@ bool runsPerMicrobatch(Operation *op) {
   return static_cast<bool>(op->getParentOfType<dist::AccumulateOp>());
 }
 
+/// What an op costs the interpreter each time that it runs: its floating-point operations, or those of its elements.
+double costOf(Operation *op) {
+  double cost = 0;
+  if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op); ruled && !op->getNumRegions())
+    cost = ruled.getFlops();
+  for (Type type : op->getResultTypes())
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      cost = std::max(cost, double(tensor.getNumElements()));
+  return cost;
+}
+
+/// What a function costs one device. Of loops by hand, whose ways differ by rank, one way is counted.
+double costOf(func::FuncOp func) {
+  double cost = 0;
+  func.walk([&](Operation *op) { cost += double(dist::countRuns(op)) * (op->getNumRegions() ? 0 : costOf(op)); });
+  return cost;
+}
+
 struct Mismatch {
   int64_t order = 0;
   PlanDifference difference;
@@ -73,8 +92,18 @@ public:
   }
 
   FailureOr<PlanReport> verify();
+  double estimateWork() const {
+    return options.steps * (costOf(global) + double(mesh.getNumDevices()) * costOf(local));
+  }
 
 private:
+  void tell(Operation *op) {
+    if (!options.progress)
+      return;
+    done += op->getNumRegions() ? 0 : costOf(op);
+    options.progress(std::min(1.0, done / std::max(1.0, work)));
+  }
+
   LogicalResult matchParts();
   void collectWanted();
   FailureOr<TensorList> runOneDevice(const TensorList &arguments);
@@ -117,10 +146,13 @@ private:
   double tolerance, floor;
   int64_t step = 0, compared = 0;
   bool invalid = false; // an error has been emitted
+  double work = 0, done = 0; // of `estimateWork`
 
   /// Of a value of one device.
   struct Measure {
     double terms = 0;   // what it is made of, see findTerms(); with the value itself
+    double made = 0;    // largest norm among the value and the operands of its op
+    double norm = 0;
     double largest = 0; // of its elements
     double first = 0;   // its first element: of a scalar, all of it
     Allowed allowed;
@@ -150,7 +182,8 @@ LogicalResult PlanVerifier::matchParts() {
   unsigned numArguments = 0, numResults = 0;
   llvm::StringMap<int64_t> argumentElements, resultElements; // that buckets hold of each tensor
   auto match = [&](unsigned count, auto partsOf, const llvm::StringMap<unsigned> &known,
-                   SmallVectorImpl<SmallVector<unsigned>> &matched, unsigned &number, llvm::StringMap<int64_t> &elements) {
+                   SmallVectorImpl<SmallVector<unsigned>> &matched, unsigned &number,
+                   llvm::StringMap<int64_t> &elements) {
     for (unsigned i = 0; i < count; ++i) {
       auto &list = matched.emplace_back();
       for (const Part &part : partsOf(i)) {
@@ -161,10 +194,12 @@ LogicalResult PlanVerifier::matchParts() {
       }
     }
   };
-  match(local.getNumArguments(), [&](unsigned i) { return partsOfArgument(local, i); }, arguments, argumentsOf,
-        numArguments, argumentElements);
-  match(local.getNumResults(), [&](unsigned i) { return partsOfResult(local, i); }, results, resultsOf, numResults,
-        resultElements);
+  match(
+      local.getNumArguments(), [&](unsigned i) { return partsOfArgument(local, i); }, arguments, argumentsOf,
+      numArguments, argumentElements);
+  match(
+      local.getNumResults(), [&](unsigned i) { return partsOfResult(local, i); }, results, resultsOf, numResults,
+      resultElements);
   if (numArguments != global.getNumArguments() || numResults != global.getNumResults())
     return emitError(local.getLoc())
            << "the plan takes " << numArguments << " arguments and gives " << numResults << " results, the reference "
@@ -173,7 +208,8 @@ LogicalResult PlanVerifier::matchParts() {
     if (!part.isInBucket() || elements.lookup(part.key) == part.inBucket.getNumElements())
       return success();
     return emitError(local.getLoc()) << "the plan's buckets hold " << elements.lookup(part.key) << " elements of "
-                                     << part.key << ", expected each of its " << part.inBucket.getNumElements() << " once";
+                                     << part.key << ", expected each of its " << part.inBucket.getNumElements()
+                                     << " once";
   };
   for (unsigned i = 0; i < local.getNumArguments(); ++i)
     for (auto [part, of] : llvm::zip_equal(partsOfArgument(local, i), argumentsOf[i]))
@@ -219,10 +255,14 @@ void PlanVerifier::measure(Value value, const Tensor &tensor, double terms) {
       measure.largest = std::max(measure.largest, std::abs(element));
   if (tensor.size() > 0)
     measure.first = tensor.at(0);
+  measure.made = measure.norm = normOf(tensor);
+  if (Operation *op = value.getDefiningOp())
+    for (Value operand : op->getOperands())
+      measure.made = std::max(measure.made, measures.lookup(operand).norm);
 }
 
-/// The largest norm among what a result is made of: what rounding is relative to. A factor scales the rounding of the
-/// other one.
+/// The largest norm among what a result is made of: what rounding is relative to. A factor scales the rounding of what
+/// the other one was just made of, by norms that are there: scaled terms scaled again would hide anything.
 double PlanVerifier::findTerms(OpResult result) const {
   Operation *op = result.getOwner();
   double terms = 0;
@@ -233,7 +273,7 @@ double PlanVerifier::findTerms(OpResult result) const {
       terms = std::max(terms, at->second.terms);
   if (auto mul = dyn_cast<nn::MulOp>(op)) {
     Measure a = measures.lookup(mul.getLhs()), b = measures.lookup(mul.getRhs());
-    terms = std::max({terms, a.terms * b.largest, b.terms * a.largest});
+    terms = std::max({terms, a.made * b.largest, b.made * a.largest});
   }
   return terms;
 }
@@ -252,7 +292,8 @@ std::vector<double> PlanVerifier::allowUpdate(nn::AdamUpdateOp update, ArrayRef<
     double mean = std::abs(m) / ofMean, root = std::sqrt(std::max(v, 0.0) / ofSquare);
     double least = std::max(root - off, 0.0) + eps;
     double change = lr * off * (1 + mean / std::max(root + eps, least)) / least;
-    more.push_back(std::isnan(change) ? 0 : change);
+    // Whatever the gradients, an update moves by about the rate, one way or the other.
+    more.push_back(std::isnan(change) ? 0 : std::min(change, 2 * lr));
   }
   return more;
 }
@@ -264,6 +305,7 @@ FailureOr<TensorList> PlanVerifier::runOneDevice(const TensorList &arguments) {
     measure(argument, tensor, normOf(tensor));
   int64_t order = 0;
   RunOptions run{options.precision, [&](Operation *op, int64_t, ArrayRef<const Tensor *> results) {
+                   tell(op);
                    for (auto [value, tensor] : llvm::zip(op->getResults(), results))
                      measure(value, *tensor, findTerms(value));
                    if (auto update = dyn_cast<nn::AdamUpdateOp>(op))
@@ -292,6 +334,7 @@ PlanVerifier::runRanks(const std::vector<TensorList> &arguments) {
   executions.clear();
   RunOptions run{options.precision,
                  [&](Operation *op, int64_t position, ArrayRef<const Tensor *> results) {
+                   tell(op);
                    observeLocal(op, position, results);
                  }};
   auto results = runLocal(local, mesh, arguments, run);
@@ -500,7 +543,8 @@ void PlanVerifier::compareResult(ArrayRef<Holder> holders, const Tensor &whole, 
     if (part.isInBucket())
       for (const Holder &holder : holders) {
         auto tag = local.getResultAttrOfType<dist::GlobalAttr>(holder.result, dist::DistDialect::kGlobalAttr);
-        takeFromBucket(holder.ranks, holder.part, tag ? tag.getSharding() : dist::ShardingAttr(), mesh, position, piece);
+        takeFromBucket(holder.ranks, holder.part, tag ? tag.getSharding() : dist::ShardingAttr(), mesh, position,
+                       piece);
       }
     comparePiece(whole, piece, sharding, position, allowed, where, what);
   }
@@ -542,6 +586,7 @@ FailureOr<PlanReport> PlanVerifier::verify() {
   if (failed(matchParts()))
     return failure();
   collectWanted();
+  work = estimateWork();
   ArgumentOptions argumentOptions{options.seed, /*perturb=*/true, /*shortBatches=*/true};
   TensorList whole;
   for (unsigned i = 0; i < global.getNumArguments(); ++i) {
@@ -587,19 +632,41 @@ FailureOr<PlanReport> PlanVerifier::verify() {
 
 } // namespace
 
-FailureOr<PlanReport> verifyPlan(ModuleOp global, ModuleOp local,
-                                 const VerifyPlanOptions &options) {
+std::string PlanReport::countsText(const VerifyPlanOptions &options) const {
+  return std::to_string(comparedValues) + " values and " + std::to_string(comparedResults) +
+         " results compared in each of " + std::to_string(options.steps) + " steps";
+}
+
+static SmallVector<func::FuncOp> findFunctions(ModuleOp local, const VerifyPlanOptions &options) {
   SmallVector<func::FuncOp> functions;
   for (auto func : local.getOps<func::FuncOp>())
     if (!func.isExternal() && !func->hasAttr(exec::ExecDialect::kKernelAttr) &&
         (options.function.empty() || func.getName() == options.function))
       functions.push_back(func);
+  return functions;
+}
+
+/// Without a mesh there is one device: a mesh of no axes.
+static dist::MeshAttr findMesh(ModuleOp local) {
+  dist::MeshOp mesh = dist::lookupMesh(local);
+  return mesh ? mesh.getMesh() : dist::MeshAttr::get(local.getContext(), {}, {});
+}
+
+double estimateWork(ModuleOp global, ModuleOp local, const VerifyPlanOptions &options) {
+  double work = 0;
+  for (func::FuncOp localFunc : findFunctions(local, options))
+    if (auto globalFunc = global.lookupSymbol<func::FuncOp>(localFunc.getName()))
+      work += PlanVerifier(globalFunc, localFunc, findMesh(local), options).estimateWork();
+  return work;
+}
+
+FailureOr<PlanReport> verifyPlan(ModuleOp global, ModuleOp local,
+                                 const VerifyPlanOptions &options) {
+  SmallVector<func::FuncOp> functions = findFunctions(local, options);
   if (functions.empty())
     return emitError(local.getLoc()) << "the plan has no function to compare"
                                      << (options.function.empty() ? "" : ": " + options.function);
-  // Without a mesh there is one device: a mesh of no axes.
-  dist::MeshOp meshOp = dist::lookupMesh(local);
-  dist::MeshAttr mesh = meshOp ? meshOp.getMesh() : dist::MeshAttr::get(local.getContext(), {}, {});
+  dist::MeshAttr mesh = findMesh(local);
   PlanReport sum;
   for (func::FuncOp localFunc : functions) {
     auto globalFunc = global.lookupSymbol<func::FuncOp>(localFunc.getName());

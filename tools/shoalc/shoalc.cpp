@@ -13,9 +13,11 @@
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <csignal>
+#include <optional>
 
 using namespace mlir;
 using namespace shoal;
@@ -60,6 +62,25 @@ int writeOutputs(const CommandLine &line, const CompilerOutput &output, MLIRCont
   return failed(codegen::writeExecutable(line.runtime, output.text, line.output, emitError)) ? rt::kExitWorkFailed : 0;
 }
 
+/// On a terminal a line that tells how much is done, and leaves no trace.
+class Meter {
+public:
+  ~Meter() {
+    if (shown >= 0)
+      llvm::errs() << "\r\x1b[K";
+  }
+  void show(double part) {
+    int percent = int(part * 100);
+    if (percent == shown)
+      return;
+    shown = percent;
+    llvm::errs() << "\r\x1b[Kshoalc: --verify-plan: " << percent << "%";
+  }
+
+private:
+  int shown = -1;
+};
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -81,16 +102,24 @@ int main(int argc, char **argv) {
   context.loadDialect<dist::DistDialect>(); // a model may come without a mesh
   context.printOpOnDiagnostic(false);       // one line, not the op
   llvm::StringSet<> toldRemarks;
+  std::optional<Meter> meter; // what is told goes in its place
   context.getDiagEngine().registerHandler(
-      [&](Diagnostic &diagnostic) { printDiagnostic("shoalc", diagnostic, toldRemarks); });
+      [&](Diagnostic &diagnostic) {
+        meter.reset();
+        printDiagnostic("shoalc", diagnostic, toldRemarks);
+      });
 
   OwningOpRef<ModuleOp> module = readModel(line.input, context);
   if (!module)
     return rt::kExitBadInput;
   CompilerOutput output;
-  if (Outcome outcome = compile(*module, line.compiler, output); outcome != Outcome::Success)
+  if (line.compiler.verifyPlan && llvm::sys::Process::StandardErrIsDisplayed())
+    line.compiler.verifyProgress = [&](double part) { (meter ? *meter : meter.emplace()).show(part); };
+  Outcome outcome = compile(*module, line.compiler, output);
+  meter.reset();
+  if (outcome != Outcome::Success)
     return int(outcome);
-  if (line.compiler.verifyPlan)
-    llvm::errs() << "shoalc: the plan equals one device\n";
+  for (const std::string &verified : output.verified)
+    llvm::errs() << "shoalc: the plan equals one device, " << verified << "\n";
   return writeOutputs(line, output, context);
 }

@@ -16,6 +16,7 @@
 #include "llvm/ADT/StringSet.h"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,12 +47,14 @@ struct CompilerOptions {
   ReportFormat report = ReportFormat::None; // with Emit::Exec and later
   bool explain = false;    // with Emit::Local and later
   bool verifyPlan = false; // with Emit::Local and later
+  std::function<void(double part)> verifyProgress; // told how much of that is done, from 0 to 1; may be empty
 };
 
 struct CompilerOutput {
   std::string text;   // IR or assembly as text, or the payload's bytes
   std::string report; // in the format asked for
   std::string explanation; // of every collective, when asked for
+  std::vector<std::string> verified; // what was compared with one device, a line for each program
 };
 
 /// Reads a model ("-": stdin), which is verified by `compile`, when it has its mesh. Null after a diagnostic.

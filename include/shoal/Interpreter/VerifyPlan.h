@@ -7,6 +7,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -18,6 +19,7 @@ struct VerifyPlanOptions {
   unsigned steps = 3;   ///< both go on from one device's state; odd steps have a short batch
   Precision precision = Precision::F64;
   double tolerance = 0.0; ///< against a tensor's root mean square; 0: 1e-10 in F64, else 1e-4
+  std::function<void(double part)> progress; ///< told how much is done, from 0 to 1, op by op; may be empty
 };
 
 /// The first value, in the order of the global program, that differs.
@@ -31,7 +33,15 @@ struct PlanReport {
   std::optional<PlanDifference> difference; ///< none: the plan keeps the meaning
   int64_t comparedValues = 0;  ///< pieces of global values in the local program, per step
   int64_t comparedResults = 0; ///< results of functions
+
+  /// "12 values and 3 results compared in each of 3 steps".
+  std::string countsText(const VerifyPlanOptions &options) const;
 };
+
+/// How much there is to do, in floating-point operations of all ranks and of one device, in all steps: about a second
+/// for each `kOperationsPerSecond`.
+double estimateWork(mlir::ModuleOp global, mlir::ModuleOp local, const VerifyPlanOptions &options);
+inline constexpr double kOperationsPerSecond = 5e8;
 
 /// Runs both. Fails (after an error) when a program cannot be run or they do not belong together.
 mlir::FailureOr<PlanReport> verifyPlan(mlir::ModuleOp global, mlir::ModuleOp local,
