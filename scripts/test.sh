@@ -1,19 +1,23 @@
 #!/usr/bin/env bash
 # Builds everything and runs every test: GoogleTest, lit, programs of several ranks. Then runtime and compiler once more
 # under the address and undefined-behaviour sanitizers (folder build-sanitize), with a short run of every fuzz target.
+#   --filter REGEX   only tests whose name matches (lit's are paths in test/, others ctest's), without the sanitizers
 #   --full           also the long matrix of plans and meshes
 #   --no-sanitize    without the sanitizers
 #   --sanitize-only  nothing but what runs under them
 # The last lines say how many tests ran.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-plain=1 sanitize=1
-for argument in "$@"; do
+plain=1 sanitize=1 filter=
+while (($#)); do
+  argument=$1
+  shift
   case $argument in
+    --filter) (($#)) || die "--filter expects a REGEX"; filter=$1 && shift ;;
     --full) export SHOAL_TEST_FULL=1 ;;
     --no-sanitize) sanitize=0 ;;
     --sanitize-only) plain=0 ;;
-    -h | --help) sed -n '2,8s/^# \?//p' "$0" && exit 0 ;;
+    -h | --help) sed -n '2,9s/^# \?//p' "$0" && exit 0 ;;
     *) echo "test.sh: unknown option, got: $argument (see --help)" >&2 && exit 2 ;;
   esac
 done
@@ -27,6 +31,15 @@ run_tests() {
 }
 
 bootstrap
+if [[ $filter ]]; then
+  configure -DSHOAL_SANITIZE=OFF
+  build all
+  say "test ($BUILD_DIR, $filter)"
+  lit=$(sed -n 's/^SHOAL_LIT:.*=//p' "$BUILD_DIR/CMakeCache.txt")
+  python3 "$lit" -v --allow-empty-runs --filter "$filter" "$BUILD_DIR/test" || status=$?
+  ctest --test-dir "$BUILD_DIR" --output-on-failure -j "$JOBS" -R "$filter" -E '^lit$' || status=$?
+  exit "$status"
+fi
 if ((plain)); then
   configure -DSHOAL_SANITIZE=OFF
   build all

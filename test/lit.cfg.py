@@ -33,7 +33,19 @@ if os.environ.get("SHOAL_TEST_FULL"):
 config.substitutions.append(("%python", config.python_executable))
 config.substitutions.append(("%support", os.path.join(config.test_source_root, "support")))
 config.substitutions.append(("%examples", os.path.join(config.shoal_source_dir, "examples")))
-config.substitutions.append(("%shoal_lib_dir", config.shoal_lib_dir))
+
+# What a build of some targets alone, as scripts/demo.sh makes it, lacks: tests that need it are not run, and one is
+# told why.
+pmpi_count = os.path.join(config.shoal_lib_dir, "libshoal_pmpi_count.so")
+lsp_server = os.path.join(config.shoal_tools_dir, "shoal-lsp-server")
+for feature, path, target in (("pmpi-count", pmpi_count, "shoal_pmpi_count"),
+                              ("lsp-server", lsp_server, "shoal-lsp-server")):
+    if os.path.exists(path):
+        config.available_features.add(feature)
+    else:
+        lit_config.note(f"tests that need {os.path.basename(path)} are left out; build it by "
+                        f"cmake --build {config.shoal_binary_dir} --target {target}, or everything without --target")
+config.substitutions.append(("%pmpi_count", pmpi_count))
 
 # A Python with PyTorch and Hugging Face's transformers, where there is one; what they compute is also recorded in
 # EndToEnd/golden, so that their tests run without.
