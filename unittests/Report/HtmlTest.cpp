@@ -110,7 +110,7 @@ TEST(Html, NoNameOfAModelIsMarkup) {
     page.report.ranks.push_back({rank, {{hostile, 0}, {"data", rank}}, {}, {{hostile, {hostile}, 1, 8}}, {}, {}});
   PageOp op{hostile, hostile, hostile, hostile, {hostile}, true, false, 2};
   page.layers = {{{hostile, hostile}, hostile, {op}, {op}, {op}}};
-  page.tensors = {{hostile, hostile, hostile, {{4, 2, 2, {hostile}}}, {4}, {hostile}, {hostile}, 2, 8, 4, 2}};
+  page.tensors = {{hostile, hostile, hostile, {{4, 2, 2, {hostile}}}, {4}, {hostile}, {hostile}, 2, 8, 2}};
   page.collectives = {
       {hostile, {hostile}, 2, hostile, 8, 2, hostile, hostile, hostile, hostile, hostile, {{hostile, hostile}}},
       {hostile, {}, 2, hostile, 8, 2, "", "", "", "", "", {{hostile, hostile}, {hostile, hostile}}}};
