@@ -200,3 +200,36 @@ func.func @common_gradient(
   %nb = nn.sgd_update %b, %g lr = %lr {weight_decay = 0.1 : f64} : tensor<4xf32>, tensor<f32>
   return %g, %g, %na, %nb : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// What stays out of the buckets is added to what lies in them: a sum on the way is of other summands than on one device, and has
+// its number no more.
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+// CHECK-LABEL: func.func @mixed_norm
+// CHECK-NOT: dist.id = 5
+// CHECK: return
+func.func @mixed_norm(
+    %x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"data"}, {}]>}, %lr: tensor<f32>,
+    %a: tensor<4xf32> {nn.param = #nn.param<"a", init = zeros>}, %b: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>},
+    %c: tensor<4xf32> {nn.param = #nn.param<"c", init = zeros>})
+    -> (tensor<f32> {nn.metric = "norm"}, tensor<4xf32> {nn.grad = "a", dist.flat = #dist.flat<{"data"}>}, tensor<4xf32> {nn.grad = "b"},
+        tensor<4xf32> {nn.grad = "c", dist.flat = #dist.flat<{"data"}>},
+        tensor<4xf32> {nn.updates = "a"}, tensor<4xf32> {nn.updates = "b"}, tensor<4xf32> {nn.updates = "c"}) {
+  %ga = nn.reduce sum %x dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<8x4xf32> -> tensor<4xf32>
+  %gb = nn.reduce sum %x dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<8x4xf32> -> tensor<4xf32>
+  %gc = nn.reduce sum %x dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<8x4xf32> -> tensor<4xf32>
+  %qa = nn.mul %ga, %ga : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %sa = nn.reduce sum %qa dims = [0] : tensor<4xf32> -> tensor<f32>
+  %qb = nn.mul %gb, %gb : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %sb = nn.reduce sum %qb dims = [0] : tensor<4xf32> -> tensor<f32>
+  %qc = nn.mul %gc, %gc : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %sc = nn.reduce sum %qc dims = [0] : tensor<4xf32> -> tensor<f32>
+  %ab = nn.add %sa, %sb {dist.id = 5 : i64} : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %abc = nn.add %ab, %sc {dist.id = 6 : i64} : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %norm = nn.sqrt %abc : tensor<f32>
+  %na = nn.sgd_update %a, %ga lr = %lr {weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+  %nb = nn.sgd_update %b, %gb lr = %lr {weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+  %nc = nn.sgd_update %c, %gc lr = %lr {weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+  return %norm, %ga, %gb, %gc, %na, %nb, %nc : tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}

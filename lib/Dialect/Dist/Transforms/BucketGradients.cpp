@@ -55,7 +55,8 @@ Value BucketGradients::reduce(const Bucket &bucket, OpBuilder &b, ArrayRef<Value
   bool keepsShards = flat && flat.getPerUse();
   setClass(packed.getDefiningOp(), keepsShards ? exec::StorageClass::workspace : exec::StorageClass::grad);
   ShardingAttr scattered = shard(bucket).withUnreduced(ReduceKindAttrEnum::sum, rest);
-  auto reduced = b.create<ReshardOp>(packed.getLoc(), packed, scattered, b.getStringAttr(listGradients(bucket.names())));
+  auto reduced =
+      b.create<ReshardOp>(packed.getLoc(), packed, scattered, b.getStringAttr(listGradients(bucket.names())));
   setSharding(reduced, scattered);
   setClass(reduced, keepsShards ? exec::StorageClass::grad : exec::StorageClass::workspace);
   reduced->setAttr(DistDialect::kWhyAttr, why);
@@ -80,7 +81,8 @@ void BucketGradients::reduceInside(BucketPlan &plan) {
           at->second = mask(*part.chain, yield->getOperand(cast<OpResult>(part.chain->gradient).getResultNumber()), b);
         gradients.push_back(at->second);
       }
-      shards.push_back(reduce(*bucket, b, gradients, findWhy(*bucket, bucket->front().flatGradient, bucket->front().gradientAttrs)));
+      shards.push_back(
+          reduce(*bucket, b, gradients, findWhy(*bucket, bucket->front().flatGradient, bucket->front().gradientAttrs)));
     }
     // Results of the new op in the place of the old one's.
     SmallVector<std::pair<UpdateChain *, unsigned>> held;
@@ -138,15 +140,13 @@ static void forget(Operation *add) {
   add->removeAttr(DistDialect::kGlobalsAttr);
 }
 
-/// The sums between a summand that comes or goes and the total, which stays that of all tensors.
-static void forgetSumsAbove(Value summand) {
-  Value total = findTotal(summand);
-  while (summand != total) {
-    Operation *add = *summand.getUsers().begin();
-    summand = add->getResult(0);
-    if (summand != total)
-      forget(add);
-  }
+/// What a summand is added to on the way to the total is a sum of others from here on.
+void BucketGradients::forgetNumbers(Value summand) {
+  auto findSum = [](Value value) {
+    return value.hasOneUse() ? dyn_cast<nn::AddOp>(*value.getUsers().begin()) : nn::AddOp();
+  };
+  for (nn::AddOp sum = findSum(summand), next; sum && (next = findSum(sum)) && renumbered.insert(sum).second; sum = next)
+    forget(sum);
 }
 
 void BucketGradients::sumSquares(BundleBuckets &bundle) {
@@ -164,11 +164,12 @@ void BucketGradients::sumSquares(BundleBuckets &bundle) {
   }
   if (bundle.chains.size() > 1)
     for (const UpdateChain &chain : bundle.chains)
-      forgetSumsAbove(chain.sumOfSquares);
+      forgetNumbers(chain.sumOfSquares);
   for (const UpdateChain &chain : bundle.chains.drop_front()) {
     Operation *add = *chain.sumOfSquares.getUsers().begin();
     Value rest = add->getOperand(add->getOperand(0) == chain.sumOfSquares ? 1 : 0);
     add->replaceAllUsesWith(ValueRange(rest));
+    renumbered.erase(add);
     add->erase();
   }
   Value first = bundle.front().sumOfSquares;

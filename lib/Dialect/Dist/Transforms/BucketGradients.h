@@ -27,6 +27,7 @@ private:
                      mlir::DictionaryAttr why);
   mlir::Value mask(const UpdateChain &chain, mlir::Value gradient, mlir::OpBuilder &b);
   mlir::Value addSquares(const Bucket &bucket, mlir::OpBuilder &b);
+  void forgetNumbers(mlir::Value summand);
   bool leavePartial(mlir::Value sum);
 
   llvm::DenseMap<const UpdateChain *, mlir::Value> masked;
@@ -34,6 +35,7 @@ private:
   llvm::SmallVector<mlir::Value> sums; // of the squares of each bundle
   /// Of those, of what they are sums of and of what they are added to: whether it is partial over flat axes.
   llvm::DenseMap<mlir::Value, bool> partialSums;
+  llvm::DenseSet<mlir::Operation *> renumbered; // sums on the way to a total
 };
 
 } // namespace shoal::dist
