@@ -71,7 +71,7 @@
 // RUN: %{refused} %t/nine --generate 4 --prompt-file %s --output tokens=%t/ids.npy | FileCheck %s --check-prefix=TEXTFILE
 // TEXTFILE: generate.mlir: is text, which needs a vocabulary of 256 bytes, got: 9; name a .npy file of ids
 // RUN: %t/nine --help | FileCheck %s --check-prefix=HELP
-// HELP: shoal-run -n 1 ./model --generate 100 --prompt-file ids.npy --output tokens=tokens.npy
+// HELP: shoal-run -n 1 ./nine --generate 100 --prompt-file ids.npy --output tokens=tokens.npy
 
 dist.mesh @mesh <["data"=1]>
 
