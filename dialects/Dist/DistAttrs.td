@@ -140,9 +140,10 @@ def Dist_ReasonAttr : Dist_Attr<"Reason", "reason"> {
   let extraClassDeclaration = [{
     /// As one line: asker, change; causes.
     ::std::string getText() const;
-    /// The asker and its layer; the causes one after another. `namesLayer` off: as in any other layer.
+    /// The asker and its layer. `namesLayer` off: as in any other layer.
     ::std::string getAskerText(bool namesLayer = true) const;
-    ::std::string getCauseText(bool namesLayer = true) const;
+    /// The causes one after another; the layer `known` is not named.
+    ::std::string getCauseText(::mlir::StringAttr known = {}) const;
   }];
 }
 def Dist_Reason : AnyAttrOf<[StrAttr, Dist_ReasonAttr], "a reason: a string, or #dist.reason">;

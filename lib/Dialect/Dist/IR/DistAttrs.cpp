@@ -62,10 +62,10 @@ std::string ReasonAttr::getAskerText(bool namesLayer) const {
   return getAsker().str() + (getLayer() && namesLayer ? " in " + getLayer().str() : "");
 }
 
-std::string ReasonAttr::getCauseText(bool namesLayer) const {
+std::string ReasonAttr::getCauseText(StringAttr known) const {
   std::string text;
   for (CauseAttr cause : getCauses())
-    text += (text.empty() ? "" : "; ") + cause.getText(namesLayer ? StringAttr() : getLayer());
+    text += (text.empty() ? "" : "; ") + cause.getText(known);
   return text;
 }
 

@@ -216,13 +216,6 @@ StringAttr findLayer(ReasonAttr reason) {
   return layers.size() == 1 ? layers.front() : StringAttr();
 }
 
-std::string tellCauses(ReasonAttr reason, StringAttr known) {
-  std::string text;
-  for (CauseAttr cause : reason.getCauses())
-    text += (text.empty() ? "" : "; ") + cause.getText(known);
-  return text;
-}
-
 class Removal {
 public:
   /// `known`: the layer that goes without saying; none where all are named.
@@ -364,7 +357,7 @@ std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLay
                  : isUpdated                 ? "a bucket of new parameters"
                                              : "a bucket of gradients";
       it.change = reason.getChange() ? reason.getChange().str() : "";
-      it.cause = tellCauses(reason, known);
+      it.cause = reason.getCauseText(known);
     } else if (StringAttr words = getReasonText(collective.getReasonAttr())) {
       it.asker = words.str();
     }
