@@ -142,8 +142,8 @@ void ProgramChecker::checkTensors() const {
     if (tensor.inBucket) {
       checkInBucket(who, tensor, owner);
       if (tensor.begin >= tensor.end || tensor.end > elements)
-        badInput("program: ", who, " must have some of its ", elements, " elements in the bucket, got: [", tensor.begin, ", ",
-                 tensor.end, ")");
+        badInput("program: ", who, " must have some of its ", elements, " elements in the bucket, got: [", tensor.begin,
+                 ", ", tensor.end, ")");
       fill.elements += tensor.end - tensor.begin; // at most kMaxArenaBytes, and what fits the bucket before it
       if (fill.elements > owner[0].global)
         badInput("program: ", who, " must end inside its bucket of ", owner[0].global, " elements, got: ",
@@ -156,8 +156,8 @@ void ProgramChecker::checkTensors() const {
         badInput("program: ", who, " must have the shape of what it belongs to, ", shapeText(owner), ", got: ",
                  shapeText(p.dims(tensor)));
       if (tensor.begin != 0 || tensor.end != elements)
-        badInput("program: ", who, " is in no bucket and must have all of its ", elements, " elements, got: [", tensor.begin,
-                 ", ", tensor.end, ")");
+        badInput("program: ", who, " is in no bucket and must have all of its ", elements, " elements, got: [",
+                 tensor.begin, ", ", tensor.end, ")");
     }
   }
   for (auto &[name, parts] : known) {

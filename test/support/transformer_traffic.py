@@ -55,8 +55,8 @@ PLANS = {
     "ZeRO-3 in buckets": ({"data": 2}, ["--zero", "3", "--bucket-mb", "0.001"]),
     "DP x GQA x SP clipped": ({"data": 2, "tensor": 4}, ["--tensor-parallel", "--sequence-parallel", "--clip-grad-norm", "1"]),
 }
-PLANS_OF = {"gpt2": ("TP", "SP", "SP kept", "DP x TP", "DP x SP", "SP clipped", "ZeRO-1", "ZeRO-3 clipped", "ZeRO-1 in buckets",
-                      "ZeRO-3 in buckets", "DP in 2", "DP x SP in 2"),
+PLANS_OF = {"gpt2": ("TP", "SP", "SP kept", "DP x TP", "DP x SP", "SP clipped", "ZeRO-1", "ZeRO-3 clipped",
+                      "ZeRO-1 in buckets", "ZeRO-3 in buckets", "DP in 2", "DP x SP in 2"),
             "llama": ("TP", "SP kept", "DP x SP", "GQA", "DP x GQA clipped", "DP x GQA x SP clipped",
                       "ZeRO-3 clipped", "ZeRO-2 in buckets", "ZeRO-3 in buckets", "DP x TP in 2")}
 
@@ -77,8 +77,8 @@ def parameters(family, ranks, kv_ranks, by_sequence=False):
 
 
 def bucket_sizes(elements, bucket, ranks=2, size=4):
-    """The buckets of a group of f32 gradients: ceil(bytes / bucket) of them, equal but for the last where they can be multiples of
-    64 bytes times the ranks, or of the ranks, and the last padded to divide."""
+    """The buckets of a group of f32 gradients: ceil(bytes / bucket) of them, equal but for the last where they can be
+    multiples of 64 bytes times the ranks, or of the ranks, and the last padded to divide."""
     count = -(-elements * size // bucket)
     begins = [i * elements // count // ranks * ranks for i in range(count)]
     for unit in ranks, ranks * 64 // size:

@@ -89,8 +89,11 @@ Program build(const Plan &plan, bool hasState = true, const std::string &wName =
     std::vector<BlobBuilder::MemberSpec> held;
     auto close = [&] {
       elements = (elements + shards - 1) / shards * shards;
-      blob.addArg({.name = cat("bucket.", number++, suffix), .kind = kind, .view = addView(elements / shards, plan.type),
-                   .dims = {{elements, {0}}}, .members = held});
+      blob.addArg({.name = cat("bucket.", number++, suffix),
+                   .kind = kind,
+                   .view = addView(elements / shards, plan.type),
+                   .dims = {{elements, {0}}},
+                   .members = held});
       elements = 0;
       held.clear();
     };

@@ -16,8 +16,8 @@ struct Part {
   std::string key;
   mlir::RankedTensorType whole; // null: no tensor
   dist::ShardingAttr sharding;  // of the whole's dimensions; null: every rank has all of it
-  /// In a bucket: what it is (`nn.param`, `nn.state`; a gradient's name), the type of its piece, which of its elements are
-  /// there, the element of the bucket where they begin.
+  /// In a bucket: what it is (`nn.param`, `nn.state`; a gradient's name), the type of its piece, which of its elements
+  /// are there, the element of the bucket where they begin.
   mlir::Attribute role;
   mlir::RankedTensorType inBucket;
   int64_t begin = 0, end = 0, first = 0;
@@ -36,10 +36,10 @@ Tensor takePiece(const Tensor &whole, const Part &part, dist::MeshAttr mesh, int
 mlir::FailureOr<TensorList> distribute(mlir::FunctionOpInterface func, unsigned argument, dist::MeshAttr mesh,
                                        const TensorList &wholes);
 
-/// Of what the ranks have of a bucket, a part's elements at a position before the bucket was cut by `sharding`, into the
-/// piece that they are of.
-void takeFromBucket(llvm::ArrayRef<const Tensor *> ranks, const Part &part, dist::ShardingAttr sharding, dist::MeshAttr mesh,
-                    int64_t position, Tensor &piece);
+/// Of what the ranks have of a bucket, a part's elements at a position before the bucket was cut by `sharding`, into
+/// the piece that they are of.
+void takeFromBucket(llvm::ArrayRef<const Tensor *> ranks, const Part &part, dist::ShardingAttr sharding,
+                    dist::MeshAttr mesh, int64_t position, Tensor &piece);
 
 /// The first element of a rank's piece of a bucket that is padding and not zero.
 std::optional<int64_t> findFilledPadding(const Tensor &piece, llvm::ArrayRef<Part> parts, dist::ShardingAttr sharding,

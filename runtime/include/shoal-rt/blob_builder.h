@@ -257,8 +257,21 @@ private:
                   const MemberSpec &itself) {
     uint64_t first = 0;
     auto add = [&](const MemberSpec &spec, bool inBucket) {
-      Tensor tensor{string(spec.name), kind, owner, view, addDims(spec.dims), uint32_t(spec.dims.size()),
-                    inBucket, inBucket ? first : 0, 0, 1, spec.init, 0, spec.a, spec.b, append(params_, spec.file),
+      Tensor tensor{string(spec.name),
+                    kind,
+                    owner,
+                    view,
+                    addDims(spec.dims),
+                    uint32_t(spec.dims.size()),
+                    inBucket,
+                    inBucket ? first : 0,
+                    0,
+                    1,
+                    spec.init,
+                    0,
+                    spec.a,
+                    spec.b,
+                    append(params_, spec.file),
                     uint32_t(spec.file.size())};
       for (uint32_t d = 0; d < tensor.numDims; ++d)
         tensor.end *= dims_[tensor.firstDim + d].local;

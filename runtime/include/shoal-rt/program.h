@@ -157,10 +157,10 @@ constexpr bool isModelState(TensorKind kind) {
 }
 
 // What files know by a name: of every argument that outlives a step (the seed does not), and of every gradient, either
-// itself, or each of the tensors that lie one after another in a 1-D bucket. A bucket is as an argument or result of one
-// dimension, which its flat axes shard: a position holds a range of its elements. Those that follow the last tensor are
-// padding, zeros. A tensor that several buckets hold has a record in each, alike but for owner, view and range; together
-// the ranges are each of its elements once.
+// itself, or each of the tensors that lie one after another in a 1-D bucket. A bucket is as an argument or result of
+// one dimension, which its flat axes shard: a position holds a range of its elements. Those that follow the last tensor
+// are padding, zeros. A tensor that several buckets hold has a record in each, alike but for owner, view and range;
+// together the ranges are each of its elements once.
 struct Tensor {
   Str name;
   TensorKind kind;

@@ -22,7 +22,8 @@ static ParseResult parseTypeAndRange(AsmParser &parser, RankedTensorType &type, 
   end = type.hasStaticShape() ? type.getNumElements() : 0;
   if (failed(parser.parseOptionalLSquare()))
     return success();
-  return failure(parser.parseInteger(begin) || parser.parseColon() || parser.parseInteger(end) || parser.parseRSquare());
+  return failure(parser.parseInteger(begin) || parser.parseColon() || parser.parseInteger(end) ||
+                 parser.parseRSquare());
 }
 
 static void printTypeAndRange(AsmPrinter &printer, RankedTensorType type, int64_t begin, int64_t end) {
@@ -307,7 +308,8 @@ LogicalResult MemberAttr::verify(function_ref<InFlightDiagnostic()> emitError, A
   if (!type.hasStaticShape() || type.getNumElements() == 0)
     return emitError() << "a member of a bucket must have at least 1 element, got: " << type;
   if (begin < 0 || begin >= end || end > type.getNumElements())
-    return emitError() << "the range of a member must hold elements of " << type << ", got: [" << begin << ":" << end << "]";
+    return emitError() << "the range of a member must hold elements of " << type << ", got: [" << begin << ":" << end
+                       << "]";
   if (global && global.getType().getElementType() != type.getElementType())
     return emitError() << "a member of type " << type << " is no piece of " << global.getType();
   return success();

@@ -32,7 +32,7 @@ private:
 
   llvm::DenseMap<const UpdateChain *, mlir::Value> masked;
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> lastBehind; // reductions that wait for a gradient, in order
-  llvm::SmallVector<mlir::Value> sums; // of the squares of each bundle
+  llvm::SmallVector<mlir::Value> sums;                             // of the squares of each bundle
   /// Of those, of what they are sums of and of what they are added to: whether it is partial over flat axes.
   llvm::DenseMap<mlir::Value, bool> partialSums;
   llvm::DenseSet<mlir::Operation *> renumbered; // sums on the way to a total

@@ -9,8 +9,7 @@ namespace shoal::dist {
 class BucketOps {
 public:
   BucketOps(mlir::func::FuncOp func, const BucketOptions &options)
-      : func(func), options(options),
-        symbol(mlir::FlatSymbolRefAttr::get(MeshOp(options.mesh).getSymNameAttr())) {}
+      : func(func), options(options), symbol(mlir::FlatSymbolRefAttr::get(MeshOp(options.mesh).getSymNameAttr())) {}
 
   static mlir::RankedTensorType typeOf(const Bucket &bucket, mlir::Type like) {
     return mlir::RankedTensorType::get({bucket.size}, mlir::getElementTypeOrSelf(like));
@@ -25,7 +24,8 @@ public:
   mlir::Operation *build(mlir::OpBuilder &b, mlir::Operation *op, llvm::ArrayRef<mlir::Value> own,
                          llvm::ArrayRef<mlir::Value> values, const Bucket &bucket, ShardingAttr sharding) const;
 
-  /// What brought the flat axes to a bucket: recorded beside the annotation, which is one of `attrs`, else it is by hand.
+  /// What brought the flat axes to a bucket: recorded beside the annotation, which is one of `attrs`, else it is by
+  /// hand.
   mlir::DictionaryAttr findWhy(const Bucket &bucket, FlatAttr flat, mlir::DictionaryAttr attrs) const;
 
 protected:

@@ -75,9 +75,9 @@ void BucketPlan::name(func::FuncOp func) {
     while (taken.contains(bucket->name));
 }
 
-/// Gradients that are sums over micro-batches are there from the first one to the last reduction: they lie in one storage,
-/// where no tensor need be copied into its buckets. Others are gone as soon as they are reduced, so each bucket has storage of its
-/// own, but for those that hold nothing but one tensor, which is there at once.
+/// Gradients that are sums over micro-batches are there from the first one to the last reduction: they lie in one
+/// storage, where no tensor need be copied into its buckets. Others are gone as soon as they are reduced, so each
+/// bucket has storage of its own, but for those that hold nothing but one tensor, which is there at once.
 void BucketPlan::placeGradients() {
   for (BundleBuckets &bundle : bundles) {
     bool isSum = bundle.front().gradient.getDefiningOp<AccumulateOp>() && !bundle.reducesInside();

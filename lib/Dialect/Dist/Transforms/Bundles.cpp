@@ -21,8 +21,8 @@ ArrayRef<StringAttr> UpdateChain::getFlatAxes() const {
   return {};
 }
 
-/// Where a value of the step is ready: the op of the function's block, and the one inside of its micro-batches; null where
-/// they only hand it on.
+/// Where a value of the step is ready: the op of the function's block, and the one inside of its micro-batches; null
+/// where they only hand it on.
 static std::pair<Operation *, Operation *> findMaker(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto accumulate = dyn_cast_or_null<AccumulateOp>(op)) {

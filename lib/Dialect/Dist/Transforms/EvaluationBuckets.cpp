@@ -68,8 +68,8 @@ LogicalResult EvaluationPacker::add(Chain &chain, DictionaryAttr bucket) {
   for (MemberAttr member : members) {
     BlockArgument argument = arguments.lookup(member.getName());
     if (argument && argument.getType() != member.getType())
-      return emitError(argument.getLoc()) << member.getName() << " must be " << member.getType()
-                                          << " as in training, got: " << argument.getType();
+      return emitError(argument.getLoc())
+             << member.getName() << " must be " << member.getType() << " as in training, got: " << argument.getType();
     bool goesOn = !chain.tensors.empty() && chain.tensors.back().member.getName() == member.getName();
     if (!goesOn && member.getBegin() != 0)
       return func.emitError() << "the bucket in front of the one in which " << member.getName()
@@ -95,7 +95,8 @@ LogicalResult EvaluationPacker::join(ArrayAttr buckets) {
   };
   for (auto bucket : buckets.getAsRange<DictionaryAttr>())
     if (membersOf(bucket).front().getBegin() != 0 && !rest.try_emplace(keyOf(bucket), bucket).second)
-      return func.emitError() << "two buckets begin at element " << keyOf(bucket).second << " of " << keyOf(bucket).first;
+      return func.emitError() << "two buckets begin at element " << keyOf(bucket).second << " of "
+                              << keyOf(bucket).first;
   for (auto bucket : buckets.getAsRange<DictionaryAttr>()) {
     if (membersOf(bucket).front().getBegin() != 0)
       continue;
@@ -134,7 +135,8 @@ void EvaluationPacker::read(const Chain &chain) {
   for (auto [i, attrs] : llvm::enumerate(chain.buckets)) {
     auto lies = attrs.getAs<GlobalAttr>(DistDialect::kGlobalAttr);
     int64_t begin = chain.begins[i], end = i + 1 < chain.begins.size() ? chain.begins[i + 1] : chain.end;
-    auto first = llvm::find_if(present, [&](const Chain::Tensor &tensor) { return begin < tensor.end && tensor.begin < end; });
+    auto first =
+        llvm::find_if(present, [&](const Chain::Tensor &tensor) { return begin < tensor.end && tensor.begin < end; });
     if (first == present.end()) {
       read.buckets.push_back({{}, begin});
       continue;

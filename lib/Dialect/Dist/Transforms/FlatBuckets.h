@@ -1,5 +1,5 @@
-// What `dist.flat` wants sharded by element becomes buckets: arguments and results that hold ranges of several tensors, and
-// ops on them. The partitioner then sees one dimension that always divides.
+// What `dist.flat` wants sharded by element becomes buckets: arguments and results that hold ranges of several tensors,
+// and ops on them. The partitioner then sees one dimension that always divides.
 #ifndef SHOAL_LIB_DIALECT_DIST_TRANSFORMS_FLATBUCKETS_H
 #define SHOAL_LIB_DIALECT_DIST_TRANSFORMS_FLATBUCKETS_H
 
