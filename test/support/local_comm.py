@@ -15,8 +15,8 @@ import shoal
 from metrics import read_metrics
 from tensor_files import read_safetensors, tensor, write_npy
 
-NOWHERE = {"OMPI_MCA_osc_sm_backing_directory": "/nonexistent"}
-REASON = "/nonexistent: No such file or directory"
+NOWHERE = {"OMPI_MCA_osc_sm_backing_directory": "/proc/nonexistent"}
+REASON = "/proc/nonexistent: No such file or directory"
 
 
 def main():
