@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -73,9 +74,17 @@ int valuesOf(std::string_view option) {
   return 0;
 }
 
+/// Who closes a standard stream wants nothing of it; its number must not be given to a pipe.
+void openStandardStreams() {
+  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) < 0)
+      open("/dev/null", O_RDWR);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
+  openStandardStreams();
   long ranks = 0;
   bool binds = false, manyHosts = false, oversubscribes = false;
   int at = 1;
