@@ -19,6 +19,6 @@ func.func @read_by_two(
   %3 = nn.add %1, %2 : (tensor<4x3xf64>, tensor<3xf64>) -> tensor<4x3xf64>
   %4 = nn.matmul %3, %w : (tensor<4x3xf64>, tensor<3x3xf64>) -> tensor<4x3xf64>
   %5 = nn.matmul %4, %w : (tensor<4x3xf64>, tensor<3x3xf64>) -> tensor<4x3xf64>
-  %loss = nn.cross_entropy mean %5, %y : (tensor<4x3xf64>, tensor<4xi64>) -> tensor<f64>
+  %loss, %lse = nn.cross_entropy mean %5, %y : (tensor<4x3xf64>, tensor<4xi64>) -> tensor<f64>
   return %loss, %5 : tensor<f64>, tensor<4x3xf64>
 }

@@ -65,14 +65,14 @@ func.func @exchange(%a: tensor<5x3xf32>) -> tensor<3x6xf32> {
 
 // -----
 
-// A slice starts at the device's position, and is counted as what it was.
+// A slice starts at the device's position.
 dist.mesh @mesh <["x"=2]>
 // CHECK-LABEL: @slice
 // CHECK: %[[P:.*]] = nn.pad %{{.*}} dim = 1 low = 0 : tensor<2x7xf32> -> tensor<2x8xf32>
 // CHECK-NEXT: %[[I:.*]] = dist.axis_index {"x"} * 4 : tensor<i64>
-// CHECK-NEXT: nn.dynamic_slice %[[P]] dim = 1 start = %[[I]] {exec.class = "workspace"} : tensor<2x8xf32> -> tensor<2x4xf32>
+// CHECK-NEXT: nn.dynamic_slice %[[P]] dim = 1 start = %[[I]] : tensor<2x8xf32> -> tensor<2x4xf32>
 func.func @slice(%a: tensor<2x7xf32>) -> tensor<2x4xf32> {
-  %0 = dist.all_slice {"x"} dim = 1 %a {exec.class = "workspace", reason = "r"} : tensor<2x7xf32> -> tensor<2x4xf32>
+  %0 = dist.all_slice {"x"} dim = 1 %a {reason = "r"} : tensor<2x7xf32> -> tensor<2x4xf32>
   return %0 : tensor<2x4xf32>
 }
 

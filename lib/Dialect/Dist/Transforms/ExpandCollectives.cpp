@@ -1,6 +1,5 @@
 // dist-expand-collectives: collectives as libraries offer them, on equal contiguous chunks in rank
 // order, with what brings other forms to that as explicit `nn` ops.
-#include "ForeignAttrs.h"
 #include "UnrollAccumulate.h"
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
@@ -191,13 +190,11 @@ struct ExpandCollectivesPass : impl::ExpandCollectivesPassBase<ExpandCollectives
       Value value = expandCollective(op, mesh.getMesh());
       if (!value)
         continue;
-      // The last op stands for the same global value, counted as the same; one that existed keeps its own tag.
+      // The last op stands for the same global value; one that existed keeps its own tag.
       Operation *def = value.getDefiningOp();
-      if (def && value != op->getOperand(0)) {
+      if (def && value != op->getOperand(0))
         if (Attribute tags = op->getAttr(DistDialect::kGlobalsAttr))
           def->setAttr(DistDialect::kGlobalsAttr, tags);
-        copyForeignAttrs(op, def);
-      }
       op->getResult(0).replaceAllUsesWith(value);
       op->erase();
     }
