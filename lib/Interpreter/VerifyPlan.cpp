@@ -180,15 +180,16 @@ LogicalResult PlanVerifier::matchParts() {
   for (unsigned i = 0; i < global.getNumResults(); ++i)
     results[partsOfResult(global, i).front().key] = i;
   unsigned numArguments = 0, numResults = 0;
-  llvm::StringMap<int64_t> argumentElements, resultElements; // that buckets hold of each tensor
+  using Ranges = llvm::StringMap<SmallVector<std::pair<int64_t, int64_t>, 1>>;
+  Ranges argumentElements, resultElements; // that buckets hold of each tensor
   auto match = [&](unsigned count, auto partsOf, const llvm::StringMap<unsigned> &known,
                    SmallVectorImpl<SmallVector<unsigned>> &matched, unsigned &number,
-                   llvm::StringMap<int64_t> &elements) {
+                   Ranges &elements) {
     for (unsigned i = 0; i < count; ++i) {
       auto &list = matched.emplace_back();
       for (const Part &part : partsOf(i)) {
         number += !part.isInBucket() || !elements.contains(part.key);
-        elements[part.key] += part.end - part.begin;
+        elements[part.key].push_back({part.begin, part.end});
         auto at = known.find(part.key);
         list.push_back(at == known.end() ? ~0u : at->second);
       }
@@ -204,12 +205,21 @@ LogicalResult PlanVerifier::matchParts() {
     return emitError(local.getLoc())
            << "the plan takes " << numArguments << " arguments and gives " << numResults << " results, the reference "
            << global.getNumArguments() << " and " << global.getNumResults();
-  auto checkElements = [&](const Part &part, const llvm::StringMap<int64_t> &elements) -> LogicalResult {
-    if (!part.isInBucket() || elements.lookup(part.key) == part.inBucket.getNumElements())
+  auto checkElements = [&](const Part &part, const Ranges &elements) -> LogicalResult {
+    if (!part.isInBucket())
       return success();
-    return emitError(local.getLoc()) << "the plan's buckets hold " << elements.lookup(part.key) << " elements of "
-                                     << part.key << ", expected each of its " << part.inBucket.getNumElements()
-                                     << " once";
+    auto ranges = elements.lookup(part.key);
+    llvm::sort(ranges);
+    int64_t next = 0, size = part.inBucket.getNumElements();
+    for (auto [begin, end] : ranges)
+      next = begin == next ? end : -1;
+    if (next == size)
+      return success();
+    InFlightDiagnostic diag = emitError(local.getLoc()) << "the plan's buckets must hold each of the " << size
+                                                        << " elements of " << part.key << " once, got:";
+    for (auto [begin, end] : ranges)
+      diag << " [" << begin << ":" << end << "]";
+    return diag;
   };
   for (unsigned i = 0; i < local.getNumArguments(); ++i)
     for (auto [part, of] : llvm::zip_equal(partsOfArgument(local, i), argumentsOf[i]))

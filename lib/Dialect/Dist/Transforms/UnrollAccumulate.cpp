@@ -79,7 +79,8 @@ Value Unroller::addTerm(Value sum, Value term, Attribute number) {
   Operation *behind = isLater ? made : term.getDefiningOp();
   b.setInsertionPointAfterValue(isLater ? sum : term);
   if (Operation *def = term.getDefiningOp(); def && reducesBucket(def) && !staysInPlace(def))
-    for (Operation *next = &*b.getInsertionPoint(); next != op.getOperation() && !reducesBucket(next); next = next->getNextNode())
+    for (Operation *next = &*b.getInsertionPoint(); next != op.getOperation() && !reducesBucket(next);
+         next = next->getNextNode())
       b.setInsertionPointAfter(behind = next);
   auto add = b.create<nn::AddOp>(term.getLoc(), sum, term);
   places.setBehind(add, behind);
@@ -105,13 +106,12 @@ Value Unroller::addTerms(Value sum, Value value, Attribute number) {
   return sum;
 }
 
-static bool staysInPlaceOp(Operation &op) { return staysInPlace(&op); }
-
 /// Buckets of sums, and their reductions, stood behind the region: they go to where the last micro-batch has made what
 /// they read, in their order. A program by hand communicates where it says so.
 void Unroller::startEarly() {
   auto func = dyn_cast<FunctionOpInterface>(op->getParentOp());
-  if (!func || !isMadeByPartitioner(func) || llvm::any_of(*op->getBlock(), staysInPlaceOp))
+  auto isFixed = [](Operation &other) { return staysInPlace(&other); };
+  if (!func || !isMadeByPartitioner(func) || llvm::any_of(*op->getBlock(), isFixed))
     return;
   llvm::SmallDenseSet<Value> early(sums.begin(), sums.end());
   llvm::SmallPtrSet<Operation *, 32> behind;
