@@ -127,6 +127,7 @@ bool scatterReduced(Operation *op, Retired &retired) {
   copyPositions(reduce, last);
   if (!rest.empty()) {
     copyAttr(slice, last, DistDialect::kShardingsAttr);
+    copyForeignAttrs(slice, last); // the sum over the rest may be made in its place
     last = b.create<AllReduceOp>(slice.getLoc(), slice.getType(),
                                  AxesAttr::get(op->getContext(), rest), reduce.getKind(),
                                  last->getResult(0), reduce.getReasonAttr());
@@ -249,6 +250,10 @@ bool reduceOutside(Operation *op, Retired &retired) {
     auto outside = b.create<AllReduceOp>(reduce.getLoc(), result.getType(), reduce.getAxes(),
                                          reduce.getKind(), result, reduce.getReasonAttr());
     copyPositions(reduce, outside);
+    // What is kept over micro-batches is what goes into it, and counted as that.
+    copyForeignAttrs(reduce, outside);
+    if (Operation *kept = reduce.getInput().getDefiningOp(); kept && !kept->hasAttr(exec::ExecDialect::kClassAttr))
+      copyAttr(reduce, kept, exec::ExecDialect::kClassAttr);
     result.replaceAllUsesExcept(outside, outside);
     if (ShardingAttr rest = getSharding(result))
       setSharding(outside, rest);
