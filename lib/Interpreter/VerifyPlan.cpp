@@ -259,16 +259,18 @@ double normOf(const Tensor &tensor) {
 void PlanVerifier::measure(Value value, const Tensor &tensor, double terms) {
   Measure &measure = measures[value];
   // Inside of an accumulate: of all micro-batches.
-  measure = {.terms = std::max({measure.terms, terms, normOf(tensor)}), .allowed = {allow(tensor, terms), {}}};
+  double norm = normOf(tensor);
+  measure = {.terms = std::max({measure.terms, terms, norm}), .made = norm, .norm = norm,
+             .allowed = {allow(tensor, terms), {}}};
   for (double element : tensor.f)
     if (std::isfinite(element))
       measure.largest = std::max(measure.largest, std::abs(element));
   if (tensor.size() > 0)
     measure.first = tensor.at(0);
-  measure.made = measure.norm = normOf(tensor);
   if (Operation *op = value.getDefiningOp())
     for (Value operand : op->getOperands())
-      measure.made = std::max(measure.made, measures.lookup(operand).norm);
+      if (auto at = measures.find(operand); at != measures.end())
+        measure.made = std::max(measure.made, at->second.norm);
 }
 
 /// The largest norm among what a result is made of: what rounding is relative to. A factor scales the rounding of what

@@ -86,20 +86,24 @@ Arena::Arena(llvm::ArrayRef<ArenaBuffer> buffers, int64_t alignment)
   for (auto [at, i] : llvm::enumerate(order)) {
     const ArenaBuffer &buffer = buffers[i];
     bytes[i] = llvm::alignTo(buffer.bytes, alignment);
-    llvm::erase_if(alive, [&](Alive &other) {
+    size_t kept = 0;
+    for (Alive other : alive) {
       const ArenaBuffer &earlier = buffers[other.number];
       if (!endsBefore(earlier, buffer)) {
         meets[i].push_back(other.number);
         meets[other.number].push_back(i);
         ++numMeetings;
-        return false;
+      } else {
+        if (other.counts)
+          inUse -= bytes[other.number];
+        other.counts = false;
+        if (llvm::all_of(llvm::zip_equal(earlier.last, ended[at]),
+                         [](auto pair) { return std::get<0>(pair) <= std::get<1>(pair); }))
+          continue;
       }
-      if (other.counts)
-        inUse -= bytes[other.number];
-      other.counts = false;
-      return llvm::all_of(llvm::zip_equal(earlier.last, ended[at]),
-                          [](auto pair) { return std::get<0>(pair) <= std::get<1>(pair); });
-    });
+      alive[kept++] = other;
+    }
+    alive.truncate(kept);
     alive.push_back({i, true});
     inUse += bytes[i];
     bound = std::max(bound, inUse);

@@ -46,7 +46,6 @@ public:
 
   const llvm::SmallVector<Storage> &getStorages() const { return storages; }
   Place placeOf(mlir::Value value) const { return places.lookup(value); }
-  bool isPlaced(mlir::Value value) const { return places.count(value); }
   /// Copies that the op stands for (pack, unpack); none when its values lie where they should.
   llvm::ArrayRef<CopyRange> copiesOf(mlir::Operation *op) const;
   bool isAligned(Place place) const;
