@@ -127,7 +127,6 @@ bool scatterReduced(Operation *op, Retired &retired) {
   copyPositions(reduce, last);
   if (!rest.empty()) {
     copyAttr(slice, last, DistDialect::kShardingsAttr);
-    copyForeignAttrs(slice, last); // the sum over the rest may be made in its place
     last = b.create<AllReduceOp>(slice.getLoc(), slice.getType(),
                                  AxesAttr::get(op->getContext(), rest), reduce.getKind(),
                                  last->getResult(0), reduce.getReasonAttr());

@@ -332,13 +332,8 @@ LogicalResult Partitioner::partitionReshard(ReshardOp op) {
   if (failed(local))
     return failure();
   // What later levels are to know of the value.
-  if (Operation *made = local->getDefiningOp(); isa_and_nonnull<CollectiveOpInterface>(made)) {
+  if (Operation *made = local->getDefiningOp(); isa_and_nonnull<CollectiveOpInterface>(made))
     copyForeignAttrs(op, made);
-    // A sum over further axes is made in the place of the shard.
-    auto sum = dyn_cast<AllReduceOp>(made);
-    if (auto shard = sum ? sum.getInput().getDefiningOp<ReduceScatterOp>() : ReduceScatterOp())
-      copyForeignAttrs(op, shard);
-  }
   if (values.restOf(op.getInput()) != parts->rest) {
     auto later = builder().create<ReshardOp>(op.getLoc(), *local, mesh.toSharding(parts->rest),
                                              op.getReasonAttr());

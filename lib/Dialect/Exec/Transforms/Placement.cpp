@@ -385,7 +385,10 @@ void Placement::place(Operation *op) {
   } else if (auto unpack = dyn_cast<dist::UnpackOp>(op)) {
     placeUnpack(unpack);
   } else if (auto reduce = dyn_cast<dist::AllReduceOp>(op); reduce && mayReduceInPlace(reduce)) {
-    places[reduce.getResult()] = placeOf(reduce.getInput());
+    Place place = places[reduce.getResult()] = placeOf(reduce.getInput());
+    // What is reduced in place is counted as what it becomes.
+    if (std::optional<StorageClass> asked = getAskedClass(reduce.getResult()))
+      storages[place.storage].storageClass = *asked;
   } else if (auto wait = dyn_cast<dist::WaitOp>(op)) {
     places[wait.getResult()] = placeOf(wait.getFuture());
   } else if (auto group = dyn_cast<dist::GroupOp>(op)) {
