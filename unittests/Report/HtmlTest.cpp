@@ -107,7 +107,7 @@ TEST(Html, NoNameOfAModelIsMarkup) {
   page.report.program = hostile;
   page.report.axes = {{hostile, 1}, {"data", 2}};
   for (uint64_t rank : {0, 1})
-    page.report.ranks.push_back({rank, {{hostile, 0}, {"data", rank}}, {}, {{hostile, {hostile}, 1, 8}}, {}, {}});
+    page.report.ranks.push_back({rank, {{hostile, 0}, {"data", rank}}, {}, {{hostile, {hostile}, 1, 8}}, {}, {}, {}});
   PageOp op{hostile, hostile, hostile, hostile, {hostile}, true, false, 2};
   page.layers = {{{hostile, hostile}, hostile, {op}, {op}, {op}}};
   page.tensors = {{hostile, hostile, hostile, {{4, 2, 2, {hostile}}}, {4}, {hostile}, {hostile}, 2, 8, 2}};

@@ -32,7 +32,7 @@ struct Built {
 
 // Inputs x [batch, columns] sharded over (data, tensor) and y [batch] over data.
 Built build(uint32_t data, uint32_t tensor, uint64_t batch, uint64_t columns,
-            bool countsRows = true, BlobBuilder::ArgSpec labels = {}) {
+            bool countsRows = true, BlobBuilder::ArgSpec labels = {.name = "y"}) {
   BlobBuilder blob("data");
   uint32_t dataAxis = blob.addAxis("data", data), tensorAxis = blob.addAxis("tensor", tensor);
   uint64_t rows = (batch + data - 1) / data, width = (columns + tensor - 1) / tensor;
@@ -43,7 +43,6 @@ Built build(uint32_t data, uint32_t tensor, uint64_t batch, uint64_t columns,
   blob.header().arenaBytes = 4096 + rows * (width + 1) * 8;
   blob.header().batchRows = batch;
   blob.addArg({"x", ArgKind::Input, built.x, {{batch, {dataAxis}}, {columns, {tensorAxis}}}, 0});
-  labels.name = "y";
   labels.view = built.y;
   labels.dims = {{batch, {dataAxis}}};
   labels.batchDim = 0;
@@ -178,7 +177,7 @@ TEST(Dataset, FilesMustFit) {
 
 // Numbers that index nothing are refused before the step that would use them, by rank and row.
 TEST(Dataset, IndicesOutsideAreRefused) {
-  Built built = build(2, 1, 4, 5, true, {.indices = 11, .ignored = -100});
+  Built built = build(2, 1, 4, 5, true, {.name = "y", .indices = 11, .ignored = -100});
   const Program &program = *built.program;
   ScratchFile x(npy<float>(FileType::F32, {11, 5}, 0)), y(npy<int64_t>(FileType::I64, {11}, 1));
   Arena arena(program.header().arenaBytes);
