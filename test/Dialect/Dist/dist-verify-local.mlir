@@ -203,3 +203,22 @@ func.func @record_left(%a: tensor<4xf32> {dist.global = #dist.global<0, tensor<4
   %0 = nn.relu %a {dist.why = {x = #dist.cause<"the batch of \22x\22" by "data parallelism">}} : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// What branches of a partitioned program hold is followed, too: a reduction is missing in one that runs.
+dist.mesh @mesh <["x"=2]>
+func.func @branch(%a: tensor<8x2xf32> {dist.global = #dist.global<0, tensor<8x4xf32>, <@mesh, [{}, {"x"}]>>}) -> tensor<8xf32> {
+  // expected-note @+1 {{the partial value is made here}}
+  %0 = nn.reduce sum %a dims = [1] {dist.globals = [#dist.global<0, tensor<8xf32>, <@mesh, [{}], unreduced=sum{"x"}>>]} : tensor<8x2xf32> -> tensor<8xf32>
+  %yes = arith.constant true
+  %1 = scf.if %yes -> tensor<8xf32> {
+    // expected-error @+1 {{meets a value that is partial over "x": a reduction is missing; the op is not linear in it}}
+    %2 = nn.relu %0 {dist.globals = [#dist.global<1, tensor<8xf32>, <@mesh, [{}]>>]} : tensor<8xf32>
+    scf.yield %2 : tensor<8xf32>
+  } else {
+    %3 = dist.all_reduce {"x"} sum %0 {reason = "r"} : tensor<8xf32>
+    scf.yield %3 : tensor<8xf32>
+  }
+  return %1 : tensor<8xf32>
+}

@@ -95,13 +95,16 @@ LogicalResult verifyGroups(FunctionOpInterface func, MeshAttr mesh) {
   return failure(walked.wasInterrupted());
 }
 
-/// What a user wrote must be known for every position; a copy is folded to see whether it is.
-LogicalResult verifyControlFlow(FunctionOpInterface function, MeshAttr mesh) {
+/// Control flow must be known for every position: the function as the straight line that it is then; none where it is
+/// one already.
+FailureOr<OwningOpRef<func::FuncOp>> foldCopy(FunctionOpInterface function, MeshAttr mesh) {
   auto func = dyn_cast<func::FuncOp>(*function);
   if (!func || !func.getBody().hasOneBlock() || !hasControlFlow(func))
-    return success();
+    return OwningOpRef<func::FuncOp>();
   OwningOpRef<func::FuncOp> copy = func.clone();
-  return foldControlFlow(*copy, mesh, kMaxUnrolledOps);
+  if (failed(foldControlFlow(*copy, mesh, kMaxUnrolledOps)))
+    return failure();
+  return copy;
 }
 
 class PartialVerifier {
@@ -320,17 +323,19 @@ struct VerifyLocalPass : dist::impl::VerifyLocalPassBase<VerifyLocalPass> {
         continue;
       if (failed(verifyGroups(func, mesh.getMesh())))
         return signalPassFailure();
-      if (failed(verifyPerUse(func, mesh.getMesh())))
+      // What follows values follows them through branches and loops, too.
+      FailureOr<OwningOpRef<func::FuncOp>> copy = foldCopy(func, mesh.getMesh());
+      if (failed(copy))
         return signalPassFailure();
-      if (!isMadeByPartitioner(func)) {
-        if (failed(verifyControlFlow(func, mesh.getMesh())))
-          return signalPassFailure();
+      FunctionOpInterface line = *copy ? FunctionOpInterface(**copy) : func;
+      if (failed(verifyPerUse(line, mesh.getMesh())))
+        return signalPassFailure();
+      if (!isMadeByPartitioner(func))
         continue;
-      }
       WalkResult reasons = func->walk([](CollectiveOpInterface op) {
         return failed(verifyReason(op)) ? WalkResult::interrupt() : WalkResult::advance();
       });
-      if (reasons.wasInterrupted() || failed(PartialVerifier(mesh.getMesh()).verify(func)))
+      if (reasons.wasInterrupted() || failed(PartialVerifier(mesh.getMesh()).verify(line)))
         return signalPassFailure();
     }
   }

@@ -1,12 +1,10 @@
 // Parameters that lie sharded and are put together for each use: that none is whole from one part of the step to
-// another.
+// another. What is whole, and what is kept, says VerifyLocal.h.
 //
-// A device has a parameter whole from the op that puts it together, mostly an all_gather, to the last op that reads it,
-// or reads what is made of it alone: the same elements in another type, shape, order or bucket, or a part of them that
-// is more than the device's share. All ops in between that read any such parameter belong to one part of the step: its
-// forward pass, its backward pass or its update. So a gather for the backward pass stands behind the last op of the forward
-// pass that reads a parameter, and one layer ahead is allowed. Nor does anything whole reach into micro-batches.
-// What a function or region returns is copied where it is complete, and prolongs nothing.
+// All ops that read any parameter between the op that puts one together and the last that reads it belong to one part
+// of the step. So a gather for the backward pass stands behind the last op of the forward pass that reads a parameter,
+// and one layer ahead is allowed. Values that are no more than a share are added up where one part of the step gives
+// way to another.
 #include "VerifyLocal.h"
 
 #include "Derivation.h"
@@ -14,11 +12,14 @@
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Interfaces/Lowering.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <map>
 
 using namespace mlir;
 
@@ -32,8 +33,12 @@ struct Holding {
   const void *tensor;
   /// The elements of that tensor which a device keeps.
   int64_t share;
-  /// The ops that put it together; none where it is a shard.
+  /// The ops that put it together; none where it is no more than a share.
   SmallVector<Operation *, 1> gathers;
+  /// An op that brought what is no piece of the device's own shard; none where it is whole.
+  Operation *broughtBy = nullptr;
+  /// What then stands for it in `partLives`: itself, or what it is a view of.
+  Value part = {};
 
   bool isWhole() const { return !gathers.empty(); }
   void addGathers(const Holding &other) {
@@ -51,6 +56,14 @@ struct Lifetime {
   Operation *last = nullptr;
 };
 
+/// How long a value is kept that is no more than a share.
+struct PartLife {
+  Operation *broughtBy;
+  const void *tensor;
+  int64_t elements;
+  size_t begin, end; // of the ops that read parameters or parts of them, those that run meanwhile
+};
+
 class PerUseVerifier {
 public:
   PerUseVerifier(FunctionOpInterface func, MeshAttr mesh) : func(func), mesh(mesh), parts(func) {}
@@ -58,24 +71,29 @@ public:
   LogicalResult verify() {
     for (BlockArgument argument : func.getArguments()) {
       auto flat = func.getArgAttrOfType<FlatAttr>(argument.getArgNumber(), DistDialect::kFlatAttr);
-      if (!flat || !flat.getPerUse())
+      if (!flat || !flat.getPerUse() || mesh.getSize(flat.getAxes()) == 1)
         continue;
       int64_t share = countElements(argument);
-      held[argument] = {argument.getAsOpaquePointer(), share, {}};
-      sources[argument.getAsOpaquePointer()] = {nn::getArgName(func, argument.getArgNumber()),
-                                                  mesh.getSize(flat.getAxes())};
+      const void *tensor = argument.getAsOpaquePointer();
+      held[argument] = {tensor, share, {}};
+      sources[tensor] = {nn::getArgName(func, argument.getArgNumber()), mesh.getSize(flat.getAxes()), tensor, share};
     }
     if (held.empty())
       return success();
     if (func->walk<WalkOrder::PreOrder>([&](Operation *op) { return WalkResult(visit(op)); }).wasInterrupted())
       return failure();
-    return verifyLifetimes();
+    if (failed(verifyLifetimes()))
+      return failure();
+    return verifyParts();
   }
 
 private:
+  /// The argument that a tensor lies in.
   struct Source {
     StringRef parameter;
     int64_t devices;
+    const void *argument;
+    int64_t share; // of the tensor
   };
   /// A range of elements that an op reads.
   struct Piece {
@@ -96,10 +114,15 @@ private:
   }
 
   LogicalResult visit(Operation *op);
-  std::optional<Holding> combine(Operation *op, ArrayRef<Piece> pieces, bool takesOut);
+  void leave(YieldOp op);
+  std::optional<Holding> combine(Operation *op, ArrayRef<Piece> pieces, bool takesOut, int64_t &elements);
   void collectPieces(UnpackOp op, SmallVectorImpl<Piece> &pieces);
+  void hold(Value value, Holding holding, int64_t elements);
+  bool prolongParts(Operation *op, bool isPart);
   LogicalResult read(Operation *op, bool isPart);
+  SmallVector<size_t> countChanges(ArrayRef<Operation *> ops) const;
   LogicalResult verifyLifetimes();
+  LogicalResult verifyParts();
 
   FunctionOpInterface func;
   MeshAttr mesh;
@@ -107,9 +130,15 @@ private:
   Derivation derivation;
   DenseMap<Value, Holding> held;
   DenseMap<const void *, Source> sources; // of tensors
-  SmallVector<Operation *> readers;       // of whole parameters, in program order
+  // A tensor by the ranges of others that it was taken out of, by whichever op.
+  std::map<std::vector<std::tuple<const void *, int64_t, int64_t>>, const void *> taken;
+  SmallVector<Operation *> readers; // of whole parameters, in program order
   llvm::MapVector<Operation *, Lifetime> lifetimes;
+  SmallVector<Operation *> allReaders; // also of parts of them
+  llvm::MapVector<Value, PartLife> partLives;
 };
+
+constexpr const char *kPasses[] = {"the forward pass", "the backward pass", "the update"};
 
 /// The ranges of values that lie in those of an unpack, also where these were packed before.
 void PerUseVerifier::collectPieces(UnpackOp op, SmallVectorImpl<Piece> &pieces) {
@@ -135,9 +164,10 @@ void PerUseVerifier::collectPieces(UnpackOp op, SmallVectorImpl<Piece> &pieces) 
 
 /// What an op has that lays pieces one after another, some of which hold parameters. `takesOut` of a bucket: what is
 /// whole is a tensor of its own.
-std::optional<Holding> PerUseVerifier::combine(Operation *op, ArrayRef<Piece> pieces, bool takesOut) {
+std::optional<Holding> PerUseVerifier::combine(Operation *op, ArrayRef<Piece> pieces, bool takesOut,
+                                               int64_t &elements) {
   Holding made{nullptr, 0, {}};
-  int64_t elements = 0;
+  std::vector<std::tuple<const void *, int64_t, int64_t>> ranges;
   bool isOne = true;
   for (const Piece &piece : pieces) {
     const Holding *from = find(piece.value);
@@ -147,7 +177,9 @@ std::optional<Holding> PerUseVerifier::combine(Operation *op, ArrayRef<Piece> pi
       std::tie(made.tensor, made.share) = std::tie(from->tensor, from->share);
     isOne &= made.tensor == from->tensor;
     elements += piece.end - piece.begin;
+    ranges.push_back({from->tensor, piece.begin, piece.end});
     made.addGathers(*from);
+    made.broughtBy = made.broughtBy ? made.broughtBy : from->broughtBy;
   }
   if (!made.tensor)
     return std::nullopt;
@@ -156,26 +188,73 @@ std::optional<Holding> PerUseVerifier::combine(Operation *op, ArrayRef<Piece> pi
       made.gathers.push_back(op); // shards of several devices
     return made;
   }
+  made.broughtBy = made.broughtBy ? made.broughtBy : made.gathers.front();
   if (takesOut || !isOne) {
     Source source = sources.lookup(made.tensor);
-    made.tensor = op;
-    made.share = llvm::divideCeil(elements, source.devices);
-    sources[op] = source;
+    source.share = made.share = llvm::divideCeil(elements, source.devices);
+    made.tensor = taken.try_emplace(std::move(ranges), op).first->second;
+    sources.try_emplace(made.tensor, source);
   }
   return made;
 }
 
+/// Of a value's elements so many are of the parameter.
+void PerUseVerifier::hold(Value value, Holding holding, int64_t elements) {
+  if (countElements(value) <= holding.share)
+    holding.gathers.clear(); // as a shard, or a sum
+  if (holding.isWhole())
+    holding.broughtBy = nullptr;
+  if (!holding.broughtBy)
+    holding.part = {};
+  else if (!holding.part)
+    holding.part = value;
+  if (holding.part == value)
+    partLives[value] = {holding.broughtBy, holding.tensor, elements, allReaders.size(), allReaders.size()};
+  held[value] = std::move(holding);
+}
+
+/// What a region yields is its op's. Over micro-batches it is summed, from the first on.
+void PerUseVerifier::leave(YieldOp op) {
+  Operation *region = op->getParentOp();
+  for (auto [yielded, result] : llvm::zip_equal(op.getValues(), region->getResults())) {
+    const Holding *from = find(yielded);
+    if (!from)
+      continue;
+    Holding made = *from;
+    if (!isa<AccumulateOp>(region)) {
+      held[result] = std::move(made);
+      continue;
+    }
+    if (made.isWhole()) {
+      size_t begin = readers.size();
+      for (Operation *gather : made.gathers)
+        begin = std::min(begin, lifetimes[gather].begin);
+      lifetimes.try_emplace(region, Lifetime{sources.lookup(made.tensor).parameter, begin, begin, {}});
+      made.gathers = {region};
+    }
+    size_t begin = made.part ? partLives[made.part].begin : 0;
+    bool isPart = bool(made.part);
+    made.part = {};
+    hold(result, std::move(made), countElements(result));
+    if (isPart)
+      partLives[result].begin = begin;
+  }
+}
+
 LogicalResult PerUseVerifier::visit(Operation *op) {
+  if (auto yield = dyn_cast<YieldOp>(op))
+    return leave(yield), success();
   std::optional<Holding> made;
+  int64_t elements = 0; // of parameters
   if (auto unpack = dyn_cast<UnpackOp>(op)) {
     SmallVector<Piece> pieces;
     collectPieces(unpack, pieces);
-    made = combine(op, pieces, /*takesOut=*/true);
+    made = combine(op, pieces, /*takesOut=*/true, elements);
   } else if (auto pack = dyn_cast<PackOp>(op)) {
     SmallVector<Piece> pieces;
     for (auto [input, begin, end] : llvm::zip_equal(pack.getInputs(), pack.getBegins(), pack.getEnds()))
       pieces.push_back({input, begin, end});
-    made = combine(op, pieces, /*takesOut=*/false);
+    made = combine(op, pieces, /*takesOut=*/false, elements);
   } else {
     for (Value operand : op->getOperands())
       if (const Holding *from = find(operand); from && !made)
@@ -186,27 +265,58 @@ LogicalResult PerUseVerifier::visit(Operation *op) {
       const Holding *from = find(operand);
       return from && from->tensor == made->tensor;
     };
-    if (!derivation.derives(op, isOfTensor))
+    // Positions take one of several values as it is.
+    if (!isa<SelectOp>(op) && !derivation.derives(op, isOfTensor)) {
+      // Micro-batches have their rows of what they are given.
+      if (auto accumulate = dyn_cast<AccumulateOp>(op))
+        for (auto [input, argument] : llvm::zip_equal(accumulate.getInputs(), accumulate.getBody().getArguments()))
+          if (const Holding *from = find(input)) {
+            Holding rows = *from; // a copy: the map grows
+            held[argument] = std::move(rows);
+          }
       return read(op, /*isPart=*/true);
+    }
     for (Value operand : op->getOperands())
-      if (const Holding *from = find(operand))
+      if (const Holding *from = find(operand)) {
         made->addGathers(*from);
-    if (made->gathers.empty())
+        made->broughtBy = made->broughtBy ? made->broughtBy : from->broughtBy;
+        if (lowersAs(op, LoweringKind::View))
+          made->part = from->part;
+      }
+    auto collective = dyn_cast<CollectiveOpInterface>(op);
+    if (made->isWhole())
+      made->broughtBy = made->broughtBy ? made->broughtBy : made->gathers.front();
+    else if (collective && collective.communicates())
+      made->broughtBy = made->broughtBy ? made->broughtBy : op;
+    if (!made->isWhole())
       made->gathers.push_back(op);
   }
   if (!made)
     return success();
   bool isWhole = false;
   for (Value result : op->getResults()) {
-    Holding &mine = held[result] = *made;
-    if (countElements(result) <= mine.share)
-      mine.gathers.clear(); // as a shard, or a sum
+    hold(result, *made, elements ? elements : countElements(result));
+    const Holding &mine = held[result];
     for (Operation *gather : mine.gathers)
       if (gather == op)
         lifetimes[op] = {sources.lookup(mine.tensor).parameter, readers.size(), readers.size(), {}};
     isWhole |= mine.isWhole();
   }
-  return isWhole ? success() : read(op, /*isPart=*/false);
+  if (!isWhole)
+    return read(op, /*isPart=*/false);
+  prolongParts(op, /*isPart=*/false);
+  return success();
+}
+
+/// What the op reads lives up to it. Whether that is part of a parameter.
+bool PerUseVerifier::prolongParts(Operation *op, bool isPart) {
+  bool reads = false;
+  for (Value operand : op->getOperands())
+    if (const Holding *from = find(operand); from && from->part) {
+      partLives[from->part].end = allReaders.size() + isPart;
+      reads = true;
+    }
+  return reads;
 }
 
 /// An op that makes nothing whole of what it reads. `isPart` of the step: what is made of parameters alone is made
@@ -221,8 +331,8 @@ LogicalResult PerUseVerifier::read(Operation *op, bool isPart) {
   for (Operation *gather : gathers) {
     Lifetime &lifetime = lifetimes[gather];
     bool isInMicrobatches = isa<AccumulateOp>(op);
-    for (Operation *inside = op; inside->getBlock() != gather->getBlock(); inside = inside->getParentOp())
-      isInMicrobatches |= isa<AccumulateOp>(inside->getParentOp());
+    for (Operation *outer = op->getParentOp(); !outer->isAncestor(gather); outer = outer->getParentOp())
+      isInMicrobatches |= isa<AccumulateOp>(outer);
     if (isInMicrobatches) {
       InFlightDiagnostic diag = gather->emitOpError("puts parameter \"")
                                 << lifetime.parameter
@@ -235,16 +345,24 @@ LogicalResult PerUseVerifier::read(Operation *op, bool isPart) {
     if (isPart)
       lifetime.readers.push_back(readers.size());
   }
+  bool readsParts = prolongParts(op, isPart);
   if (isPart && !gathers.empty())
     readers.push_back(op);
+  if (isPart && (readsParts || !gathers.empty()))
+    allReaders.push_back(op);
   return success();
 }
 
+/// How often the part of the step has changed up to each op.
+SmallVector<size_t> PerUseVerifier::countChanges(ArrayRef<Operation *> ops) const {
+  SmallVector<size_t> changes;
+  for (auto [i, op] : llvm::enumerate(ops))
+    changes.push_back(i == 0 ? 0 : changes.back() + (parts.get(op) != parts.get(ops[i - 1])));
+  return changes;
+}
+
 LogicalResult PerUseVerifier::verifyLifetimes() {
-  constexpr const char *kPasses[] = {"the forward pass", "the backward pass", "the update"};
-  SmallVector<size_t> changes; // how often the part has changed up to a reader
-  for (auto [i, reader] : llvm::enumerate(readers))
-    changes.push_back(i == 0 ? 0 : changes.back() + (parts.get(reader) != parts.get(readers[i - 1])));
+  SmallVector<size_t> changes = countChanges(readers);
   for (auto &[gather, lifetime] : lifetimes) {
     if (lifetime.begin == lifetime.end || changes[lifetime.begin] == changes[lifetime.end - 1])
       continue;
@@ -268,6 +386,46 @@ LogicalResult PerUseVerifier::verifyLifetimes() {
     else
       diag.attachNote(readers[mine]->getLoc()) << "read by " << to << " here";
     return diag;
+  }
+  return success();
+}
+
+LogicalResult PerUseVerifier::verifyParts() {
+  SmallVector<size_t> changes = countChanges(allReaders);
+  SmallVector<std::pair<Value, PartLife>> kept;
+  for (auto &[value, life] : partLives)
+    if (life.begin < life.end && changes[life.begin] != changes[life.end - 1])
+      kept.push_back({value, life});
+  for (size_t i = 1; i < allReaders.size() && !kept.empty(); ++i) {
+    if (changes[i] == changes[i - 1])
+      continue;
+    llvm::MapVector<const void *, int64_t> elements; // by tensor, and by argument
+    for (auto &[value, life] : kept) {
+      if (life.begin >= i || life.end <= i)
+        continue;
+      elements[life.tensor] += life.elements;
+      if (const void *argument = sources.lookup(life.tensor).argument; argument != life.tensor)
+        elements[argument] += life.elements;
+    }
+    for (auto &total : elements) {
+      const void *tensor = total.first;
+      Source source = sources.lookup(tensor);
+      if (total.second <= source.share)
+        continue;
+      auto isOf = [&](auto &entry) {
+        auto &[value, life] = entry;
+        return life.begin < i && life.end > i &&
+               (life.tensor == tensor || sources.lookup(life.tensor).argument == tensor);
+      };
+      InFlightDiagnostic diag = llvm::find_if(kept, isOf)->second.broughtBy->emitOpError("brings parameter \"")
+                                << source.parameter << "\", of which " << total.second << " elements are kept from "
+                                << kPasses[parts.get(allReaders[i - 1])] << " to " << kPasses[parts.get(allReaders[i])]
+                                << ", more than a device's share of " << source.share
+                                << ": what lies flat per_use is gathered for each of them";
+      for (auto &entry : llvm::make_filter_range(kept, isOf))
+        diag.attachNote(entry.first.getLoc()) << entry.second.elements << " of them are kept here";
+      return diag;
+    }
   }
   return success();
 }

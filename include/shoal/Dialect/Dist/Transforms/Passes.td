@@ -478,13 +478,16 @@ def VerifyLocalPass : Pass<"dist-verify-local", "::mlir::ModuleOp"> {
   let description = [{
     Checks, and changes nothing: no `dist.reshard` and no sharding that names an axis is left; in a function that the partitioner made (it carries
     `dist.global`) every collective says its reason, and every value that `dist.globals` calls partial is reduced exactly once before an op that is not
-    linear in it, and no op that computes a value again (`nn.recompute`) is read by the forward pass. Functions written by hand at L2 carry no tags, so their partial values cannot be known; their control flow must depend only on the
-    position and constants, and bring each collective its whole group. What they send is matched by `exec-verify`, on the rows that run.
+    linear in it, and no op that computes a value again (`nn.recompute`) is read by the forward pass. Functions written by hand at L2 carry no
+    tags, so their partial values cannot be known. Control flow must depend only on the position and constants, and bring each collective its whole
+    group; values are followed through it as it runs. What a function sends is matched by `exec-verify`, on the rows that run.
 
-    No parameter that lies flat `per_use` (ZeRO-3) is whole from one part of the step to another. A device has it whole from the op that puts it
-    together to the last op that reads it, or reads what is made of it alone and has more elements than the device's share: in another type, shape,
-    order or bucket, moved or computed with constants. All ops meanwhile that read a parameter which is put together so belong to one part: the forward
-    pass, the backward pass or the update. So a gather for the backward pass stands behind the last op of the forward pass that reads
+    No parameter that lies flat `per_use` (ZeRO-3) is kept from one part of the step to another, and branches and loops are followed as they run.
+    A device has it whole from the op that puts it together to the last op that reads it, or reads what is made of it alone and has more elements than
+    the device's share: in another type, shape, order or bucket, moved or computed with constants. All ops meanwhile that read a parameter which is
+    put together so belong to one part: the forward pass, the backward pass or the update. Values of fewer elements (halves, sums, another
+    device's shard) that live from one part to another are together no more than the share. A value of several parameters, or of a parameter and
+    data, is the model's, as an activation is. So a gather for the backward pass stands behind the last op of the forward pass that reads
     a parameter:
 
     ```mlir
@@ -493,7 +496,8 @@ def VerifyLocalPass : Pass<"dist-verify-local", "::mlir::ModuleOp"> {
     %2 = nn.mul %x, %0 : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>                              // of the forward pass
     %3 = nn.mul %2, %1 : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>                              // of the backward pass
     ```
-    Micro-batches put together what they read. What a function returns is copied where it is complete, and prolongs nothing.
+    Micro-batches put together what they read. What a function returns is copied where it is complete, and prolongs nothing; what arrives by
+    `dist.recv` is not followed.
   }];
   // Of the copy whose control flow is folded.
   let dependentDialects = ["::shoal::dist::DistDialect", "::shoal::nn::NNDialect", "::mlir::arith::ArithDialect"];
