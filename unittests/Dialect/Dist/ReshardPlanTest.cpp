@@ -302,6 +302,23 @@ TEST(ReshardPlan, WholeCannotBecomePartial) {
   EXPECT_FALSE(planReshard({8}, 4, {2}, sum, max).has_value());
 }
 
+// Bytes of all devices of the largest tensors on the largest meshes pass 63 bits.
+TEST(ReshardPlan, LargestIsPlannedAsSmaller) {
+  const Shape mesh = {1024, 900};
+  const std::vector<std::pair<Layout, Layout>> ways = {
+      {layout({{}, {}}, {0, 1}), layout({{}, {}})},   {layout({{}, {}}, {0, 1}), layout({{0}, {}})},
+      {layout({{}, {}}, {0, 1}), layout({{0, 1}, {}})}, {layout({{0, 1}, {}}), layout({{}, {}})},
+      {layout({{0}, {1}}), layout({{}, {0}})},         {layout({{0}, {}}, {1}), layout({{}, {}})}};
+  for (const auto &[from, to] : ways) {
+    auto small = planReshard({921600, 1 << 4}, 8, mesh, from, to);
+    auto large = planReshard({921600, 1 << 20}, 8, mesh, from, to);
+    ASSERT_TRUE(small && large);
+    ASSERT_EQ(kinds(*large), kinds(*small));
+    for (auto [a, b] : llvm::zip_equal(large->steps, small->steps))
+      EXPECT_EQ(a.axes, b.axes);
+  }
+}
+
 TEST(ReshardPlan, SameInEveryRun) {
   Layout from = layout({{0}, {1}}, {2}), to = layout({{1, 2}, {}});
   ReshardPlan first = planned({2, 2, 2}, {8, 8}, from, to);

@@ -314,19 +314,20 @@ struct Search {
 
 /// What the search minimises: bytes times the devices of the mesh, without rounding an all-reduce
 /// up to equal chunks. Rounded, a scalar would seem cheaper to reduce axis by axis than at once.
-int64_t exactCost(const ReshardStep &step, int64_t elementBytes, ArrayRef<int64_t> axisSizes) {
-  int64_t devices = 1;
+/// A double is exact up to 2^53, and passes what 63 bits hold.
+double exactCost(const ReshardStep &step, int64_t elementBytes, ArrayRef<int64_t> axisSizes) {
+  double devices = 1;
   for (int64_t size : axisSizes)
     devices *= size;
   if (step.kind != Kind::AllReduce)
-    return step.sentBytes * devices;
-  int64_t ranks = groupSize(step.axes, axisSizes);
-  return 2 * (ranks - 1) * (devices / ranks) * Search::product(step.shape) * elementBytes;
+    return double(step.sentBytes) * devices;
+  double ranks = double(groupSize(step.axes, axisSizes));
+  return 2 * (ranks - 1) * (devices / ranks) * double(Search::product(step.shape) * elementBytes);
 }
 
 struct Node {
   Layout layout;
-  int64_t cost;
+  double cost;
   unsigned depth;
   int parent; // index into the nodes, -1 at the start
   ReshardStep step;
@@ -351,10 +352,10 @@ std::optional<ReshardPlan> planReshard(ArrayRef<int64_t> shape, int64_t elementB
   std::vector<Node> nodes;
   nodes.push_back({from, 0, 0, -1, {}});
   // (cost, steps, order of discovery)
-  using Entry = std::tuple<int64_t, unsigned, int>;
+  using Entry = std::tuple<double, unsigned, int>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> queue;
   queue.push({0, 0, 0});
-  std::map<std::vector<unsigned>, std::pair<int64_t, unsigned>> best;
+  std::map<std::vector<unsigned>, std::pair<double, unsigned>> best;
   best[encode(from)] = {0, 0};
   while (!queue.empty()) {
     auto [cost, depth, index] = queue.top();
@@ -382,7 +383,7 @@ std::optional<ReshardPlan> planReshard(ArrayRef<int64_t> shape, int64_t elementB
       search.addPermutes(at);
     }
     for (ReshardStep &step : search.moves) {
-      std::pair<int64_t, unsigned> reached{cost + exactCost(step, elementBytes, axisSizes),
+      std::pair<double, unsigned> reached{cost + exactCost(step, elementBytes, axisSizes),
                                            depth + 1};
       auto [it, isNew] = best.try_emplace(encode(step.layout), reached);
       if (!isNew && it->second <= reached)
