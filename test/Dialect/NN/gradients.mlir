@@ -149,9 +149,10 @@ func.func @shape(%a: tensor<4x3xf32> {nn.param = #nn.param<"a", init = zeros>}, 
 // CHECK: %{{.*}}, %[[SOFTLSE:.*]] = nn.cross_entropy mean
 // CHECK: nn.cross_entropy_grad %[[A:.*]], %[[P:.*]], %[[SOFTLSE]], %{{.*}} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<f32>)
 // CHECK: %[[REAL:.*]] = nn.compare ne %[[Y:.*]], %{{.*}} : (tensor<4xi64>, tensor<i64>)
-// CHECK: %[[ONES:.*]] = nn.cast %[[REAL]]
+// CHECK: %[[ONES:.*]] = nn.cast %[[REAL]] : tensor<4xi1> -> tensor<4xi64>
 // CHECK: %[[SUM:.*]] = nn.reduce sum %[[ONES]]
-// CHECK: %[[COUNT:.*]] = nn.maximum %[[SUM]]
+// CHECK: %[[WHOLE:.*]] = nn.maximum %[[SUM]]
+// CHECK: %[[COUNT:.*]] = nn.cast %[[WHOLE]] : tensor<i64> -> tensor<f32>
 // CHECK: %[[SCALE:.*]] = nn.div %{{.*}}, %[[COUNT]]
 // CHECK: nn.cross_entropy_grad %[[A]], %[[Y]], %[[LSE]], %[[SCALE]] ignore_index = -1
 // CHECK: %[[D:.*]] = nn.sub %[[P]], %[[A]]

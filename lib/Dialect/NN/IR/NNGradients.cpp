@@ -425,20 +425,14 @@ SHOAL_VJP(CrossEntropyOp) {
   if (!needed.test(0))
     return result;
   auto logits = getLogits().getType();
-  auto targets = getTargets().getType();
   Value scale = ct;
-  if (getReduction() == LossReduction::mean && isFloat(getTargets())) {
-    int64_t rows = 1;
-    for (int64_t size : logits.getShape().drop_back())
-      rows *= size;
-    scale = b.mul(ct, 1.0 / std::max<int64_t>(rows, 1));
-  } else if (getReduction() == LossReduction::mean) {
-    Value ignored = b.scalar(getTargets(), double(int64_t(getIgnoreIndex())));
-    Value counted = b.compare(Predicate::ne, getTargets(), ignored);
-    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, targets.getRank()));
-    Value count = b.sum(b.cast(counted, typeOf(ct).getElementType()), dims, /*keepDims=*/false);
-    scale = b.div(ct, b.max(count, b.scalar(count, 1)));
-  }
+  if (isMean())
+    scale = b.div(ct, buildCount(builder, [&](ValueRange values, ArrayRef<int64_t> dims) {
+                    int64_t count = 1;
+                    for (int64_t dim : dims)
+                      count *= typeOf(values.front()).getDimSize(dim);
+                    return b.scalar(ct, double(std::max<int64_t>(count, 1)));
+                  }));
   result[0] = builder.create<CrossEntropyGradOp>(b.loc, logits, getLogits(), getTargets(), getLse(),
                                                  scale, getIgnoreIndexAttr());
   return result;
