@@ -13,6 +13,12 @@ def ReferenceOpInterface : OpInterface<"ReferenceOpInterface"> {
     InterfaceMethod<"Computes the results on whole host tensors.",
       "::llvm::FailureOr<::llvm::SmallVector<::shoal::interp::Tensor>>", "evaluate",
       (ins "::llvm::ArrayRef<const ::shoal::interp::Tensor *>":$operands)>,
+    InterfaceMethod<[{
+        Of an update of a parameter: how far each element of the new value may be off, beyond rounding, where those of its gradient
+        may be by `off`. `scalarOf` knows the scalar operands. Nothing where a gradient enters the new value as it is.
+      }], "std::vector<double>", "amplifyError",
+      (ins "::llvm::function_ref<double(::mlir::Value)>":$scalarOf,
+           "::llvm::ArrayRef<const ::shoal::interp::Tensor *>":$results, "double":$off), "", [{ return {}; }]>,
   ];
 }
 

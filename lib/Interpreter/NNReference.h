@@ -22,6 +22,19 @@ template <typename OpT, auto evaluateOp> void attachReference(mlir::MLIRContext 
   OpT::template attachInterface<ReferenceModel<OpT, evaluateOp>>(context);
 }
 
+/// The reference of an update that divides by what gradients have been.
+template <typename OpT, auto evaluateOp, auto amplifyErrorOf>
+struct UpdateModel
+    : ReferenceOpInterface::ExternalModel<UpdateModel<OpT, evaluateOp, amplifyErrorOf>, OpT> {
+  Results evaluate(mlir::Operation *op, Operands operands) const {
+    return evaluateOp(llvm::cast<OpT>(op), operands);
+  }
+  std::vector<double> amplifyError(mlir::Operation *op, llvm::function_ref<double(mlir::Value)> scalarOf,
+                                   llvm::ArrayRef<const Tensor *> results, double off) const {
+    return amplifyErrorOf(llvm::cast<OpT>(op), scalarOf, results, off);
+  }
+};
+
 /// Zeros of an op's (only) result.
 inline Tensor resultOf(mlir::Operation *op, unsigned number = 0) {
   return Tensor(llvm::cast<mlir::RankedTensorType>(op->getResult(number).getType()));

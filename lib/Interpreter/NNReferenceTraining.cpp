@@ -122,6 +122,25 @@ Results adamUpdate(nn::AdamUpdateOp op, Operands in) {
   return SmallVector<Tensor>{std::move(newP), std::move(newM), std::move(newV)};
 }
 
+/// Adam divides by what its gradients have been: where these are rounding themselves, the quotient may be anything. So
+/// a new value may differ by what the update makes of the difference that its gradients may have.
+std::vector<double> amplifyAdamError(nn::AdamUpdateOp op, llvm::function_ref<double(Value)> scalarOf,
+                                     ArrayRef<const Tensor *> results, double off) {
+  double lr = std::abs(scalarOf(op.getLr())), t = scalarOf(op.getStep()), eps = op.getEps().convertToDouble();
+  double ofMean = 1 - std::pow(op.getBeta1().convertToDouble(), t);
+  double ofSquare = 1 - std::pow(op.getBeta2().convertToDouble(), t);
+  std::vector<double> more;
+  for (auto [m, v] : llvm::zip_equal(results[1]->f, results[2]->f)) {
+    // Both are means of gradients, so they are off by no more than these.
+    double mean = std::abs(m) / ofMean, root = std::sqrt(std::max(v, 0.0) / ofSquare);
+    double least = std::max(root - off, 0.0) + eps;
+    double change = lr * off * (1 + mean / std::max(root + eps, least)) / least;
+    // Whatever the gradients, an update moves by about the rate, one way or the other.
+    more.push_back(std::isnan(change) ? 0 : std::min(change, 2 * lr));
+  }
+  return more;
+}
+
 } // namespace
 
 void attachLossReferences(MLIRContext &context) {
@@ -133,7 +152,7 @@ void attachLossReferences(MLIRContext &context) {
 void attachUpdateReferences(MLIRContext &context) {
   attachReference<nn::SgdUpdateOp, sgdUpdate>(context);
   attachReference<nn::MomentumUpdateOp, momentumUpdate>(context);
-  attachReference<nn::AdamUpdateOp, adamUpdate>(context);
+  nn::AdamUpdateOp::attachInterface<UpdateModel<nn::AdamUpdateOp, adamUpdate, amplifyAdamError>>(context);
 }
 
 } // namespace shoal::interp

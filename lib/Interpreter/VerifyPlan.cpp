@@ -16,6 +16,7 @@
 #include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Interfaces/Reference.h"
 #include "shoal/Interpreter/Arguments.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -128,7 +129,6 @@ private:
   double allow(const Tensor &whole, double terms) const;
   void measure(Value value, const Tensor &tensor, double terms);
   double findTerms(OpResult result) const;
-  std::vector<double> allowUpdate(nn::AdamUpdateOp update, ArrayRef<const Tensor *> results) const;
   int64_t rankOf(int64_t position) const {
     return mesh.getDeviceIds().empty() ? position : mesh.getDeviceIds()[position];
   }
@@ -290,26 +290,6 @@ double PlanVerifier::findTerms(OpResult result) const {
   return terms;
 }
 
-/// Adam divides by what its gradients have been: where these are rounding themselves, the quotient may be anything. So
-/// a new value may differ by what the update makes of the difference that its gradients may have.
-std::vector<double> PlanVerifier::allowUpdate(nn::AdamUpdateOp update, ArrayRef<const Tensor *> results) const {
-  auto valueOf = [&](Value scalar) { return measures.lookup(scalar).first; };
-  double lr = std::abs(valueOf(update.getLr())), t = valueOf(update.getStep());
-  double eps = update.getEps().convertToDouble(), off = measures.lookup(update.getGrad()).allowed.each;
-  double ofMean = 1 - std::pow(update.getBeta1().convertToDouble(), t);
-  double ofSquare = 1 - std::pow(update.getBeta2().convertToDouble(), t);
-  std::vector<double> more;
-  for (auto [m, v] : llvm::zip_equal(results[1]->f, results[2]->f)) {
-    // Both are means of gradients, so they are off by no more than these.
-    double mean = std::abs(m) / ofMean, root = std::sqrt(std::max(v, 0.0) / ofSquare);
-    double least = std::max(root - off, 0.0) + eps;
-    double change = lr * off * (1 + mean / std::max(root + eps, least)) / least;
-    // Whatever the gradients, an update moves by about the rate, one way or the other.
-    more.push_back(std::isnan(change) ? 0 : std::min(change, 2 * lr));
-  }
-  return more;
-}
-
 FailureOr<TensorList> PlanVerifier::runOneDevice(const TensorList &arguments) {
   references.clear();
   measures.clear();
@@ -320,8 +300,10 @@ FailureOr<TensorList> PlanVerifier::runOneDevice(const TensorList &arguments) {
                    tell(op);
                    for (auto [value, tensor] : llvm::zip(op->getResults(), results))
                      measure(value, *tensor, findTerms(value));
-                   if (auto update = dyn_cast<nn::AdamUpdateOp>(op))
-                     measures[op->getResult(0)].allowed.more = allowUpdate(update, results);
+                   if (auto update = dyn_cast<nn::OptimizerUpdateOpInterface>(op))
+                     measures[op->getResult(0)].allowed.more = cast<ReferenceOpInterface>(op).amplifyError(
+                         [&](Value scalar) { return measures.lookup(scalar).first; }, results,
+                         measures.lookup(update.getGrad()).allowed.each);
                    auto id = op->getAttrOfType<IntegerAttr>(dist::DistDialect::kIdAttr);
                    if (!id)
                      return;

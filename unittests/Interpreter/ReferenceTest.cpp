@@ -2,6 +2,8 @@
 // values.
 #include "TestSupport.h"
 
+#include "shoal/Interfaces/Reference.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -74,6 +76,51 @@ TEST_F(ReferenceTest, observerSeesEveryResult) {
       runGlobal(func, {*makeArgument(func, 0, 0, ArgumentOptions{})}, options);
   ASSERT_TRUE(succeeded(results));
   EXPECT_EQ(seen, (std::vector<std::string>{"nn.exp 1 0", "nn.reduce 1 0"}));
+}
+
+// What an update makes of a gradient that is off: no new value is further off, and of an update that does not divide by
+// its gradients rounding tells.
+TEST_F(ReferenceTest, updatesAmplifyErrors) {
+  OwningOpRef<ModuleOp> module = parse(R"(
+    func.func @f(%p: tensor<4xf64>, %g: tensor<4xf64>, %m: tensor<4xf64>, %v: tensor<4xf64>, %lr: tensor<f64>,
+                 %t: tensor<i64>) -> (tensor<4xf64>, tensor<4xf64>) {
+      %0 = nn.sgd_update %p, %g lr = %lr {weight_decay = 0.0 : f64} : tensor<4xf64>, tensor<f64>
+      %1:3 = nn.adam_update %p, %g, %m, %v lr = %lr step = %t {beta1 = 0.9 : f64, beta2 = 0.99 : f64,
+          eps = 1.0e-8 : f64, weight_decay = 0.0 : f64} : tensor<4xf64>, tensor<f64>
+      return %0, %1#0 : tensor<4xf64>, tensor<4xf64>
+    })");
+  ASSERT_TRUE(module);
+  func::FuncOp func = function(*module);
+  TensorList arguments;
+  for (Type argument : func.getArgumentTypes())
+    arguments.emplace_back(cast<RankedTensorType>(argument));
+  arguments[1].f = {0, 1e-12, -1e-9, 2};
+  arguments[4].f = {0.1};
+  arguments[5].i = {1};
+  const double off = 1e-10;
+  std::vector<double> ofSgd, ofAdam;
+  RunOptions options;
+  options.observer = [&](Operation *op, int64_t, ArrayRef<const Tensor *> results) {
+    auto scalarOf = [&](Value value) { return arguments[cast<BlockArgument>(value).getArgNumber()].at(0); };
+    (isa<nn::SgdUpdateOp>(op) ? ofSgd : ofAdam) = cast<ReferenceOpInterface>(op).amplifyError(scalarOf, results, off);
+  };
+  FailureOr<TensorList> exact = runGlobal(func, arguments, options);
+  ASSERT_TRUE(succeeded(exact));
+  EXPECT_TRUE(ofSgd.empty());
+  ASSERT_EQ(ofAdam.size(), 4u);
+  for (double side : {-off, off}) {
+    TensorList others = arguments;
+    for (double &g : others[1].f)
+      g += side;
+    FailureOr<TensorList> moved = runGlobal(func, others);
+    ASSERT_TRUE(succeeded(moved));
+    for (int k = 0; k < 4; ++k)
+      EXPECT_LE(std::abs((*moved)[1].f[k] - (*exact)[1].f[k]), ofAdam[k] + 1e-15) << k;
+  }
+  // Where the gradient is far from its error the bound is small, where it is all error it is that of a step.
+  EXPECT_LT(ofAdam[3], 1e-9);
+  EXPECT_GT(ofAdam[0], 1e-4);
+  EXPECT_LE(ofAdam[1], 0.2);
 }
 
 // Argument types that do not fit are refused, not reinterpreted.

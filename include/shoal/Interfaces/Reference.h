@@ -6,6 +6,8 @@
 
 #include "mlir/IR/OpDefinition.h"
 
+#include <vector>
+
 #include "shoal/Dialect/Interfaces/ReferenceOpInterface.h.inc"
 
 #endif // SHOAL_INTERFACES_REFERENCE_H

@@ -51,7 +51,7 @@ def DistVerifyPlanPass : Pass<"dist-verify-plan", "::mlir::ModuleOp"> {
     (`dist-expand-collectives`) only its sums are. Both begin each step with the state of the one device.
 
     An element may be off by `tolerance` of its tensor's root mean square, by the rounding of what it is made of (a sum that is mathematically 0 is
-    nothing else), and a parameter by what Adam makes of such a difference of its gradient: it divides by the gradient's own size.
+    nothing else), and a parameter by what its update makes of such a difference of its gradient: Adam divides by the gradient's own size.
   }];
   let options = [
     Option<"reference", "reference", "std::string", "", "file that holds the L1 module, numbered by dist-number">,
