@@ -3,15 +3,17 @@
 // One device runs first, and keeps its numbered values (`dist.id`). Then the ranks run; each
 // local op that is a piece of a global value (`dist.globals`) is compared as soon as it has run, a
 // partial one once all its ranks have. A micro-batch has the same rows under every plan, so what
-// runs inside an accumulate is compared iteration by iteration. Both begin each step with the state of
-// the one device, so that rounding is that of one step. Of all differences the first in the global
-// order is reported.
+// runs inside an accumulate is compared iteration by iteration; once that is unrolled, each copy with
+// the micro-batch that it names (`dist.microbatch`). Both begin each step with the state of the one
+// device, so that rounding is that of one step. Of all differences the first in the global order is
+// reported.
 #include "shoal/Interpreter/VerifyPlan.h"
 
 #include "Combine.h"
 #include "Indexing.h"
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/NN/IR/NN.h"
@@ -110,6 +112,10 @@ private:
   FailureOr<TensorList> runOneDevice(const TensorList &arguments);
   FailureOr<std::vector<TensorList>> runRanks(const std::vector<TensorList> &arguments);
   void observeLocal(Operation *op, int64_t position, ArrayRef<const Tensor *> results);
+  // A result of an op, and in which of its executions, by micro-batch.
+  using PieceKey = std::pair<std::pair<Operation *, unsigned>, int64_t>;
+  void observePiece(PieceKey key, dist::GlobalAttr tag, int64_t position, const Tensor &result,
+                    const Reference &reference, size_t iteration);
   FailureOr<std::vector<TensorList>> distributeAll(const TensorList &whole);
   void compareResults(const TensorList &whole, const std::vector<TensorList> &ranks);
   /// A result of the plan, and the part of it that is one of the reference's, or belongs to it.
@@ -129,6 +135,7 @@ private:
   double allow(const Tensor &whole, double terms) const;
   void measure(Value value, const Tensor &tensor, double terms);
   double findTerms(OpResult result) const;
+  FailureOr<SmallVector<size_t>> findExecutions(Operation *op, const Reference &reference, int64_t id, int64_t run);
   int64_t rankOf(int64_t position) const {
     return mesh.getDeviceIds().empty() ? position : mesh.getDeviceIds()[position];
   }
@@ -167,7 +174,6 @@ private:
     std::vector<Tensor> tensors;
     int64_t arrived = 0;
   };
-  using PieceKey = std::pair<std::pair<Operation *, unsigned>, int64_t>;
   std::map<PieceKey, Pieces> partials; // never iterated
   std::map<std::pair<PieceKey::first_type, int64_t>, int64_t> executions;
 };
@@ -338,6 +344,32 @@ PlanVerifier::runRanks(const std::vector<TensorList> &arguments) {
   return results;
 }
 
+/// Which executions of the reference's op one of the local op, its `run`-th, stands for.
+FailureOr<SmallVector<size_t>> PlanVerifier::findExecutions(Operation *op, const Reference &reference, int64_t id,
+                                                            int64_t run) {
+  size_t count = reference.executions.size();
+  if (!runsPerMicrobatch(reference.op))
+    return SmallVector<size_t>{0};
+  IntegerAttr number;
+  for (Operation *outer = op; outer && !number; outer = outer->getParentOp())
+    number = outer->getAttrOfType<IntegerAttr>(dist::kMicrobatchAttr);
+  bool isUnrolled = !number && !runsPerMicrobatch(op);
+  if (isUnrolled && op->hasTrait<OpTrait::ConstantLike>())
+    return llvm::to_vector(llvm::seq<size_t>(0, count)); // moved in front of all
+  size_t iteration = number ? number.getInt() : run;
+  if (isUnrolled && count > 1)
+    refuse(op, "is a piece of dist.id " + Twine(id) + ", of which each of " + Twine(count) +
+                   " micro-batches has its own: it must say whose it is, in " + dist::kMicrobatchAttr);
+  else if (iteration < count)
+    return SmallVector<size_t>{iteration};
+  else if (number)
+    refuse(op, "is of micro-batch " + Twine(iteration) + ", of dist.id " + Twine(id) +
+                   " the reference has micro-batches: " + Twine(count));
+  else
+    refuse(op, "runs more often than the reference's op of dist.id " + Twine(id) + ", times: " + Twine(count));
+  return failure();
+}
+
 void PlanVerifier::observeLocal(Operation *op, int64_t position, ArrayRef<const Tensor *> results) {
   auto globals = op->getAttrOfType<ArrayAttr>(dist::DistDialect::kGlobalsAttr);
   if (!globals || invalid)
@@ -353,48 +385,50 @@ void PlanVerifier::observeLocal(Operation *op, int64_t position, ArrayRef<const 
                             Twine(tag.getId()));
     const Reference &reference = found->second;
     PieceKey::first_type value{op, unsigned(number)};
-    PieceKey key{value, executions[{value, position}]++};
-    bool repeats = runsPerMicrobatch(reference.op);
-    // Of the copies of an unrolled body nothing says which micro-batch they are.
-    if (repeats && !runsPerMicrobatch(op))
-      continue;
-    size_t iteration = repeats ? key.second : 0;
-    if (iteration >= reference.executions.size())
-      return refuse(op, "runs more often than the reference's op of dist.id " + Twine(tag.getId()) +
-                            ", times: " + Twine(reference.executions.size()));
-    const auto &[order, allowed, whole] = reference.executions[iteration];
-    if (whole.type != tag.getType())
-      return refuse(op, "does not fit the reference's value of dist.id " + Twine(tag.getId()) +
-                            " in its type");
-    if (tag.getSharding().getLocalType(tag.getType(), mesh) != result->type)
-      return refuse(op, "does not have the shard's type that its dist.globals gives it");
-
-    Mismatch where{order, {op, reference.op, ""}, rankOf(position)};
-    std::string what;
-    llvm::raw_string_ostream(what)
-        << reference.op->getName() << " (dist.id " << tag.getId()
-        << (reference.op->getNumResults() > 1 ? ", result " + std::to_string(reference.result)
-                                              : std::string())
-        << (repeats ? ", micro-batch " + std::to_string(iteration) : std::string());
-    if (op->getName() != reference.op->getName())
-      what += ", here " + op->getName().getStringRef().str();
-    what += ")";
-    compared += position == 0;
-    if (tag.getSharding().getUnreducedAxes().empty()) {
-      comparePiece(whole, *result, tag.getSharding(), position, allowed, where, what);
-      continue;
-    }
-    Pieces &pieces = partials[key];
-    pieces.tensors.resize(mesh.getNumDevices());
-    pieces.tensors[position] = *result;
-    if (++pieces.arrived < mesh.getNumDevices())
-      continue;
-    SmallVector<const Tensor *> pointers;
-    for (const Tensor &piece : pieces.tensors)
-      pointers.push_back(&piece);
-    comparePartial(whole, pointers, tag.getSharding(), allowed, where, what);
-    partials.erase(key);
+    int64_t run = executions[{value, position}]++;
+    auto iterations = findExecutions(op, reference, tag.getId(), run);
+    if (failed(iterations))
+      return;
+    for (size_t iteration : *iterations)
+      observePiece({value, std::max(run, int64_t(iteration))}, tag, position, *result, reference, iteration);
   }
+}
+
+/// A piece of what the reference's op made in its `iteration`-th execution.
+void PlanVerifier::observePiece(PieceKey key, dist::GlobalAttr tag, int64_t position, const Tensor &result,
+                                const Reference &reference, size_t iteration) {
+  Operation *op = key.first.first;
+  const auto &[order, allowed, whole] = reference.executions[iteration];
+  if (whole.type != tag.getType())
+    return refuse(op, "does not fit the reference's value of dist.id " + Twine(tag.getId()) + " in its type");
+  if (tag.getSharding().getLocalType(tag.getType(), mesh) != result.type)
+    return refuse(op, "does not have the shard's type that its dist.globals gives it");
+
+  Mismatch where{order, {op, reference.op, ""}, rankOf(position)};
+  std::string what;
+  llvm::raw_string_ostream os(what);
+  os << reference.op->getName() << " (dist.id " << tag.getId();
+  if (reference.op->getNumResults() > 1)
+    os << ", result " << reference.result;
+  if (runsPerMicrobatch(reference.op))
+    os << ", micro-batch " << iteration;
+  if (op->getName() != reference.op->getName())
+    os << ", here " << op->getName();
+  os << ")";
+  os.flush();
+  compared += position == 0;
+  if (tag.getSharding().getUnreducedAxes().empty())
+    return comparePiece(whole, result, tag.getSharding(), position, allowed, where, what);
+  Pieces &pieces = partials[key];
+  pieces.tensors.resize(mesh.getNumDevices());
+  pieces.tensors[position] = result;
+  if (++pieces.arrived < mesh.getNumDevices())
+    return;
+  SmallVector<const Tensor *> pointers;
+  for (const Tensor &piece : pieces.tensors)
+    pointers.push_back(&piece);
+  comparePartial(whole, pointers, tag.getSharding(), allowed, where, what);
+  partials.erase(key);
 }
 
 /// Single elements against the root mean square of their tensor, and, since many sums are

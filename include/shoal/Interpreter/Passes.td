@@ -48,7 +48,7 @@ def DistVerifyPlanPass : Pass<"dist-verify-plan", "::mlir::ModuleOp"> {
     ```
 
     Ops inside `dist.accumulate` are compared micro-batch by micro-batch, which holds the same rows under every plan; once the region is unrolled
-    (`dist-expand-collectives`) only its sums are. Both begin each step with the state of the one device.
+    (`dist-expand-collectives`) they say in `dist.microbatch` of which they are. Both begin each step with the state of the one device.
 
     An element may be off by `tolerance` of its tensor's root mean square, by the rounding of what it is made of (a sum that is mathematically 0 is
     nothing else), and a parameter by what its update makes of such a difference of its gradient: Adam divides by the gradient's own size.

@@ -91,6 +91,24 @@ func.func @alone(%a: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
+// What a collective of a micro-batch becomes is of that micro-batch.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @numbered
+// CHECK: nn.slice %{{.*}} dim = 0 start = 2 {dist.microbatch = 1 : i64}
+// CHECK-NEXT: nn.transpose {{.*}}dist.microbatch = 1 : i64
+// CHECK-NEXT: dist.all_gather {"x"} dim = 0 {{.*}}dist.microbatch = 1 : i64
+// CHECK-NEXT: nn.transpose {{.*}}dist.microbatch = 1 : i64
+func.func @numbered(%a: tensor<4x3xf32>) -> tensor<2x6xf32> {
+  %0 = dist.accumulate(%a) microbatches = 2 {
+  ^bb0(%m: tensor<2x3xf32>):
+    %1 = dist.all_gather {"x"} dim = 1 %m {reason = "r"} : tensor<2x3xf32> -> tensor<2x6xf32>
+    dist.yield %1 : tensor<2x6xf32>
+  } : (tensor<4x3xf32>) -> tensor<2x6xf32>
+  return %0 : tensor<2x6xf32>
+}
+
+// -----
+
 // Micro-batches in order, their results summed.
 // CHECK-LABEL: @accumulate
 // CHECK: %[[A:.*]] = nn.slice %{{.*}} dim = 0 start = 0 {dist.microbatch = 0 : i64}

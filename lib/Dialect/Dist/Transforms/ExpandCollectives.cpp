@@ -2,6 +2,7 @@
 // order, with what brings other forms to that as explicit `nn` ops.
 #include "UnrollAccumulate.h"
 
+#include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 
@@ -172,14 +173,25 @@ Value expandCollective(CollectiveOpInterface op, MeshAttr mesh) {
       .Default(Value());
 }
 
+/// What was made in front of an op for it, behind `before`, is of its micro-batch.
+void keepMicrobatch(Operation *op, Operation *before) {
+  Attribute number = op->getAttr(kMicrobatchAttr);
+  Operation *made = before ? before->getNextNode() : &op->getBlock()->front();
+  for (; number && made != op; made = made->getNextNode())
+    made->setAttr(kMicrobatchAttr, number);
+}
+
 struct ExpandCollectivesPass : impl::ExpandCollectivesPassBase<ExpandCollectivesPass> {
   using ExpandCollectivesPassBase::ExpandCollectivesPassBase;
 
   void runOnOperation() override {
     SmallVector<AccumulateOp> regions;
-    getOperation().walk([&](AccumulateOp op) { regions.push_back(op); });
-    for (AccumulateOp op : regions) // inner ones first
-      unrollAccumulate(op);
+    getOperation().walk<WalkOrder::PreOrder>([&](AccumulateOp op) {
+      regions.push_back(op);
+      return WalkResult::skip(); // their copies are another's
+    });
+    for (size_t i = 0; i < regions.size(); ++i) // grows
+      unrollAccumulate(regions[i], regions);
 
     MeshOp mesh = lookupMesh(getOperation());
     if (!mesh)
@@ -187,9 +199,11 @@ struct ExpandCollectivesPass : impl::ExpandCollectivesPassBase<ExpandCollectives
     SmallVector<CollectiveOpInterface> collectives;
     getOperation().walk([&](CollectiveOpInterface op) { collectives.push_back(op); });
     for (CollectiveOpInterface op : collectives) {
+      Operation *before = op->getPrevNode();
       Value value = expandCollective(op, mesh.getMesh());
       if (!value)
         continue;
+      keepMicrobatch(op, before);
       // The last op stands for the same global value; one that existed keeps its own tag.
       Operation *def = value.getDefiningOp();
       if (def && value != op->getOperand(0))
@@ -205,7 +219,9 @@ struct ExpandCollectivesPass : impl::ExpandCollectivesPassBase<ExpandCollectives
         constants.push_back(op);
     });
     for (PositionConstantOp op : constants) {
+      Operation *before = op->getPrevNode();
       op.getResult().replaceAllUsesWith(expand(op, mesh.getMesh()));
+      keepMicrobatch(op, before);
       op.erase();
     }
   }

@@ -47,7 +47,8 @@ private:
 
 class Unroller {
 public:
-  explicit Unroller(AccumulateOp op) : op(op), count(op.getMicrobatches()) {}
+  Unroller(AccumulateOp op, SmallVectorImpl<AccumulateOp> &nested)
+      : op(op), count(op.getMicrobatches()), outer(op->getAttrOfType<IntegerAttr>(kMicrobatchAttr)), nested(nested) {}
 
   void run();
 
@@ -57,8 +58,13 @@ private:
   Value addTerms(Value sum, Value value, Attribute number);
   void startEarly();
 
+  /// What ops of a micro-batch have as its number, counted over those around the op, too; null where there is but one.
+  IntegerAttr numberOf(int64_t micro) const;
+
   AccumulateOp op;
   int64_t count;
+  IntegerAttr outer; // the micro-batch that the op is in
+  SmallVectorImpl<AccumulateOp> &nested;
   Places places;
   SmallVector<Value> sums;
 };
@@ -143,12 +149,18 @@ void Unroller::startEarly() {
   }
 }
 
+IntegerAttr Unroller::numberOf(int64_t micro) const {
+  if (count == 1 && !outer)
+    return {};
+  return Builder(op->getContext()).getI64IntegerAttr((outer ? outer.getInt() : 0) * count + micro);
+}
+
 /// The body on one micro-batch, its sums added to those before.
 void Unroller::copyBody(int64_t micro, int64_t groups) {
   OpBuilder b(op);
   Block &body = op.getBody().front();
   IRMapping mapping;
-  Attribute number = b.getI64IntegerAttr(micro);
+  IntegerAttr number = numberOf(micro);
   for (auto [input, argument] : llvm::zip_equal(op.getInputs(), body.getArguments())) {
     auto type = cast<RankedTensorType>(argument.getType());
     Value part = input;
@@ -162,8 +174,12 @@ void Unroller::copyBody(int64_t micro, int64_t groups) {
   for (auto [index, inner] : llvm::enumerate(body.without_terminator())) {
     Operation *copy = b.clone(inner, mapping);
     places.set(copy, {micro, int64_t(index) + 1});
-    if (count > 1)
+    if (number)
       copy->setAttr(kMicrobatchAttr, number);
+    copy->walk<WalkOrder::PreOrder>([&](AccumulateOp region) {
+      nested.push_back(region);
+      return WalkResult::skip();
+    });
     // Buckets of two micro-batches are two.
     if (auto pack = dyn_cast<PackOp>(copy))
       pack.setGroup(pack.getGroup() + micro * groups);
@@ -181,15 +197,20 @@ void Unroller::run() {
   sums.resize(op.getNumResults());
   for (int64_t micro = 0; micro < count; ++micro)
     copyBody(micro, groups);
-  // The sums stand for the op's results.
+  // The sums stand for the op's results, each of which is one of a micro-batch around the op.
+  auto keepTag = [&](Operation *sum, Attribute tag) {
+    sum->setAttr(DistDialect::kGlobalsAttr, ArrayAttr::get(op.getContext(), {tag}));
+    if (outer)
+      sum->setAttr(kMicrobatchAttr, outer);
+  };
   if (auto tags = op->getAttrOfType<ArrayAttr>(DistDialect::kGlobalsAttr); tags && count > 1)
     for (auto [i, sum] : llvm::enumerate(sums))
-      sum.getDefiningOp()->setAttr(DistDialect::kGlobalsAttr, ArrayAttr::get(op.getContext(), {tags[i]}));
+      keepTag(sum.getDefiningOp(), tags[i]);
   op.replaceAllUsesWith(sums);
   startEarly();
   op.erase();
 }
 
-void unrollAccumulate(AccumulateOp op) { Unroller(op).run(); }
+void unrollAccumulate(AccumulateOp op, SmallVectorImpl<AccumulateOp> &nested) { Unroller(op, nested).run(); }
 
 } // namespace shoal::dist

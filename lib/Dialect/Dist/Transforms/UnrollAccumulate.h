@@ -6,8 +6,9 @@
 
 namespace shoal::dist {
 
-/// Replaces the op by one copy of its body per micro-batch, on slices of the inputs, and sums.
-void unrollAccumulate(AccumulateOp op);
+/// Replaces the op by one copy of its body per micro-batch, on slices of the inputs, and sums. Adds to `nested` the
+/// copies of such ops that it holds; each knows the micro-batch that it is in.
+void unrollAccumulate(AccumulateOp op, llvm::SmallVectorImpl<AccumulateOp> &nested);
 
 } // namespace shoal::dist
 
