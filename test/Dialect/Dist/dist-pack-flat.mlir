@@ -28,8 +28,8 @@ dist.mesh @mesh <["data"=2, "tensor"=2]>
 // CHECK: %[[R:.*]] = dist.reshard %[[NEW]] <@mesh, [{}]> {{.*}}reason = "new values of b, w"
 // CHECK: return %[[G]], %[[R]], %[[NV]]
 
-// 60 bytes of gradients are two buckets of at most 52, which cut w: its state lies in both. Parameters stay one argument, and what
-// is gathered for each bucket is its new value.
+// 60 bytes of gradients are two buckets of at most 52, which cut w: its state lies in both. Most of both is w, so their gradients
+// share a storage. Parameters stay one argument, and what is gathered for each bucket is its new value.
 // SMALL-LABEL: func.func @once
 // SMALL-SAME: %[[P:[^:]*]]: tensor<16xf32> {dist.bucket = #dist.bucket<[<#nn.param<"b", init = ones>, tensor<3xf32>>, <#nn.param<"w", init = zeros, file = [12]>, tensor<4x3xf32>>]>, dist.sharding = #dist.sharding<@mesh, [{}]>, nn.param = #nn.param<"bucket.0", init = zeros>}
 // SMALL-SAME: tensor<8xf32> {dist.bucket = #dist.bucket<[<#nn.state<"w.velocity", {{[^>]*}}>, tensor<4x3xf32>[5:12]>]>, {{.*}}nn.state = #nn.state<"bucket.1.velocity", of = "bucket.0", init = 0.0>}
@@ -38,13 +38,13 @@ dist.mesh @mesh <["data"=2, "tensor"=2]>
 // SMALL-SAME: tensor<8xf32> {dist.bucket = #dist.bucket<[<"b", tensor<3xf32>>, <"w", tensor<4x3xf32>[0:5]>]>, {{.*}}nn.grad = "bucket.0"}
 // SMALL-SAME: tensor<16xf32> {dist.sharding = #dist.sharding<@mesh, [{}]>, nn.updates = "bucket.0"}
 // SMALL: dist.pack %{{.*}}[0:3], %{{.*}}[0:5] group 0 at 0
-// SMALL: dist.pack %{{.*}}[5:12], %{{.*}}[0:1] group 1 at 0
+// SMALL: dist.pack %{{.*}}[5:12], %{{.*}}[0:1] group 0 at 8
 // SMALL: nn.add %{{.*}} {dist.shardings = [#dist.sharding<@mesh, [], unreduced=sum{"data"}>]} : (tensor<f32>, tensor<f32>)
 // SMALL: %[[P0:.*]] = dist.unpack %[[P]][0:8]
 // SMALL: %[[P1:.*]] = dist.unpack %[[P]][8:16]
 // SMALL: nn.momentum_update %[[P0]], {{.*}} : tensor<8xf32>
 // SMALL: nn.momentum_update %[[P1]], {{.*}} : tensor<8xf32>
-// SMALL: dist.pack %{{.*}}[0:8], %{{.*}}[0:8] group 2 at 0 {{{.*}}exec.class = "param"}
+// SMALL: dist.pack %{{.*}}[0:8], %{{.*}}[0:8] group 1 at 0 {{{.*}}exec.class = "param"}
 
 // Over other axes it is a step like any other.
 // OTHER-LABEL: func.func @once
@@ -232,4 +232,27 @@ func.func @mixed_norm(
   %nb = nn.sgd_update %b, %gb lr = %lr {weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
   %nc = nn.sgd_update %c, %gc lr = %lr {weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
   return %norm, %ga, %gb, %gc, %na, %nb, %nc : tensor<f32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// A tensor that is cut, and most of none of its buckets: each has a storage of its own.
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+// SMALL-LABEL: func.func @cut
+// SMALL: dist.pack %{{.*}}[0:6], %{{.*}}[0:4] group 0 at 0
+// SMALL: dist.pack %{{.*}}[4:6], %{{.*}}[0:6] group 1 at 0
+func.func @cut(
+    %x: tensor<8x6xf32> {dist.sharding = #dist.sharding<@mesh, [{"data"}, {}]>}, %lr: tensor<f32>,
+    %a: tensor<6xf32> {nn.param = #nn.param<"a", init = zeros>}, %b: tensor<6xf32> {nn.param = #nn.param<"b", init = zeros>},
+    %c: tensor<6xf32> {nn.param = #nn.param<"c", init = zeros>})
+    -> (tensor<6xf32> {nn.grad = "a", dist.flat = #dist.flat<{"data"}>}, tensor<6xf32> {nn.grad = "b", dist.flat = #dist.flat<{"data"}>},
+        tensor<6xf32> {nn.grad = "c", dist.flat = #dist.flat<{"data"}>},
+        tensor<6xf32> {nn.updates = "a"}, tensor<6xf32> {nn.updates = "b"}, tensor<6xf32> {nn.updates = "c"}) {
+  %ga = nn.reduce sum %x dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<8x6xf32> -> tensor<6xf32>
+  %gb = nn.reduce sum %x dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<8x6xf32> -> tensor<6xf32>
+  %gc = nn.reduce sum %x dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<8x6xf32> -> tensor<6xf32>
+  %na = nn.sgd_update %a, %ga lr = %lr {weight_decay = 0.0 : f64} : tensor<6xf32>, tensor<f32>
+  %nb = nn.sgd_update %b, %gb lr = %lr {weight_decay = 0.0 : f64} : tensor<6xf32>, tensor<f32>
+  %nc = nn.sgd_update %c, %gc lr = %lr {weight_decay = 0.0 : f64} : tensor<6xf32>, tensor<f32>
+  return %ga, %gb, %gc, %na, %nb, %nc : tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>
 }

@@ -179,7 +179,7 @@ func.func @side_by_side(%x: tensor<6xf32> {nn.input = #nn.input<"x", unbatched>}
 
 // -----
 
-// A tensor that ends in another storage lies where most of it belongs, and what is left is copied.
+// A tensor that ends in another storage lies where most of it belongs, and what is left is copied, as soon as that storage is in use.
 
 dist.mesh @mesh <["data"=2]>
 
@@ -189,18 +189,20 @@ dist.mesh @mesh <["data"=2]>
 // CHECK-NOT: exec.copy
 // CHECK: %[[TAIL:.*]] = exec.view %[[V]][6] : <8xf32> -> <2xf32>
 // CHECK: exec.copy %[[TAIL]] to %{{.*}} {name = "pack"}
+// CHECK: exec.gemm
 // CHECK-NOT: exec.copy
-func.func @cut(%x: tensor<8xf32> {nn.input = #nn.input<"x", unbatched>})
-    -> (tensor<3xf32> {nn.output = "a"}, tensor<3xf32> {nn.output = "b"}) {
+func.func @cut(%x: tensor<8xf32> {nn.input = #nn.input<"x", unbatched>}, %y: tensor<2x2xf32> {nn.input = #nn.input<"y", unbatched>})
+    -> (tensor<3xf32> {nn.output = "a"}, tensor<3xf32> {nn.output = "b"}, tensor<2x2xf32> {nn.output = "c"}) {
   %v = nn.mul %x, %x : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
   %u = nn.reduce sum %x dims = [0] {keep_dims} : tensor<8xf32> -> tensor<1xf32>
   %p0 = dist.pack %v[0:6] group 0 at 0 : (tensor<8xf32>) -> tensor<6xf32>
   %a = dist.reduce_scatter {"data"} sum dim = 0 %p0 : tensor<6xf32> -> tensor<3xf32>
   %w = nn.slice %x dim = 0 start = 0 : tensor<8xf32> -> tensor<4xf32>
   %z = nn.mul %w, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %c = nn.matmul %y, %y : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
   %p1 = dist.pack %v[6:8], %z[0:4] group 1 at 0 : (tensor<8xf32>, tensor<4xf32>) -> tensor<6xf32>
   %b = dist.reduce_scatter {"data"} sum dim = 0 %p1 : tensor<6xf32> -> tensor<3xf32>
-  return %a, %b : tensor<3xf32>, tensor<3xf32>
+  return %a, %b, %c : tensor<3xf32>, tensor<3xf32>, tensor<2x2xf32>
 }
 
 // -----

@@ -75,17 +75,25 @@ void BucketPlan::name(func::FuncOp func) {
     while (taken.contains(bucket->name));
 }
 
+/// The tensor of which more than half of the bucket is; null where there is none.
+static const UpdateChain *findMost(const Bucket &bucket) {
+  for (const Bucket::Part &part : bucket.parts)
+    if (2 * (part.end - part.begin) > bucket.end - bucket.begin)
+      return part.chain;
+  return nullptr;
+}
+
 /// Gradients that are sums over micro-batches are there from the first one to the last reduction: they lie in one
 /// storage, where no tensor need be copied into its buckets. Others are gone as soon as they are reduced, so each
-/// bucket has storage of its own, but for those that hold nothing but one tensor, which is there at once.
+/// bucket has storage of its own, but for those that hold little but one tensor, which is there at once: of a tensor
+/// that is cut, the smaller part of one bucket is copied.
 void BucketPlan::placeGradients() {
   for (BundleBuckets &bundle : bundles) {
     bool isSum = bundle.front().gradient.getDefiningOp<AccumulateOp>() && !bundle.reducesInside();
     int64_t group = 0, begin = 0;
     const Bucket *before = nullptr;
     for (Bucket &bucket : bundle.buckets) {
-      bool isOfOneTensor = before && before->parts.size() == 1 && bucket.parts.size() == 1 &&
-                           before->parts.front().chain == bucket.parts.front().chain;
+      bool isOfOneTensor = before && findMost(bucket) && findMost(*before) == findMost(bucket);
       if (!before || !(isSum || isOfOneTensor)) {
         group = takeGroup();
         begin = bucket.begin;

@@ -110,11 +110,16 @@ void repeatDerived(func::FuncOp func) {
 
 namespace {
 
+/// What is received side by side is freed together. So a run of buckets ends where it is this many times as large as the
+/// tensor that is cut there, which is copied out of both runs, for the forward and for the backward pass.
+constexpr int64_t kRunOfTensors = 16;
+
 /// Buckets of a read as they are gathered for some of its members, and these out of them.
 class Fetch {
 public:
-  Fetch(MeshOp mesh, const BucketRead &read, ArrayRef<unsigned> members)
-      : read(read), members(members),
+  /// With `splits` a member may lie in several runs of buckets.
+  Fetch(MeshOp mesh, const BucketRead &read, ArrayRef<unsigned> members, bool splits = false)
+      : read(read), members(members), splits(splits),
         whole(ShardingAttr::getReplicated(FlatSymbolRefAttr::get(mesh.getSymNameAttr()), 1)) {}
 
   /// `why` tells for what, behind the names. Returns the gathers.
@@ -123,6 +128,7 @@ public:
   /// Every device has the bucket, of which there is one.
   void readWhole() { sources = {read.buckets.front()}; }
   Value unpack(OpBuilder &b, Location loc, const BucketRead::Member &member) const;
+  bool isSplit(const BucketRead::Member &member) const { return sourceAt(member.begin) != sourceAt(member.end - 1); }
 
 private:
   int64_t endOf(unsigned bucket) const {
@@ -138,10 +144,15 @@ private:
       ++last;
     return {first, last + 1};
   }
+  const BucketRead::Bucket *sourceAt(int64_t element) const {
+    return std::prev(llvm::upper_bound(
+        sources, element, [](int64_t at, const BucketRead::Bucket &other) { return at < other.begin; }));
+  }
   static int64_t sizeOf(Value bucket) { return cast<RankedTensorType>(bucket.getType()).getNumElements(); }
 
   const BucketRead &read;
   ArrayRef<unsigned> members;
+  bool splits;
   ShardingAttr whole;
   /// What holds the elements from `begin` on, in order: buckets, or several of them that share a tensor.
   SmallVector<BucketRead::Bucket> sources;
@@ -150,17 +161,30 @@ private:
 SmallVector<ReshardOp> Fetch::gather(OpBuilder &b, Location loc, function_ref<std::string(std::string)> why,
                                      exec::StorageClass storage, int64_t &freeGroup) {
   // Runs of buckets of which each shares a tensor with the next.
+  struct Range {
+    unsigned first, last;
+    int64_t elements; // of the member
+    bool operator<(const Range &other) const { return std::tie(first, last) < std::tie(other.first, other.last); }
+  };
+  SmallVector<Range> ranges;
+  for (unsigned index : members) {
+    auto [first, last] = rangeOf(read.members[index]);
+    ranges.push_back({first, last, read.members[index].end - read.members[index].begin});
+  }
+  llvm::sort(ranges);
   SmallVector<std::pair<unsigned, unsigned>> runs;
-  for (unsigned index : members)
-    runs.push_back(rangeOf(read.members[index]));
-  llvm::sort(runs);
-  unsigned count = 0;
-  for (auto [first, last] : runs)
-    if (count > 0 && first < runs[count - 1].second)
-      runs[count - 1].second = std::max(runs[count - 1].second, last);
+  for (const Range &range : ranges) {
+    if (runs.empty() || range.first >= runs.back().second) {
+      runs.push_back({range.first, range.last});
+      continue;
+    }
+    auto &[first, last] = runs.back();
+    bool isLong = splits && read.buckets[last - 1].begin - read.buckets[first].begin >= kRunOfTensors * range.elements;
+    if (range.last > last && isLong)
+      runs.push_back({last, range.last});
     else
-      runs[count++] = {first, last};
-  runs.truncate(count);
+      last = std::max(last, range.last);
+  }
 
   SmallVector<ReshardOp> gathers;
   for (auto [first, last] : runs) {
@@ -195,12 +219,20 @@ SmallVector<ReshardOp> Fetch::gather(OpBuilder &b, Location loc, function_ref<st
 }
 
 Value Fetch::unpack(OpBuilder &b, Location loc, const BucketRead::Member &member) const {
-  auto source = std::prev(llvm::upper_bound(
-      sources, member.begin, [](int64_t at, const BucketRead::Bucket &other) { return at < other.begin; }));
+  SmallVector<Value> values;
+  SmallVector<int64_t> begins, ends;
+  for (const BucketRead::Bucket *source = sourceAt(member.begin);
+       source != sources.end() && source->begin < member.end; ++source) {
+    int64_t end = source + 1 == sources.end() ? member.end : std::min(member.end, source[1].begin);
+    values.push_back(source->value);
+    begins.push_back(std::max(member.begin, source->begin) - source->begin);
+    ends.push_back(end - source->begin);
+  }
   auto type = cast<RankedTensorType>(member.value.getType());
-  auto unpacked = b.create<UnpackOp>(loc, type, ValueRange(source->value), member.begin - source->begin,
-                                     member.end - source->begin);
+  auto unpacked = b.create<UnpackOp>(loc, type, values, begins, ends);
   setSharding(unpacked, ShardingAttr::getReplicated(whole.getMesh(), type.getRank()));
+  if (values.size() > 1)
+    setClass(unpacked, exec::StorageClass::workspace);
   return unpacked;
 }
 
@@ -349,7 +381,8 @@ void BlockReads::run(int64_t &freeGroup) {
 } // namespace
 
 /// Whole from the start of the step: the bucket itself, or gathered once.
-static void readOnce(func::FuncOp func, MeshOp mesh, const BucketRead &read, int64_t &freeGroup) {
+static void readOnce(func::FuncOp func, MeshOp mesh, const BucketRead &read, const StepParts &parts,
+                     int64_t &freeGroup) {
   SmallVector<unsigned> members;
   for (auto [index, member] : llvm::enumerate(read.members))
     if (!member.value.use_empty())
@@ -369,7 +402,9 @@ static void readOnce(func::FuncOp func, MeshOp mesh, const BucketRead &read, int
   for (const BucketRead::Bucket &bucket : llvm::reverse(read.buckets))
     if (bucket.value)
       loc = bucket.value.getLoc();
-  Fetch fetch(mesh, read, members);
+  // Micro-batches read all of them up to the last one, an evaluation keeps nothing else.
+  bool isPlainStep = !func->hasAttr(nn::kEvaluationAttr) && func.getBody().front().getOps<AccumulateOp>().empty();
+  Fetch fetch(mesh, read, members, /*splits=*/isPlainStep);
   if (read.flat) {
     auto why = [](std::string names) { return names + ", for the step"; };
     for (ReshardOp gathered : fetch.gather(b, loc, why, exec::StorageClass::param, freeGroup))
@@ -378,9 +413,34 @@ static void readOnce(func::FuncOp func, MeshOp mesh, const BucketRead &read, int
   } else {
     fetch.readWhole();
   }
+  OpBuilder::InsertPoint start = b.saveInsertionPoint();
+  for (unsigned index : members) {
+    const BucketRead::Member &member = read.members[index];
+    if (fetch.isSplit(member)) {
+      // A copy, which no pass keeps for another.
+      Value value = member.value;
+      auto readerOf = [&](Operation *user) { return func.getBody().front().findAncestorOpInBlock(*user); };
+      llvm::MapVector<unsigned, Operation *> firsts; // reader of each part
+      for (Operation *user : member.value.getUsers()) {
+        Operation *reader = readerOf(user), *&first = firsts.try_emplace(parts.get(reader), reader).first->second;
+        first = reader->isBeforeInBlock(first) ? reader : first;
+      }
+      for (auto [part, first] : firsts) {
+        b.setInsertionPoint(first);
+        Value copy = fetch.unpack(b, loc, member);
+        if (part == StepParts::Backward)
+          copy.getDefiningOp()->setAttr(nn::NNDialect::kRecomputeAttr, b.getUnitAttr());
+        value.replaceUsesWithIf(copy, [&, part = part](OpOperand &use) {
+          return parts.get(readerOf(use.getOwner())) == StepParts::Part(part);
+        });
+      }
+    }
+  }
+  b.restoreInsertionPoint(start);
   for (unsigned index : members) {
     Value value = read.members[index].value;
-    value.replaceAllUsesWith(fetch.unpack(b, loc, read.members[index]));
+    if (!value.use_empty())
+      value.replaceAllUsesWith(fetch.unpack(b, loc, read.members[index]));
   }
 }
 
@@ -390,7 +450,7 @@ void readFromBuckets(func::FuncOp func, MeshOp mesh, ArrayRef<BucketRead> reads,
   int64_t freeGroup = findFreeGroup(func);
   for (auto [index, read] : llvm::enumerate(reads)) {
     if (!read.flat || !read.flat.getPerUse()) {
-      readOnce(func, mesh, read, freeGroup);
+      readOnce(func, mesh, read, parts, freeGroup);
       continue;
     }
     for (auto [at, member] : llvm::enumerate(read.members)) {

@@ -282,11 +282,30 @@ void Placement::claim(const Claims &claims) {
 void Placement::placeNew(Value value, Memory memory) {
   if (auto at = claimed.find(value); at != claimed.end()) {
     places[value] = at->second;
+    begun.try_emplace(at->second.storage, value.getDefiningOp());
     return;
   }
   StorageClass storageClass =
       gradients.contains(value) ? StorageClass::grad : StorageClass::activation;
   places[value] = {addStorage(typeOf(value), getAskedClass(value).value_or(storageClass), memory), 0};
+}
+
+/// Where a pack copies what of an input lies elsewhere: as soon as its storage is in use and another pack has taken its
+/// part of the input, which is whole then. So that part's storage is kept for nothing behind its own reduction. What an
+/// argument holds is still read.
+Operation *Placement::findCopier(dist::PackOp op, Value input) {
+  const Group &group = groups[op.getGroup()];
+  Operation *begin = begun.lookup(group.storage), *taken = op;
+  if (group.argument || !begin)
+    return op;
+  for (Operation *user : input.getUsers())
+    if (isa<dist::PackOp>(user) && indexOf(user) < indexOf(taken))
+      taken = user;
+  if (indexOf(begin) < indexOf(taken))
+    return taken;
+  // Not at some positions only.
+  bool isComputed = !isa_and_nonnull<dist::DistDialect>(begin->getDialect()) && !begin->hasAttr(dist::DistDialect::kAtAttr);
+  return isComputed && indexOf(begin) < indexOf(op) ? begin : op;
 }
 
 void Placement::placePack(dist::PackOp op) {
@@ -297,7 +316,7 @@ void Placement::placePack(dist::PackOp op) {
   for (auto [input, begin, end] : llvm::zip_equal(op.getInputs(), op.getBegins(), op.getEnds())) {
     Place source = placeOf(input);
     if (source.storage != bucket.storage || source.start + begin != at)
-      copies[op].push_back({input, begin, end - begin, {bucket.storage, at}});
+      copies[findCopier(op, input)].push_back({op, input, begin, end - begin, {bucket.storage, at}});
     at += end - begin;
   }
 }
@@ -321,7 +340,7 @@ void Placement::placeUnpack(dist::UnpackOp op) {
   placeNew(op.getResult());
   Place target = placeOf(op.getResult());
   for (auto [bucket, begin, end] : llvm::zip_equal(op.getBuckets(), op.getBegins(), op.getEnds())) {
-    copies[op].push_back({bucket, begin, end - begin, target});
+    copies[op].push_back({op, bucket, begin, end - begin, target});
     target.start += end - begin;
   }
 }

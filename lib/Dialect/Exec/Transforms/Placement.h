@@ -27,6 +27,7 @@ struct Place {
 
 /// An element range that has to be copied, since it could not be computed where it belongs.
 struct CopyRange {
+  mlir::Operation *op; // that asks for it
   mlir::Value source; // from element `begin` of its place
   int64_t begin = 0, elements = 0;
   Place target;
@@ -46,7 +47,7 @@ public:
 
   const llvm::SmallVector<Storage> &getStorages() const { return storages; }
   Place placeOf(mlir::Value value) const { return places.lookup(value); }
-  /// Copies that the op stands for (pack, unpack); none when its values lie where they should.
+  /// Copies that are made behind the op, for dist.pack and dist.unpack; none when values lie where they should.
   llvm::ArrayRef<CopyRange> copiesOf(mlir::Operation *op) const;
   bool isAligned(Place place) const;
 
@@ -91,6 +92,7 @@ private:
   bool mayLieInGroup(mlir::Value root, const Claim &claim);
   bool mayReduceInPlace(dist::AllReduceOp op);
   void placeUnpack(dist::UnpackOp op);
+  mlir::Operation *findCopier(dist::PackOp op, mlir::Value input);
   void placePack(dist::PackOp op);
   void place(mlir::Operation *op);
   void placeNew(mlir::Value value, Memory memory = Memory::device);
@@ -102,6 +104,7 @@ private:
   llvm::SmallVector<Storage> storages;
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::DenseMap<mlir::Value, Place> claimed; // where a value is to be computed
+  llvm::DenseMap<unsigned, mlir::Operation *> begun; // per storage the first op that computes what lies there
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<CopyRange>> copies;
   llvm::DenseMap<mlir::Operation *, int64_t> indices;
   llvm::MapVector<int64_t, Group> groups;

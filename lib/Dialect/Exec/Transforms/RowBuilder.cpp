@@ -270,8 +270,8 @@ void RowBuilder::copies(Operation *op) {
   for (const CopyRange &range : placement.copiesOf(op)) {
     Place source = placement.placeOf(range.source);
     source.start += range.begin;
-    copy(op->getLoc(), rangeOf(source, {range.elements}), rangeOf(range.target, {range.elements}),
-         op->getName().stripDialect());
+    copy(range.op->getLoc(), rangeOf(source, {range.elements}), rangeOf(range.target, {range.elements}),
+         range.op->getName().stripDialect());
   }
 }
 
@@ -298,6 +298,7 @@ LogicalResult RowBuilder::build(Operation *op, dist::MeshAttr mesh) {
   Operation *last = rows.empty() ? nullptr : &rows.back();
   if (failed(buildRows(op, mesh)))
     return failure();
+  copies(op);
   Attribute at = op->getAttr(dist::DistDialect::kAtAttr);
   bool reduces = isa<dist::AllReduceOp, dist::ReduceScatterOp>(op) && op->getOperand(0).getDefiningOp<dist::PackOp>();
   auto microbatch = op->getAttrOfType<IntegerAttr>(dist::kMicrobatchAttr);
@@ -329,7 +330,7 @@ LogicalResult RowBuilder::buildRows(Operation *op, dist::MeshAttr mesh) {
   if (auto lowering = dyn_cast<LoweringOpInterface>(op))
     return lowering.getLoweringKind() == LoweringKind::View ? success() : library(lowering);
   if (isa<dist::PackOp, dist::UnpackOp>(op))
-    return copies(op), success();
+    return success();
   if (isa_and_nonnull<dist::DistDialect>(op->getDialect())) {
     if (!mesh)
       return op->emitOpError() << "names mesh axes, but the module has no dist.mesh";
