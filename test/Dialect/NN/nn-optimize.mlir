@@ -47,7 +47,7 @@
 // ADAM-NOT: decoupled
 
 // A schedule counts steps, also for SGD, and computes the rate from their number as f64: how far the decay is, the
-// rate between both ends, the share of the warm-up. The parameters' type comes last.
+// rate between both ends, the share of the warm-up. The parameters' type comes last, once for all layers.
 // LINEAR-LABEL: func.func @model
 // LINEAR-SAME: %[[STEP:[^:]*]]: tensor<i64> {nn.step}
 // LINEAR-SAME: tensor<i64> {nn.updates = "step"}, tensor<f64> {nn.metric = "lr"}
@@ -70,7 +70,8 @@
 // LINEAR: %[[WARM:.*]] = nn.minimum %[[SHARE]]
 // LINEAR: %[[RATE:.*]] = nn.mul %[[WARM]], %[[DECAYED]]
 // LINEAR: %[[LR:.*]] = nn.cast %[[RATE]] : tensor<f64> -> tensor<f32>
-// LINEAR: nn.sgd_update %{{.*}}, %{{.*}} lr = %[[LR]]
+// LINEAR: nn.sgd_update %{{.*}}, %{{.*}} lr = %[[LR]] {nn.layer = "h"
+// LINEAR: nn.sgd_update %{{.*}}, %{{.*}} lr = %[[LR]] {weight_decay
 
 // A constant rate without warm-up needs no arithmetic, but is reported.
 // CONSTANT-LABEL: func.func @model

@@ -49,7 +49,7 @@ private:
   FailureOr<SmallVector<Gradient>> findGradients(func::FuncOp model);
   Value buildRate(OpBuilder &builder, Location loc, Value step);
   void update(SignatureEdit &signature, OpBuilder &builder, const Gradient &gradient, Value step,
-              Value scheduled);
+              Value rate);
 };
 
 } // namespace
@@ -157,6 +157,16 @@ static Value buildClipFactor(Build b, Value norm, double limit) {
   return b.min(ratio, b.scalar(norm, 1));
 }
 
+/// The scalar in these types, cast once for all updates and in none of their layers: dist-pack lays in one bucket what
+/// is updated by the same scalars.
+static DenseMap<Type, Value> castForAll(Build b, Value scalar, ArrayRef<Type> elements) {
+  DenseMap<Type, Value> casts;
+  for (Type element : elements)
+    if (auto [at, isNew] = casts.try_emplace(element); isNew)
+      at->second = b.cast(scalar, element);
+  return casts;
+}
+
 // Updates.
 
 /// The incremented count of steps, 1 in the first one: Adam's t.
@@ -207,11 +217,12 @@ Value OptimizePass::buildRate(OpBuilder &builder, Location loc, Value step) {
 }
 
 void OptimizePass::update(SignatureEdit &signature, OpBuilder &builder, const Gradient &gradient,
-                          Value step, Value scheduled) {
+                          Value step, Value rate) {
   Location loc = gradient.value.getLoc();
   auto type = cast<RankedTensorType>(gradient.param.getType());
   Build b{builder, loc};
-  Value rate = scheduled ? b.cast(scheduled, type.getElementType()) : b.scalar(type.getElementType(), lr);
+  if (!rate)
+    rate = b.scalar(type.getElementType(), lr);
   auto argument = cast<BlockArgument>(gradient.param);
   auto model = cast<func::FuncOp>(argument.getOwner()->getParentOp());
   // A bias over heads is a vector to everybody else.
@@ -265,11 +276,13 @@ LogicalResult OptimizePass::optimize(func::FuncOp model) {
     if (gradNorm)
       signature.addResult(norm, NNDialect::kMetricAttr, builder.getStringAttr("grad_norm"));
     if (clipGradNorm > 0) {
-      Value factor = buildClipFactor(b, norm, clipGradNorm);
+      SmallVector<Type> wide = llvm::map_to_vector(
+          *gradients, [](const Gradient &gradient) { return computeType(elementOf(gradient.value)); });
+      DenseMap<Type, Value> factors = castForAll(b, buildClipFactor(b, norm, clipGradNorm), wide);
       for (Gradient &gradient : *gradients) {
         LayerScope layer(builder, gradient.producer ? gradient.producer : model.getOperation());
         Value value = b.wide(gradient.value);
-        gradient.value = b.mul(value, b.cast(factor, elementOf(value)));
+        gradient.value = b.mul(value, factors.lookup(elementOf(value)));
       }
     }
   }
@@ -277,14 +290,17 @@ LogicalResult OptimizePass::optimize(func::FuncOp model) {
   // Whoever reads the step (dropout, the model itself) sees it advance, whatever the optimizer.
   bool countsSteps = optimizer != "sgd" || isScheduled || findArg(model, ArgRole::Step);
   Value step = countsSteps ? buildStep(model, signature, builder) : Value();
-  Value rate;
+  DenseMap<Type, Value> rates;
   if (isScheduled) {
-    rate = buildRate(builder, loc, step);
+    Value rate = buildRate(builder, loc, step);
     signature.addResult(rate, NNDialect::kMetricAttr, builder.getStringAttr("lr"));
+    SmallVector<Type> own =
+        llvm::map_to_vector(*gradients, [](const Gradient &gradient) { return elementOf(gradient.param); });
+    rates = castForAll({builder, loc}, rate, own);
   }
   for (const Gradient &gradient : *gradients) {
     LayerScope layer(builder, gradient.producer ? gradient.producer : model.getOperation());
-    update(signature, builder, gradient, step, rate);
+    update(signature, builder, gradient, step, rates.lookup(elementOf(gradient.param)));
   }
   return success();
 }
