@@ -5,7 +5,6 @@
 
 #include "shoal/Dialect/NN/IR/Roles.h"
 
-#include "mlir/Analysis/TopologicalSortUtils.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -180,8 +179,6 @@ LogicalResult packAsTraining(func::FuncOp func, const BucketOptions &options) {
   repeatDerived(func);
   if (failed(EvaluationPacker(func, options).run(buckets)))
     return failure();
-  // Gathers that start the step stand behind the casts of their shards.
-  sortTopologically(&func.getBody().front());
   func->removeAttr(DistDialect::kBucketsAttr);
   return success();
 }
