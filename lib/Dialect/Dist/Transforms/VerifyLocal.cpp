@@ -216,18 +216,29 @@ private:
   /// What may be partial, and is added to what certainly is, is taken to be so too: of a sum that no tag describes, as that
   /// of the squares of a bucket, nothing else tells.
   void assumePartial(Operation &op, const ShardingRule &rule, SmallVectorImpl<Layout> &layouts) {
-    for (const auto &group : rule.linear)
-      for (unsigned mine : group)
-        for (unsigned other : group) {
-          Partial theirs = known[op.getOperand(other)];
-          Layout &layout = layouts[mine];
-          if (!known[op.getOperand(mine)].mayBeMore || (!layout.unreduced.empty() && layout.kind != theirs.kind))
+    for (const auto &group : rule.linear) {
+      // The few that differ: a bucket has many operands.
+      SmallVector<Partial, 1> all;
+      for (unsigned other : group) {
+        const Partial &theirs = known[op.getOperand(other)];
+        auto isSame = [&](const Partial &seen) { return seen.kind == theirs.kind && seen.axes == theirs.axes; };
+        if (!theirs.axes.empty() && llvm::none_of(all, isSame))
+          all.push_back(theirs);
+      }
+      for (unsigned mine : group) {
+        if (!known[op.getOperand(mine)].mayBeMore)
+          continue;
+        Layout &layout = layouts[mine];
+        for (const Partial &theirs : all) {
+          if (!layout.unreduced.empty() && layout.kind != theirs.kind)
             continue;
           for (unsigned axis : theirs.axes)
             if (!llvm::is_contained(layout.unreduced, axis))
               layout.unreduced.push_back(axis);
           layout.kind = theirs.kind;
         }
+      }
+    }
   }
 
   LogicalResult verifyAccumulate(AccumulateOp op) {
