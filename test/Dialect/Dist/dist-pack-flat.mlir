@@ -2,6 +2,7 @@
 // each cluster of readers.
 // RUN: shoal-opt %s --split-input-file --dist-pack -verify-diagnostics | FileCheck %s
 // RUN: shoal-opt %s --split-input-file --dist-pack=bucket-mb=0.00005 2>/dev/null | FileCheck %s --check-prefix=SMALL
+// RUN: shoal-opt %s --split-input-file --dist-pack=bucket-mb=0.0004 2>/dev/null | FileCheck %s --check-prefix=RUNS
 // RUN: shoal-opt %s --split-input-file --dist-pack=overlap=false 2>/dev/null | FileCheck %s --check-prefix=LATE
 // RUN: shoal-opt %s --split-input-file --dist-pack=axes=tensor 2>/dev/null | FileCheck %s --check-prefix=OTHER
 
@@ -255,4 +256,36 @@ func.func @cut(
   %nb = nn.sgd_update %b, %gb lr = %lr {weight_decay = 0.0 : f64} : tensor<6xf32>, tensor<f32>
   %nc = nn.sgd_update %c, %gc lr = %lr {weight_decay = 0.0 : f64} : tensor<6xf32>, tensor<f32>
   return %ga, %gb, %gc, %na, %nb, %nc : tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>
+}
+
+// -----
+
+// Gathered once for the step, in two buckets that cut b: they lie side by side, or are freed apart where the first is 16 times as
+// large as b. Then each pass has a copy of it.
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+// RUNS-LABEL: func.func @runs
+// RUNS-DAG: %[[G0:.*]] = dist.reshard %{{.*}} : tensor<96xf32>
+// RUNS-DAG: %[[G1:.*]] = dist.reshard %{{.*}} : tensor<36xf32>
+// RUNS: %[[B:.*]] = dist.unpack %[[G0]][94:96], %[[G1]][0:2] {{{.*}}exec.class = "workspace"} : {{.*}} -> tensor<4xf32>
+// RUNS: dist.unpack %[[G0]][0:94] {{.*}} -> tensor<94xf32>
+// RUNS: dist.unpack %[[G1]][2:36] {{.*}} -> tensor<34xf32>
+// RUNS: nn.mul %[[B]], %[[B]]
+// RUNS: %[[AGAIN:.*]] = dist.unpack %[[G0]][94:96], %[[G1]][0:2] {{{.*}}exec.class = "workspace", nn.recompute} : {{.*}} -> tensor<4xf32>
+// RUNS-NEXT: nn.neg %[[AGAIN]]
+func.func @runs(
+    %lr: tensor<f32>,
+    %a: tensor<94xf32> {nn.param = #nn.param<"a", init = zeros>, dist.flat = #dist.flat<{"data"}>}, %b: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>, dist.flat = #dist.flat<{"data"}>},
+    %c: tensor<34xf32> {nn.param = #nn.param<"c", init = zeros>, dist.flat = #dist.flat<{"data"}>})
+    -> (tensor<f32> {nn.loss}, tensor<94xf32> {nn.grad = "a", dist.flat = #dist.flat<{"data"}>}, tensor<4xf32> {nn.grad = "b", dist.flat = #dist.flat<{"data"}>},
+        tensor<34xf32> {nn.grad = "c", dist.flat = #dist.flat<{"data"}>},
+        tensor<94xf32> {nn.updates = "a"}, tensor<4xf32> {nn.updates = "b"}, tensor<34xf32> {nn.updates = "c"}) {
+  %0 = nn.mul %b, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %l = nn.reduce sum %0 dims = [0] : tensor<4xf32> -> tensor<f32>
+  %ga = nn.neg %a {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<94xf32>
+  %gb = nn.neg %b {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<4xf32>
+  %gc = nn.neg %c {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<34xf32>
+  %na = nn.sgd_update %a, %ga lr = %lr {weight_decay = 0.0 : f64} : tensor<94xf32>, tensor<f32>
+  %nb = nn.sgd_update %b, %gb lr = %lr {weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+  %nc = nn.sgd_update %c, %gc lr = %lr {weight_decay = 0.0 : f64} : tensor<34xf32>, tensor<f32>
+  return %l, %ga, %gb, %gc, %na, %nb, %nc : tensor<f32>, tensor<94xf32>, tensor<4xf32>, tensor<34xf32>, tensor<94xf32>, tensor<4xf32>, tensor<34xf32>
 }

@@ -179,8 +179,8 @@ SmallVector<ReshardOp> Fetch::gather(OpBuilder &b, Location loc, function_ref<st
       continue;
     }
     auto &[first, last] = runs.back();
-    bool isLong = splits && read.buckets[last - 1].begin - read.buckets[first].begin >= kRunOfTensors * range.elements;
-    if (range.last > last && isLong)
+    bool goesOn = range.last > last;
+    if (goesOn && splits && read.buckets[last].begin - read.buckets[first].begin >= kRunOfTensors * range.elements)
       runs.push_back({last, range.last});
     else
       last = std::max(last, range.last);
