@@ -13,6 +13,9 @@ def OptimizerUpdateOpInterface : OpInterface<"OptimizerUpdateOpInterface"> {
     InterfaceMethod<"The parameter's gradient.", "::mlir::Value", "getGrad">,
     InterfaceMethod<"What the optimizer keeps of the parameter (moments), before the step.",
       "::llvm::SmallVector<::mlir::Value>", "getStates">,
+    InterfaceMethod<[{
+        Whether the new parameter is 0 where parameter, gradient and states are, as in the padding of a bucket.
+      }], "bool", "keepsZeros">,
   ];
 }
 

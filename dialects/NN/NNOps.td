@@ -392,10 +392,11 @@ def NN_CrossEntropyGradOp : NN_DecomposableOp<"cross_entropy_grad", [DeclareOpIn
 
 // Optimizer updates.
 
-class NN_Update<string mnemonic, list<string> tensors, list<string> states>
+class NN_Update<string mnemonic, list<string> tensors, list<string> states, string keepsZeros = "true">
     : NN_Op<mnemonic, [AllTypesMatch<tensors>, OptimizerUpdateOpInterface]> {
   let extraClassDeclaration = "::llvm::SmallVector<::mlir::Value> getStates() { return {"
-    # !interleave(!foreach(state, states, "get" # !toupper(!substr(state, 0, 1)) # !substr(state, 1) # "()"), ", ") # "}; }";
+    # !interleave(!foreach(state, states, "get" # !toupper(!substr(state, 0, 1)) # !substr(state, 1) # "()"), ", ") # "}; }\n"
+    # "bool keepsZeros() { return " # keepsZeros # "; }";
 }
 def NN_SgdUpdateOp : NN_Update<"sgd_update", ["param", "grad", "new_param"], []> {
   let summary = "p - lr * (g + weight_decay * p)";
@@ -413,7 +414,9 @@ def NN_MomentumUpdateOp : NN_Update<"momentum_update", ["param", "grad", "veloci
   let assemblyFormat = "$param `,` $grad `,` $velocity `lr` `=` $lr attr-dict `:` type($param) `,` type($lr)";
   let hasVerifier = 1;
 }
-def NN_AdamUpdateOp : NN_Update<"adam_update", ["param", "grad", "m", "v", "new_param", "new_m", "new_v"], ["m", "v"]> {
+// Without epsilon it divides 0 by 0.
+def NN_AdamUpdateOp : NN_Update<"adam_update", ["param", "grad", "m", "v", "new_param", "new_m", "new_v"], ["m", "v"],
+                                /*keepsZeros=*/"!getEps().isZero()"> {
   let summary = "Adam; with `decoupled`, AdamW";
   let description = [{
     Step t is 1 for the first update. g' = g + weight_decay * p (Adam); m' = beta1*m + (1-beta1)*g'; v' = beta2*v + (1-beta2)*g'^2;

@@ -195,16 +195,11 @@ void FlatPacker::update(Bucket &bucket) {
     replaceResult(bucket, stateName(front.states[k]), gathered(updated->getResult(k + 1), flat), flat, stateNames[k]);
 }
 
-/// Whether an update leaves 0 where parameter, gradient and state are 0. Adam without epsilon divides 0 by 0 there.
-static bool keepsZeros(nn::OptimizerUpdateOpInterface update) {
-  auto adam = dyn_cast<nn::AdamUpdateOp>(*update);
-  return !adam || !adam.getEps().isZero();
-}
-
 /// New values whose padding is zeros, whatever the update makes of zeros there.
 Value FlatPacker::keepPadding(const Bucket &bucket, Value updated, OpBuilder &b) const {
   int64_t elements = bucket.end - bucket.begin;
-  if (elements == bucket.size || keepsZeros(bucket.front().update))
+  nn::OptimizerUpdateOpInterface update = bucket.front().update;
+  if (elements == bucket.size || update.keepsZeros())
     return updated;
   auto scalar = RankedTensorType::get({}, b.getI64Type());
   auto limit = b.create<nn::ConstantOp>(updated.getLoc(), scalar, DenseIntElementsAttr::get(scalar, elements));
