@@ -2,7 +2,7 @@
 # Builds everything and runs every test: GoogleTest, lit, programs of several ranks. Then runtime and compiler once more
 # under the address and undefined-behaviour sanitizers (folder build-sanitize), with a short run of every fuzz target.
 #   --filter REGEX   only tests whose name matches (lit's are paths in test/, others ctest's), without the sanitizers
-#   --full           also the long matrix of plans and meshes
+#   --full           also the long tests; what they printed is written beside them (test/*/*.txt, by scripts/records.py)
 #   --no-sanitize    without the sanitizers
 #   --sanitize-only  nothing but what runs under them
 # The last lines say how many tests ran.
@@ -30,23 +30,39 @@ run_tests() {
   logs+=("$BUILD_DIR/Testing/Temporary/LastTest.log")
 }
 
+# with_records COMMAND...: a command that runs lit. With --full, what the long tests printed becomes their records.
+with_records() {
+  if [[ -z ${SHOAL_TEST_FULL:-} ]]; then
+    "$@" || status=$?
+    return
+  fi
+  local results=$BUILD_DIR/lit.json load
+  load=$(cut -d' ' -f1 /proc/loadavg)
+  rm -f "$results"
+  LIT_OPTS="${LIT_OPTS:-} --output=$results" "$@" || status=$?
+  say "records"
+  "$SHOAL_ROOT/scripts/records.py" "$results" --commit "$(git -C "$SHOAL_ROOT" describe --always --dirty)" \
+    --load "$load" || status=$?
+}
+
 bootstrap
 if [[ $filter ]]; then
   configure -DSHOAL_SANITIZE=OFF
   build all
   say "test ($BUILD_DIR, $filter)"
   lit=$(sed -n 's/^SHOAL_LIT:.*=//p' "$BUILD_DIR/CMakeCache.txt")
-  python3 "$lit" -v --allow-empty-runs --filter "$filter" "$BUILD_DIR/test" || status=$?
+  with_records python3 "$lit" -v --allow-empty-runs --filter "$filter" "$BUILD_DIR/test"
   ctest --test-dir "$BUILD_DIR" --output-on-failure -j "$JOBS" -R "$filter" -E '^lit$' || status=$?
   exit "$status"
 fi
 if ((plain)); then
   configure -DSHOAL_SANITIZE=OFF
   build all
-  run_tests
+  with_records run_tests
 fi
 if ((sanitize)); then
   BUILD_DIR=$SHOAL_ROOT/build-sanitize
+  unset SHOAL_TEST_FULL # the long tests compile dozens of plans of one model, too
   configure -DSHOAL_SANITIZE=ON
   build sanitized
   sanitizer_options

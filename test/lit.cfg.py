@@ -2,6 +2,7 @@
 import os
 import shutil
 import subprocess
+import sys
 
 import lit.formats
 from lit.llvm import llvm_config
@@ -33,6 +34,8 @@ if os.environ.get("SHOAL_TEST_FULL"):
 config.substitutions.append(("%python", config.python_executable))
 config.substitutions.append(("%support", os.path.join(config.test_source_root, "support")))
 config.substitutions.append(("%examples", os.path.join(config.shoal_source_dir, "examples")))
+config.substitutions.append(("%records", os.path.join(config.shoal_source_dir, "scripts", "records.py")))
+config.substitutions.append(("%lit", os.path.abspath(sys.argv[0])))
 
 # What a build of some targets alone, as scripts/demo.sh makes it, lacks: tests that need it are not run, and one is
 # told why.
