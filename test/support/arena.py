@@ -12,6 +12,7 @@ BUFFERS = {"param": "params", "grad": "grads", "activation": "activations", "wor
 ARGUMENT = re.compile(r"(%[\w.]+) = exec\.arg (\w+) (.*): <([\w]+)>$")
 BUFFER = re.compile(r"(%\w+) = exec\.buffer (\w+) at \d+ : <(\w+)>$")
 GATHER = re.compile(r'.*exec\.all_gather .* to (%\w+) .*reason = "the parameters, for the (?:for|back)ward pass')
+REDUCTION = re.compile(r'.*exec\.reduce_scatter {"data"} sum (%\w+) to (%\w+)')
 VIEW = re.compile(r"(%\w+) = exec\.view (%[\w.]+)\[")
 
 
@@ -22,13 +23,16 @@ def bytes_of(type_text):
 
 class Curve:
     """`rows`: per row of the training step the bytes in use by class, a buffer from the first row that is given a part
-    of it to the last one. `gathered`: per row those of parameters that ZeRO-3 gathers for a layer. `passes`: how many
-    rows there are up to the last matrix product, where the backward pass ends. `arena`: what the program allocates."""
+    of it to the last one. Per row, too: `gathered`, those of parameters that ZeRO-3 gathers for a layer; `unreduced`,
+    those of each storage of gradients that a reduce-scatter over the data axis reads; `shards`, those that it writes;
+    `passing`, the workspace of that row alone. `products`: the rows of matrix products and attention, behind the last
+    of which the backward pass ends. `arena`: what the program allocates."""
 
     def __init__(self, text):
         text = text[text.index("exec.program"):]
         self.arena = int(re.search(r"arena = (\d+)", text)[1])
-        storage, lives, always, gathers, row, self.passes = {}, {}, collections.Counter(), set(), 0, 0
+        storage, lives, always, row, self.products = {}, {}, collections.Counter(), 0, []
+        gathers, packed, shards = set(), set(), set()
         for line in map(str.strip, text[: text.index("\n  }")].splitlines()[1:]):
             if found := ARGUMENT.match(line):
                 is_master = found[3].startswith("master ")
@@ -45,18 +49,38 @@ class Curve:
                         life[2], life[3] = row if life[2] is None else life[2], row
                 if found := GATHER.match(line):
                     gathers.add(storage[found[1]])
+                if found := REDUCTION.match(line):
+                    packed.add(storage[found[1]])
+                    shards.add(storage[found[2]])
+                if "exec.gemm " in line or "exec.attention" in line:
+                    self.products.append(row)
                 row += 1
-                if "exec.gemm " in line:
-                    self.passes = row
         self.rows = [always.copy() for _ in range(row)]
-        self.gathered = [0] * row
+        self.gathered, self.shards, self.passing = [0] * row, [0] * row, [0] * row
+        self.unreduced = [[] for _ in range(row)]
         for name, (kind, size, first, last) in lives.items():
             for at in range(first, last + 1) if first is not None else ():
                 self.rows[at][kind] += size
                 self.gathered[at] += size if name in gathers else 0
+                self.shards[at] += size if name in shards else 0
+                self.passing[at] += size if kind == "workspace" and first == last else 0
+                if name in packed:
+                    self.unreduced[at].append(size)
 
     def most(self, kind):
         return max(row[kind] for row in self.rows)
+
+    def most_kept(self):
+        """Bytes of workspace, less what one row alone uses."""
+        return max(row["workspace"] - passing for row, passing in zip(self.rows, self.passing))
+
+    def beside_states(self):
+        """At each product the bytes in use, less parameters, gathered ones, the optimizer's state, and gradients. Those
+        of data parallelism are reduced where they lie."""
+        scattered = [sum(unreduced) + shards for unreduced, shards in zip(self.unreduced, self.shards)]
+        gradients = scattered if any(scattered) else [row["grads"] for row in self.rows]
+        return [sum(self.rows[at].values()) - self.rows[at]["params"] - self.rows[at]["optimizer"] - self.gathered[at] -
+                gradients[at] for at in self.products]
 
     def fullest(self):
         """Bytes in use at the row with the most."""
@@ -64,4 +88,4 @@ class Curve:
 
     def fullest_of_passes(self):
         """The same up to the end of the backward pass, with all parameters: single ones may come late and go early."""
-        return self.most("params") + max(sum(row.values()) - row["params"] for row in self.rows[: self.passes])
+        return self.most("params") + max(sum(row.values()) - row["params"] for row in self.rows[: self.products[-1] + 1])

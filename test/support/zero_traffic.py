@@ -5,14 +5,16 @@ usage: zero_traffic.py --work FOLDER --pmpi LIBRARY.so [--full]
        zero_traffic.py --work FOLDER --published | --peak [--full]
 
 GPT-2 and Llama of two blocks over 2 and 4 ranks, in f32 and in bf16 with gradients of 2 and of 4 bytes, in 1 and 4
-micro-batches, alone and with tensor and sequence parallelism. What is sent, and the peak, are told by three witnesses, which
-must agree: the report of shoalc, that of the program, and a library below MPI's profiling interface, which counts what MPI is
-given, and sees how much memory was asked for where it lies. Bytes sent by kind, and bytes of parameters, gradients and
-optimizer, each by itself, are those of the formulas, exactly; a peak holds activations, too, for which there is no formula:
-what it gains from stage to stage is zero_peaks.py's. With --published a model of 7.5
-billion parameters is compiled for 64 ranks, and its model states are those that the authors of ZeRO print (Rajbhandari et
-al., 2020, figure 1). --peak is GPT-2 of 124 million parameters over 4 ranks: under ZeRO-3 a rank's peak is less than half
-of DDP's, promised, and with --full counted. --full runs all combinations; without it any two choices meet in some run.
+micro-batches, alone and with tensor and sequence parallelism, in one bucket and in many that cut tensors, which send
+the same bytes. What is sent, and the peak, are told by three witnesses, which must agree: the report of shoalc, that of
+the program, and a library below MPI's profiling interface, which counts what MPI is given, and sees how much memory was
+asked for where it lies. Bytes sent by kind, and bytes of parameters, gradients and optimizer, each by itself, are those
+of the formulas, exactly; a peak holds activations, too, for which there is no formula: what it gains from stage to
+stage is zero_peaks.py's. With --published a model of 7.5 billion parameters is compiled for 64 ranks, and its model
+states are those that the authors of ZeRO print (Rajbhandari et al., 2020, figure 1). --peak is GPT-2 of 124 million
+parameters over 4 ranks: under ZeRO-3 a rank's peak is less than half of DDP's, promised, and with --full counted.
+--full runs all combinations in one bucket, and of many buckets some in which any two choices meet, as they do in all
+runs without it.
 """
 
 import argparse
@@ -30,9 +32,11 @@ ROWS, LAYERS = 8, 2
 # Bytes of a parameter as it is computed with, of a gradient's element, and of what the optimizer keeps per parameter.
 DTYPES = {"f32": (4, 4, 8, []), "bf16": (2, 4, 12, ["--dtype", "bf16", "--grad-dtype", "f32"]),
           "bf16 gradients": (2, 2, 12, ["--dtype", "bf16", "--grad-dtype", "bf16"])}
+# Small ones cut tensors, under ZeRO-3 in each block.
+BUCKETS = {"one bucket": 25, "small buckets": 0.004}
 TENSOR = {"alone": (1, []), "tensor and sequence parallel": (2, ["--tensor-parallel", "--sequence-parallel"])}
 CHOICES = {"family": ("gpt2", "llama"), "zero": (0, 1, 2, 3), "dtype": tuple(DTYPES), "microbatches": (1, 4),
-           "data": (2, 4), "tensor": tuple(TENSOR)}
+           "data": (2, 4), "tensor": tuple(TENSOR), "buckets": tuple(BUCKETS)}
 
 
 def unread_of(family, tensor):
@@ -99,7 +103,8 @@ def all_plans(choices):
 
 def words_of(plan):
     stage = f" --zero {plan['zero']}" if "zero" in plan else ""
-    return f"{plan['family']}, {plan['dtype']}, data={plan['data']} {plan['tensor']}{stage} --microbatches {plan['microbatches']}"
+    return (f"{plan['family']}, {plan['dtype']}, data={plan['data']} {plan['tensor']}{stage} --microbatches "
+            f"{plan['microbatches']} in {plan['buckets']}")
 
 
 def options_of(plan):
@@ -110,11 +115,12 @@ def check(args, plan, number):
     """The faults of a plan."""
     tensor, options = TENSOR[plan["tensor"]]
     mesh = {"data": plan["data"]} | ({"tensor": tensor} if tensor > 1 else {})
-    faults = []
+    faults, of_gradient, bucket = [], DTYPES[plan["dtype"]][1], int(BUCKETS[plan["buckets"]] * 2**20)
     wanted = sent_over_data(plan)
     count, _ = sizes(plan["family"], tensor)
     kept = states(plan["zero"], plan["dtype"], count, plan["data"])
-    for entry, sent in measure(args, f"{args.work}/{number}", plan["family"], LAYERS, mesh, options_of(plan) + options, ROWS):
+    options = [*options_of(plan), *options, "--bucket-mb", str(BUCKETS[plan["buckets"]])]
+    for entry, sent in measure(args, f"{args.work}/{number}", plan["family"], LAYERS, mesh, options, ROWS):
         got = collections.Counter()
         for (kind, axis, elements, size), times in sent.items():
             if axis == "data":
@@ -122,11 +128,14 @@ def check(args, plan, number):
                 got[kind] += times * share * (2 if kind == "all_reduce" else 1)
         if got != wanted:
             faults.append(f"{plan}: rank {entry['rank']} sends {dict(got)} over data, expected {dict(wanted)}")
-        # Under ZeRO-1 a bucket's gradients may be gone before those of the last, the norms', are whole.
-        norms = late_of(plan) if plan["zero"] == 1 else 0
-        early = kept["grads"] - DTYPES[plan["dtype"]][1] * norms
-        kept["grads"] = max(early, min(kept["grads"], entry["bytes"]["grads"]))
-        if wrong := find_wrong_states(entry, kept):
+        # Under ZeRO-1 a bucket's gradients may be gone before those of the last, the norms', are whole. Of one micro-batch
+        # they are gone when they are reduced: what is there is at most one bucket that is filled and two that are sent.
+        least = most = kept["grads"]
+        if plan["zero"] == 1:
+            least -= of_gradient * late_of(plan)
+            if plan["microbatches"] == 1 and plan["buckets"] != "one bucket":
+                least, most = bucket, 3 * (bucket + of_gradient * 3 * WIDTH * WIDTH)
+        if wrong := find_wrong_states(entry, kept | {"grads": max(least, min(most, entry["bytes"]["grads"]))}):
             faults.append(f"{plan}: rank {entry['rank']} keeps{wrong}")
     if not faults:
         sent = ", ".join(f"{kind} {size}" for kind, size in wanted.items())
@@ -221,7 +230,11 @@ def main():
         faults = compare_peaks(args)
     else:
         plans = all_plans(CHOICES)
-        plans = plans if args.full else cover(plans)
+        if args.full:
+            some = cover([plan for plan in plans if plan["buckets"] != "one bucket"])
+            plans = [plan for plan in plans if plan["buckets"] == "one bucket" or plan in some]
+        else:
+            plans = cover(plans)
         faults = [fault for number, plan in enumerate(plans) for fault in check(args, plan, number)]
         print(f"{len(plans)} plans")
     print("\n".join(faults))
