@@ -139,8 +139,9 @@ def prepare_case(path, work):
     return case
 
 
-def run_case(case, model, plan, work, extra):
-    """Compiles and runs the case under a plan; returns the checker with its findings."""
+def run_case(case, model, plan, work, extra, programs):
+    """Compiles and runs the case under a plan; returns the checker with its findings. `programs` are those that were
+    compiled before, by model and options: cases of one model share them."""
     mesh, *flags = plan.split()
     ranks = math.prod(int(axis.split("=")[1]) for axis in mesh.split(",")) if mesh != "one" else 1
 
@@ -150,9 +151,11 @@ def run_case(case, model, plan, work, extra):
     options = (["--mesh", mesh] if mesh != "one" else []) + flags + optimizer_options(case["optimizer"])
     if "clip_grad_norm" in case:
         options += ["--clip-grad-norm", repr(case["clip_grad_norm"])]
-    program = shoal.shoalc(model, path("program"), *options, "--grad-norm", *extra)
+    options += ["--grad-norm", *extra]
+    if (model, *options) not in programs:
+        programs[model, *options] = shoal.shoalc(model, path("program"), *options)
     data = [a for i in case["inputs"] for a in ("--data", f"{i['name']}={work}/{i['name']}.npy")]
-    shoal.run(ranks, program, *data, "--load", f"{work}/params.safetensors",
+    shoal.run(ranks, programs[model, *options], *data, "--load", f"{work}/params.safetensors",
               "--steps", str(len(case["losses"])), "--metrics", path("metrics.jsonl"),
               "--dump-params", path("params.safetensors"), "--dump-grads", path("grads.safetensors"))
 
@@ -186,7 +189,7 @@ def main():
         args.ranks = [] if args.plan else [1, 2, 3, 4]
     plans = [f"data={n}" if n != 1 else "one" for n in args.ranks] + args.plan
     for plan in plans:
-        check = run_case(case, args.model, plan, args.work, args.shoalc_option)
+        check = run_case(case, args.model, plan, args.work, args.shoalc_option, {})
         failed |= check.fails(f"{case['case']} on {plan}")
     sys.exit(1 if failed else 0)
 

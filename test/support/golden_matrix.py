@@ -74,14 +74,14 @@ def main():
     if args.list:
         print("\n".join(f"{c[0]} on {plan_of(c)}" for c in chosen))
         return
-    cases, failures, start = {}, 0, time.monotonic()
+    cases, programs, failures, start = {}, {}, 0, time.monotonic()
     for combination in chosen:
         name, plan = combination[0], f"{plan_of(combination)} {args.flags}".strip()
         work = os.path.join(args.work, name)
         if name not in cases:
             cases[name] = prepare_case(f"{args.folder}/golden/{name}.json", work)
         try:
-            check = run_case(cases[name], f"{args.folder}/{MODELS.get(name, name)}.mlir", plan, work, [])
+            check = run_case(cases[name], f"{args.folder}/{MODELS.get(name, name)}.mlir", plan, work, [], programs)
             failures += check.fails(f"{name} on {plan}")
         except SystemExit as end:  # of a tool: the other plans run all the same
             print(f"{name} on {plan}: {end.code}")
