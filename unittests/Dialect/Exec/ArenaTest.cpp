@@ -3,6 +3,7 @@
 #include "Arena.h"
 
 #include "gtest/gtest.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <map>
 #include <random>
@@ -127,6 +128,17 @@ TEST(Arena, RandomLivesOnSeveralStreams) {
         randomBuffers(random, 1 + round % 60, streams, 80, 1 + round % 7);
     int64_t end = assignArena(buffers, 0, kAlignment);
     expectApart(buffers, 0, end);
+  }
+}
+
+TEST(Arena, OffsetsAreTheSameWhereNoPairIsKept) {
+  std::mt19937 random(3);
+  for (unsigned round = 0; round < 100; ++round) {
+    std::vector<ArenaBuffer> kept = randomBuffers(random, 2 + round % 60, 1 + round % 3, 80, 1 + round % 7);
+    std::vector<ArenaBuffer> asked = kept;
+    EXPECT_EQ(assignArena(kept, 0, kAlignment), assignArena(asked, 0, kAlignment, /*mostMeetings=*/0));
+    for (auto [a, b] : llvm::zip_equal(kept, asked))
+      EXPECT_EQ(a.offset, b.offset);
   }
 }
 

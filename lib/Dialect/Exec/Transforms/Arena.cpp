@@ -27,12 +27,13 @@ constexpr int64_t kEnough = 256;
 /// How often an order is mended, and how many steps are taken in all: not measured in time, so that a program is the
 /// same everywhere.
 constexpr unsigned kRounds = 10;
-constexpr int64_t kMaxWork = 20'000'000;
+constexpr int64_t kMaxWork = kMostMeetings;
 
-/// Which buffers are in use at once, found once for all orders.
+/// Which buffers are in use at once, found once for all orders; where these are too many to be kept, and one order takes
+/// all the work there may be, as they are asked for.
 class Arena {
 public:
-  Arena(llvm::ArrayRef<ArenaBuffer> buffers, int64_t alignment);
+  Arena(llvm::ArrayRef<ArenaBuffer> buffers, int64_t alignment, int64_t mostMeetings);
 
   /// The buffers with the greatest first.
   template <typename Key>
@@ -45,17 +46,22 @@ public:
   /// Bytes in use, at most, while the buffer is.
   int64_t getCrowd(unsigned i) const { return crowd[i]; }
   /// How many others are in use while the buffer is, as a measure of how long that is.
-  int64_t getDegree(unsigned i) const { return int64_t(meets[i].size()); }
+  int64_t getDegree(unsigned i) const { return degree[i]; }
 
 private:
+  bool meet(unsigned i, unsigned j) const {
+    return !(rank[i] < rank[j] ? endsBefore(buffers[i], buffers[j]) : endsBefore(buffers[j], buffers[i]));
+  }
   int64_t assign(llvm::ArrayRef<unsigned> order, llvm::MutableArrayRef<int64_t> result) const;
   int64_t getPickWork() const { return int64_t(bytes.size()) * int64_t(bytes.size()) / 2 + numMeetings; }
   int64_t getSortWork() const {
     return (int64_t(bytes.size()) + numMeetings) * llvm::Log2_64_Ceil(numMeetings / (bytes.size() + 1) + 2);
   }
 
-  llvm::SmallVector<int64_t> bytes, crowd;
-  llvm::SmallVector<llvm::SmallVector<unsigned, 0>> meets;
+  llvm::ArrayRef<ArenaBuffer> buffers;
+  llvm::SmallVector<unsigned> rank; // by birth
+  llvm::SmallVector<int64_t> bytes, crowd, degree;
+  llvm::SmallVector<llvm::SmallVector<unsigned, 0>> meets; // none when they are not kept
   int64_t numMeetings = 0;
   int64_t bound = 0; // bytes that no placement can go below: of buffers of which any two are in use at once
   int64_t end = std::numeric_limits<int64_t>::max();
@@ -64,8 +70,9 @@ private:
 
 } // namespace
 
-Arena::Arena(llvm::ArrayRef<ArenaBuffer> buffers, int64_t alignment)
-    : bytes(buffers.size()), crowd(buffers.size()), meets(buffers.size()) {
+Arena::Arena(llvm::ArrayRef<ArenaBuffer> buffers, int64_t alignment, int64_t mostMeetings)
+    : buffers(buffers), rank(buffers.size()), bytes(buffers.size()), crowd(buffers.size()), degree(buffers.size()),
+      meets(buffers.size()) {
   llvm::SmallVector<unsigned> order(buffers.size());
   std::iota(order.begin(), order.end(), 0);
   llvm::stable_sort(order, [&](unsigned a, unsigned b) { return buffers[a].birth < buffers[b].birth; });
@@ -85,14 +92,20 @@ Arena::Arena(llvm::ArrayRef<ArenaBuffer> buffers, int64_t alignment)
   int64_t inUse = 0;
   for (auto [at, i] : llvm::enumerate(order)) {
     const ArenaBuffer &buffer = buffers[i];
+    rank[i] = at;
     bytes[i] = llvm::alignTo(buffer.bytes, alignment);
     size_t kept = 0;
     for (Alive other : alive) {
       const ArenaBuffer &earlier = buffers[other.number];
       if (!endsBefore(earlier, buffer)) {
-        meets[i].push_back(other.number);
-        meets[other.number].push_back(i);
-        ++numMeetings;
+        ++degree[i];
+        ++degree[other.number];
+        if (++numMeetings > mostMeetings) {
+          meets.clear();
+        } else {
+          meets[i].push_back(other.number);
+          meets[other.number].push_back(i);
+        }
       } else {
         if (other.counts)
           inUse -= bytes[other.number];
@@ -121,14 +134,16 @@ int64_t Arena::assign(llvm::ArrayRef<unsigned> order, llvm::MutableArrayRef<int6
     bool operator<(const Placed &other) const { return std::tie(begin, number) < std::tie(other.begin, other.number); }
   };
   // Neighbours are picked from all that are placed, or sorted anew: whichever is less work.
-  bool picks = getPickWork() < getSortWork();
+  bool isKept = !meets.empty(), picks = !isKept || getPickWork() < getSortWork();
   int64_t arena = 0;
   llvm::SmallVector<Placed> placed, near; // by offset
   llvm::SmallVector<unsigned> mark(bytes.size(), ~0u);
   llvm::SmallVector<bool> isPlaced(bytes.size(), false);
   for (unsigned i : order) {
     near.clear();
-    if (picks) {
+    if (!isKept) {
+      llvm::copy_if(placed, std::back_inserter(near), [&](const Placed &other) { return meet(i, other.number); });
+    } else if (picks) {
       for (unsigned j : meets[i])
         mark[j] = i;
       for (const Placed &other : placed)
@@ -185,9 +200,10 @@ void Arena::place(llvm::MutableArrayRef<llvm::SmallVector<unsigned>> orders) {
     }
 }
 
-int64_t assignArena(llvm::MutableArrayRef<ArenaBuffer> buffers, int64_t base, int64_t alignment) {
+int64_t assignArena(llvm::MutableArrayRef<ArenaBuffer> buffers, int64_t base, int64_t alignment,
+                    int64_t mostMeetings) {
   base = llvm::alignTo(base, alignment);
-  Arena arena(buffers, alignment);
+  Arena arena(buffers, alignment, mostMeetings);
   auto bytes = [&](unsigned i) { return arena.getBytes(i); };
   llvm::SmallVector<unsigned> orders[] = {
       arena.sortBy(bytes),

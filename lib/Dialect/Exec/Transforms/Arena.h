@@ -26,8 +26,13 @@ struct ArenaBuffer {
 /// Whether every access of `a` has ended before any of `b` starts.
 bool endsBefore(const ArenaBuffer &a, const ArenaBuffer &b);
 
+/// So many pairs of buffers in use at once are kept, which takes 8 bytes for each.
+inline constexpr int64_t kMostMeetings = 20'000'000;
+
 /// Sets offsets from `base` on, multiples of `alignment`. Returns the end of the arena, a multiple of `alignment`.
-int64_t assignArena(llvm::MutableArrayRef<ArenaBuffer> buffers, int64_t base, int64_t alignment);
+/// `mostMeetings` decides what is kept in memory, not what the offsets are.
+int64_t assignArena(llvm::MutableArrayRef<ArenaBuffer> buffers, int64_t base, int64_t alignment,
+                    int64_t mostMeetings = kMostMeetings);
 
 } // namespace shoal::exec
 
