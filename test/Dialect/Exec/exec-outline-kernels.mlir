@@ -438,3 +438,20 @@ func.func @behind_fused(%a: tensor<8x4xf32> {nn.input = "a"}, %b: tensor<8x3xf32
   %5 = nn.add %3, %4 {dist.running_sum} : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
   return %5 : tensor<4x3xf32>
 }
+
+// -----
+
+// A view has no buffer of its own: what is added to one is not added to what it shows.
+// CHECK-LABEL: func.func @to_views
+// CHECK-NOT: exec.add_to
+// CHECK: return
+func.func @to_views(%a: tensor<2x2xf32> {nn.input = "a"}, %w: tensor<4xf32> {nn.param = #nn.param<"w", init = ones>},
+                    %b: tensor<8xf32> {nn.param = #nn.param<"b", init = ones>}) -> (tensor<2x2xf32> {nn.output = "s"}, tensor<2x2xf32> {nn.output = "v"}) {
+  %r = nn.reshape %w : tensor<4xf32> -> tensor<2x2xf32>
+  %m = nn.matmul %a, %a : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  %s = nn.add %r, %m {dist.running_sum} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  %u = dist.unpack %b[4:8] : (tensor<8xf32>) -> tensor<2x2xf32>
+  %n = nn.matmul %a, %a {transpose_a} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  %v = nn.add %u, %n {dist.running_sum} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  return %s, %v : tensor<2x2xf32>, tensor<2x2xf32>
+}

@@ -140,11 +140,19 @@ static void storeForeignConstants(Block &block) {
   }
 }
 
+/// Whether a sum lies in a buffer of its own, which the next term may be added to: arguments and constants do not, nor
+/// views of anything, and of what `dist` makes only shards.
+static bool ownsBuffer(Value sum) {
+  Operation *def = sum.getDefiningOp();
+  return isa_and_nonnull<AddToOp, dist::ReduceScatterOp>(def) ||
+         (def && stripViews(sum) == sum && !lowersAs(def, LoweringKind::Constant) &&
+          !isa_and_nonnull<dist::DistDialect>(def->getDialect()));
+}
+
 /// Products that are added to a sum which is there already go to its buffer.
 static void addProductsInPlace(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
-    if (!isRunningSum(&op) || isa<BlockArgument>(op.getOperand(0)) ||
-        lowersAs(op.getOperand(0).getDefiningOp(), LoweringKind::Constant))
+    if (!isRunningSum(&op) || !ownsBuffer(op.getOperand(0)))
       continue;
     Value term = op.getOperand(1);
     while (term.hasOneUse() && lowersAs(term.getDefiningOp(), LoweringKind::View))
@@ -169,13 +177,6 @@ void Outliner::orderProducts() {
     assert(isOrdered && "a term needs no sum of its own kind");
     (void)isOrdered;
   }
-}
-
-/// Whether a sum lies in a buffer of its own, which the next term may be added to: of what `dist` makes only shards do.
-static bool ownsBuffer(Value sum) {
-  Operation *def = sum.getDefiningOp();
-  return isa<AddToOp, dist::ReduceScatterOp>(def) ||
-         (stripViews(sum) == sum && !isa<dist::DistDialect>(def->getDialect()));
 }
 
 /// Other terms are added by kernels that write over the sum.
