@@ -495,6 +495,33 @@ func.func @f(%x: tensor<8xf32>) -> tensor<2x2xf32> {
 
 // -----
 
+// Positions and numbers of groups are added to.
+func.func @f(%x: tensor<8xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{must end below element 2^63 of its group, got: 4 elements at 9223372036854775804}}
+  %0 = dist.pack %x[0:4] group 0 at 9223372036854775804 : (tensor<8xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{group must be below 2^32, got: 4294967296}}
+  %0 = dist.pack %x[0:4] group 4294967296 at 0 : (tensor<8xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// So are the elements of ranges, which would be 4 modulo 2^64.
+func.func @f(%x: tensor<4611686018427387904xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{ranges hold 18446744073709551615 elements, the result 4}}
+  %0 = dist.pack %x[0:4611686018427387904], %x[0:4611686018427387904], %x[0:4611686018427387904], %x[0:4611686018427387904], %x[0:4] group 0 at 0
+      : (tensor<4611686018427387904xf32>, tensor<4611686018427387904xf32>, tensor<4611686018427387904xf32>, tensor<4611686018427387904xf32>, tensor<4611686018427387904xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
 func.func @f(%x: tensor<2x4xf32>) -> tensor<4xf32> {
   // expected-error @+1 {{buckets must have rank 1, got: 'tensor<2x4xf32>'}}
   %0 = dist.unpack %x[0:4] : (tensor<2x4xf32>) -> tensor<4xf32>

@@ -282,3 +282,21 @@ func.func @swap(%x: tensor<4xf32> {nn.input = #nn.input<"x", unbatched>},
   %r = dist.pack %b[0:4], %a[0:4] group 0 at 0 {exec.class = "param"} : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
   return %y, %r : tensor<4xf32>, tensor<8xf32>
 }
+
+// -----
+
+// A new value of an argument that does not begin its group is not computed in the argument, which is no longer than it.
+
+dist.mesh @mesh <["data"=2]>
+
+// CHECK: exec.program @behind
+// CHECK: %[[G:.*]] = exec.buffer {{.*}} : <12xf32>
+// CHECK: %[[NEW:.*]] = exec.view %[[G]][4] : <12xf32> -> <8xf32>
+// CHECK: exec.copy %[[NEW]] to %p {name = "update"}
+func.func @behind(%x: tensor<4xf32> {nn.input = #nn.input<"x", unbatched>},
+    %p: tensor<8xf32> {nn.param = #nn.param<"p", init = ones>}) -> (tensor<8xf32> {nn.updates = "p"}) {
+  %n = nn.neg %x : tensor<4xf32>
+  %t = nn.tanh %x : tensor<4xf32>
+  %r = dist.pack %n[0:4], %t[0:4] group 0 at 4 : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  return %r : tensor<8xf32>
+}

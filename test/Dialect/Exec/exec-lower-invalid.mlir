@@ -169,3 +169,22 @@ func.func @a(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = 
   // expected-error @+1 {{needs a value that mesh position 1 does not have}}
   return %0 : tensor<2xf32>
 }
+
+// -----
+
+// And where buckets lie in their groups, whose storage they share.
+func.func @a(%x: tensor<4xf32> {nn.input = "x"}) -> (tensor<4xf32> {nn.output = "y"}) {
+  // expected-error @+1 {{storage of a step must fit 2^62 bytes, exceeded by: 'tensor<4xf32>' at element 1152921504606846973 of its group}}
+  %0 = dist.pack %x[0:4] group 0 at 1152921504606846973 : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// Each group has its own.
+func.func @a(%x: tensor<4xf32> {nn.input = "x"}) -> (tensor<4xf32> {nn.output = "y"}) {
+  %0 = dist.pack %x[0:4] group 0 at 576460752303423488 : (tensor<4xf32>) -> tensor<4xf32>
+  // expected-error @+1 {{storage of a step must fit 2^62 bytes, exceeded by: 'tensor<4xf32>' at element 576460752303423488 of its group}}
+  %1 = dist.pack %x[0:4] group 1 at 576460752303423488 : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

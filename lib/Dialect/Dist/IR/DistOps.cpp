@@ -190,7 +190,7 @@ static LogicalResult verifyRanges(Operation *op, ArrayRef<int64_t> begins, Array
     return op->emitOpError("needs one range per operand: ")
            << op->getNumOperands() << ", got: " << begins.size() << " begins and " << ends.size()
            << " ends";
-  int64_t total = 0;
+  uint64_t total = 0;
   for (auto [index, begin, end] : llvm::enumerate(begins, ends)) {
     auto type = cast<RankedTensorType>(op->getOperand(index).getType());
     if (type.getElementType() != result.getElementType())
@@ -200,9 +200,9 @@ static LogicalResult verifyRanges(Operation *op, ArrayRef<int64_t> begins, Array
       return op->emitOpError("range #")
              << index << " must lie in the " << type.getNumElements()
              << " elements of its operand, got: [" << begin << ':' << end << ']';
-    total += end - begin;
+    total = llvm::SaturatingAdd(total, uint64_t(end - begin));
   }
-  if (total != result.getNumElements())
+  if (total != uint64_t(result.getNumElements()))
     return op->emitOpError("ranges hold ")
            << total << " elements, the result " << result.getNumElements();
   return success();
@@ -228,12 +228,19 @@ void PackOp::print(OpAsmPrinter &printer) {
 }
 
 LogicalResult PackOp::verify() {
+  constexpr uint64_t kMostGroups = uint64_t(1) << 32;
   auto type = cast<RankedTensorType>(getBucket().getType());
   if (type.getRank() != 1)
     return emitOpError("bucket must have rank 1, got: ") << type;
   if ((int64_t)getGroup() < 0 || (int64_t)getAt() < 0)
     return emitOpError("group and position must be at least 0, got: ")
            << (int64_t)getGroup() << " and " << (int64_t)getAt();
+  // Groups are counted on, and positions added to, by all that read them.
+  if (getGroup() >= kMostGroups)
+    return emitOpError("group must be below 2^32, got: ") << getGroup();
+  if (int64_t end; llvm::AddOverflow(int64_t(getAt()), type.getNumElements(), end))
+    return emitOpError("must end below element 2^63 of its group, got: ")
+           << type.getNumElements() << " elements at " << getAt();
   return verifyRanges(*this, getBegins(), getEnds(), type);
 }
 

@@ -127,6 +127,7 @@ LogicalResult Lowering::checkSizes() {
     total += llvm::alignTo(bytes, kBufferAlignment);
     return false;
   };
+  llvm::MapVector<int64_t, int64_t> ends; // of the buckets so far, in bytes, by group
   auto check = [&](Operation *op, TypeRange types) -> LogicalResult {
     for (Type type : types) {
       auto tensor = dyn_cast<RankedTensorType>(type);
@@ -141,8 +142,20 @@ LogicalResult Lowering::checkSizes() {
       bool overflows = false;
       for (int64_t size : tensor.getShape())
         overflows |= llvm::MulOverflow(bytes, size, bytes);
-      if (overflows || exceeds(bytes))
-        return op->emitOpError() << "storage of a step must fit 2^62 bytes, exceeded by: " << type;
+      // Buckets share the storage of their group.
+      if (auto pack = dyn_cast<dist::PackOp>(op)) {
+        int64_t &end = ends[pack.getGroup()];
+        int64_t known = end, at = elementBytes(tensor.getElementType());
+        overflows |= llvm::MulOverflow(at, int64_t(pack.getAt()), at) || llvm::AddOverflow(bytes, at, bytes);
+        end = std::max(end, bytes);
+        bytes = end - known;
+      }
+      if (overflows || exceeds(bytes)) {
+        auto diag = op->emitOpError() << "storage of a step must fit 2^62 bytes, exceeded by: " << type;
+        if (auto pack = dyn_cast<dist::PackOp>(op))
+          diag << " at element " << pack.getAt() << " of its group";
+        return diag;
+      }
     }
     return success();
   };

@@ -119,10 +119,12 @@ LogicalResult Placement::collectGroups() {
   return success();
 }
 
-/// The argument that a bucket is the new value of, if nobody reads the old one behind it.
+/// The argument that a bucket is the new value of, if nobody reads the old one behind it, and the group is no longer.
 Value Placement::findUpdated(const Group &group) {
-  Value bucket = dist::PackOp(group.packs.front()).getBucket();
-  if (group.packs.size() > 1 || !bucket.hasOneUse() || !isa<func::ReturnOp>(*bucket.getUsers().begin()))
+  dist::PackOp pack = group.packs.front();
+  Value bucket = pack.getBucket();
+  if (group.packs.size() > 1 || pack.getAt() != 0 || !bucket.hasOneUse() ||
+      !isa<func::ReturnOp>(*bucket.getUsers().begin()))
     return {};
   auto name = step.getResultAttrOfType<StringAttr>(bucket.use_begin()->getOperandNumber(), nn::NNDialect::kUpdatesAttr);
   std::optional<unsigned> number = name ? nn::ArgTable(step).find(name.getValue()) : std::nullopt;
@@ -130,7 +132,7 @@ Value Placement::findUpdated(const Group &group) {
     return {};
   Value argument = step.getArgument(*number);
   // Copies within one storage would read what others have written.
-  for (Value input : dist::PackOp(group.packs.front()).getInputs())
+  for (Value input : pack.getInputs())
     if (reads(input, argument))
       return {};
   bool isFree = storages[placeOf(argument).storage].memory == Memory::device &&
