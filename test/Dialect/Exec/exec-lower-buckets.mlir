@@ -285,6 +285,66 @@ func.func @swap(%x: tensor<4xf32> {nn.input = #nn.input<"x", unbatched>},
 
 // -----
 
+// A result that is a part of an argument is the old value, read before a kernel writes over it: unpacked in one step or
+// in several, which together may be all of it. What is unpacked of a kernel's result is read behind that kernel.
+
+dist.mesh @mesh <["data"=2]>
+
+// CHECK: exec.program @parts
+// CHECK-DAG: %[[C:.*]] = exec.view %p[0] : <4xf32> -> <f32>
+// CHECK-DAG: exec.probe metric "c" %[[C]]
+// CHECK-DAG: %[[D:.*]] = exec.view %p[1] : <4xf32> -> <3xf32>
+// CHECK-DAG: exec.probe output "d" %[[D]]
+// CHECK: exec.launch @[[TANH:k_tanh.*]] ins(%x{{.*}} outs(%[[T:[0-9]+]]
+// CHECK: exec.view %[[T]][2]
+// CHECK-NEXT: exec.probe output "t"
+// CHECK: exec.launch @k_sgd_update{{.*}} ins(%p, {{.*}} inplace [0]
+// CHECK-NOT: exec.probe
+func.func @parts(%x: tensor<4xf32> {nn.input = #nn.input<"x", unbatched>},
+    %p: tensor<4xf32> {nn.param = #nn.param<"p", init = ones>})
+    -> (tensor<f32> {nn.metric = "c"}, tensor<3xf32> {nn.output = "d"}, tensor<2xf32> {nn.output = "t"}, tensor<4xf32> {nn.updates = "p"}) {
+  %c = dist.unpack %p[0:1] : (tensor<4xf32>) -> tensor<f32>
+  %low = dist.unpack %p[0:2] : (tensor<4xf32>) -> tensor<2xf32>
+  %high = dist.unpack %p[2:4] : (tensor<4xf32>) -> tensor<2xf32>
+  %d = dist.unpack %low[1:2], %high[0:2] : (tensor<2xf32>, tensor<2xf32>) -> tensor<3xf32>
+  %t = nn.tanh %x : tensor<4xf32>
+  %half = dist.unpack %t[2:4] : (tensor<4xf32>) -> tensor<2xf32>
+  %lr = nn.constant dense<0.1> : tensor<f32>
+  %g = dist.all_reduce {"data"} sum %t : tensor<4xf32>
+  %new = nn.sgd_update %p, %g lr = %lr {weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+  return %c, %d, %half, %new : tensor<f32>, tensor<3xf32>, tensor<2xf32>, tensor<4xf32>
+}
+
+// -----
+
+// So is what a group of messages hands out: who reads it reads the argument.
+
+dist.mesh @mesh <["data"=2]>
+
+// CHECK: exec.program @handed
+// CHECK: exec.probe output "old" %p
+// CHECK: exec.launch @k_mul{{.*}} ins(%p, %x
+// CHECK: exec.launch @k_sgd_update{{.*}} ins(%p, {{.*}} inplace [0]
+func.func @handed(%x: tensor<4xf32> {nn.input = #nn.input<"x", unbatched>},
+    %p: tensor<4xf32> {nn.param = #nn.param<"p", init = ones>})
+    -> (tensor<4xf32> {nn.output = "old"}, tensor<4xf32> {nn.updates = "p"}, tensor<4xf32> {nn.output = "d"}) {
+  %me = dist.axis_index {"data"} * 1 : index
+  %one = arith.constant 1 : index
+  %other = arith.subi %one, %me : index
+  %old, %r = dist.group {
+    dist.send {"data"} %x to %other : tensor<4xf32>
+    %0 = dist.recv {"data"} from %other : tensor<4xf32>
+    dist.yield %p, %0 : tensor<4xf32>, tensor<4xf32>
+  } : tensor<4xf32>, tensor<4xf32>
+  %lr = nn.constant dense<0.1> : tensor<f32>
+  %new = nn.sgd_update %p, %r lr = %lr {weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+  %all = dist.all_reduce {"data"} sum %r : tensor<4xf32>
+  %d = nn.mul %old, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %old, %new, %d : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
 // A new value of an argument that does not begin its group is not computed in the argument, which is no longer than it.
 
 dist.mesh @mesh <["data"=2]>

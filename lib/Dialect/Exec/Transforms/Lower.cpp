@@ -49,6 +49,7 @@ private:
   void probe(unsigned result);
   void finishUpdates();
   bool isResultRole(unsigned result);
+  DenseMap<Value, Value> findOrigins();
   bool comesFromCommunication(Value value) const;
   Operation *firstComputeReader(Value value);
 
@@ -262,6 +263,26 @@ bool Lowering::isResultRole(unsigned result) {
                       [](nn::NamedRole named) { return probeKindOf(named.role).has_value(); });
 }
 
+/// Whether the op's result is its operand in another shape. A sum is not: it is whole with its last term.
+static bool isReshape(Operation *op) { return lowersAs(op, LoweringKind::View) && !isa<AddToOp>(op); }
+
+/// Of each view, and each unpacked range that is no copy, the value whose bytes it shows.
+DenseMap<Value, Value> Lowering::findOrigins() {
+  DenseMap<Value, Value> origins;
+  auto originOf = [&](Value value) {
+    Value origin = origins.lookup(value);
+    return origin ? origin : value;
+  };
+  for (Operation &op : step.getBody().front()) {
+    if (!isReshape(&op) && !(isa<dist::UnpackOp>(op) && placement.copiesOf(&op).empty()))
+      continue;
+    Value origin = originOf(op.getOperand(0));
+    if (llvm::all_of(op.getOperands(), [&](Value operand) { return originOf(operand) == origin; }))
+      origins[op.getResult(0)] = origin;
+  }
+  return origins;
+}
+
 /// Whether the value is complete only when a row of another stream is.
 bool Lowering::comesFromCommunication(Value value) const {
   Operation *def = stripViews(value).getDefiningOp();
@@ -286,21 +307,24 @@ Operation *Lowering::firstComputeReader(Value value) {
   return first;
 }
 
-/// A result computed on stream 0 is read right away; one that arrives from another stream where
-/// stream 0 waits for it anyhow, so that reading it stops nothing.
+/// A part of an argument is read first, before the argument is updated; a result computed on stream 0 right away; one
+/// that arrives from another stream where stream 0 waits for it anyhow, so that reading it stops nothing.
 void Lowering::planProbes() {
+  DenseMap<Value, Value> origins = findOrigins();
   for (auto [index, value] :
        llvm::enumerate(step.getBody().front().getTerminator()->getOperands())) {
     if (!isResultRole(index))
       continue;
-    // A sum is whole with its last term.
     Value root = value;
-    while (lowersAs(root.getDefiningOp(), LoweringKind::View) && !isa<AddToOp>(root.getDefiningOp()))
+    while (isReshape(root.getDefiningOp()))
       root = root.getDefiningOp()->getOperand(0);
-    if (isa<BlockArgument>(root))
+    Value origin = origins.lookup(root);
+    if (!origin)
+      origin = root;
+    if (isa<BlockArgument>(origin))
       probesFirst.push_back(index);
-    else if (!comesFromCommunication(root))
-      probesAfter[root.getDefiningOp()].push_back(index);
+    else if (!comesFromCommunication(origin))
+      probesAfter[origin.getDefiningOp()].push_back(index);
     else if (Operation *reader = firstComputeReader(root))
       probesBefore[reader].push_back(index);
     else

@@ -149,6 +149,16 @@ static bool ownsBuffer(Value sum) {
           !isa_and_nonnull<dist::DistDialect>(def->getDialect()));
 }
 
+/// What a group of messages hands out of what lies outside is used by that name: who looks for its readers finds all.
+static void forwardThroughGroups(Block &block) {
+  for (auto group : block.getOps<dist::GroupOp>()) {
+    ValueRange yielded = group.getBody().front().getTerminator()->getOperands();
+    for (auto [result, value] : llvm::zip_equal(group.getResults(), yielded))
+      if (value.getParentRegion() == block.getParent())
+        result.replaceAllUsesWith(value);
+  }
+}
+
 /// Products that are added to a sum which is there already go to its buffer.
 static void addProductsInPlace(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -428,6 +438,7 @@ struct OutlineKernels : impl::OutlineKernelsPassBase<OutlineKernels> {
     KernelTable kernels;
     for (func::FuncOp step : *steps) {
       Block &block = step.getBody().front();
+      forwardThroughGroups(block);
       eraseDeadOps(block);
       moveIdsToSteps(block);
       addProductsInPlace(block);
