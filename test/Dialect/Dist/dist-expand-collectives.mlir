@@ -158,3 +158,25 @@ func.func @reduced_terms(%a: tensor<8x4xf32>) -> (tensor<2xf32>, tensor<2xf32>, 
   } : (tensor<8x4xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<4x4xf32>)
   return %0#0, %0#1, %0#2 : tensor<2xf32>, tensor<2xf32>, tensor<4x4xf32>
 }
+
+// -----
+
+// What is added to itself is one term: by its operands each doubling would double the terms.
+// CHECK-LABEL: @doubled
+// CHECK: %[[A:.*]] = nn.slice %{{.*}} start = 0
+// CHECK-NEXT: %[[A2:.*]] = nn.add %[[A]], %[[A]]
+// CHECK-NEXT: %[[A4:.*]] = nn.add %[[A2]], %[[A2]]
+// CHECK-NEXT: %[[B:.*]] = nn.slice %{{.*}} start = 2
+// CHECK-NEXT: %[[S:.*]] = nn.add %[[A4]], %[[B]] {{.*}}dist.running_sum
+// CHECK-NEXT: %[[B2:.*]] = nn.add %[[B]], %[[B]]
+// CHECK-NEXT: %[[B4:.*]] = nn.add %[[B2]], %[[B2]]
+// CHECK-NEXT: nn.add %{{.*}}, %[[B4]] {{.*}}dist.running_sum
+func.func @doubled(%a: tensor<4x2xf32>) -> tensor<2x2xf32> {
+  %0 = dist.accumulate(%a) microbatches = 2 {
+  ^bb0(%m: tensor<2x2xf32>):
+    %1 = nn.add %m, %m : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+    %2 = nn.add %1, %1 : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+    dist.yield %2 : tensor<2x2xf32>
+  } : (tensor<4x2xf32>) -> tensor<2x2xf32>
+  return %0 : tensor<2x2xf32>
+}

@@ -12,16 +12,24 @@ using namespace mlir;
 
 namespace shoal::dist {
 
-/// The terms of a sum that nobody but `reader`, which falls away, reads.
-static void collectTerms(Value value, Operation *reader, SmallVectorImpl<Value> &terms) {
-  auto sum = value.getDefiningOp<nn::AddOp>();
-  auto isOther = [&](Operation *user) { return user != reader; };
-  if (!sum || llvm::any_of(sum->getUsers(), isOther) || sum.getLhs().getType() != value.getType() ||
-      sum.getRhs().getType() != value.getType())
-    return terms.push_back(value);
-  // Each is added to what is there, and none to another first; this op falls away.
-  collectTerms(sum.getLhs(), sum, terms);
-  collectTerms(sum.getRhs(), sum, terms);
+/// The terms of a sum that nobody reads. Each is added to what is there, and none to another first: adds between, which
+/// only one op reads, fall away. What is added to itself is one term: by both operands 2^n ways lead through n such adds.
+static SmallVector<Value> collectTerms(Value whole) {
+  SmallVector<Value> terms;
+  SmallVector<std::pair<Value, Operation *>> work{{whole, nullptr}}; // with the reader that falls away
+  while (!work.empty()) {
+    auto [value, reader] = work.pop_back_val();
+    auto sum = value.getDefiningOp<nn::AddOp>();
+    auto isOther = [reader = reader](Operation *user) { return user != reader; };
+    if (!sum || sum.getLhs() == sum.getRhs() || llvm::any_of(sum->getUsers(), isOther) ||
+        sum.getLhs().getType() != value.getType() || sum.getRhs().getType() != value.getType()) {
+      terms.push_back(value);
+      continue;
+    }
+    work.push_back({sum.getRhs(), sum});
+    work.push_back({sum.getLhs(), sum});
+  }
+  return terms;
 }
 
 namespace {
@@ -104,8 +112,7 @@ Value Unroller::addTerm(Value sum, Value term, Attribute number) {
 /// Adds what a micro-batch yields, term by term as they are made, so that no second sum is held beside the first. Null
 /// is the sum before the first micro-batch.
 Value Unroller::addTerms(Value sum, Value value, Attribute number) {
-  SmallVector<Value> terms;
-  collectTerms(value, nullptr, terms);
+  SmallVector<Value> terms = collectTerms(value);
   llvm::stable_sort(terms, [&](Value a, Value b) { return places.get(a) < places.get(b); });
   for (Value term : terms)
     sum = sum ? addTerm(sum, term, number) : term;
