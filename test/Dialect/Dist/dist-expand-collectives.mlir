@@ -180,3 +180,54 @@ func.func @doubled(%a: tensor<4x2xf32>) -> tensor<2x2xf32> {
   } : (tensor<4x2xf32>) -> tensor<2x2xf32>
   return %0 : tensor<2x2xf32>
 }
+
+// -----
+
+// Terms from outside are added in front of all micro-batches, where all of them are, in whatever order they come.
+// CHECK-LABEL: @invariant
+// CHECK: %[[V:.*]] = nn.tanh
+// CHECK-NEXT: %[[U:.*]] = nn.neg %[[V]]
+// CHECK-NEXT: %[[S:.*]] = nn.add %[[U]], %[[V]] {dist.microbatch = 0 : i64, dist.running_sum}
+// CHECK-NEXT: nn.slice %{{.*}} start = 0
+// CHECK-NEXT: %[[N:.*]] = nn.neg
+// CHECK-NEXT: %[[S0:.*]] = nn.add %[[S]], %[[N]] {dist.microbatch = 0 : i64, dist.running_sum}
+// CHECK-NEXT: %[[S1:.*]] = nn.add %[[S0]], %[[U]] {dist.microbatch = 1 : i64, dist.running_sum}
+// CHECK-NEXT: %[[S2:.*]] = nn.add %[[S1]], %[[V]] {dist.microbatch = 1 : i64, dist.running_sum}
+// CHECK-NEXT: nn.slice %{{.*}} start = 1
+// CHECK-NEXT: nn.neg
+// CHECK-NEXT: nn.add %[[S2]]
+func.func @invariant(%a: tensor<2x4xf32>, %b: tensor<1x4xf32>) -> tensor<1x4xf32> {
+  %v = nn.tanh %b : tensor<1x4xf32>
+  %u = nn.neg %v : tensor<1x4xf32>
+  %0 = dist.accumulate(%a) microbatches = 2 {
+  ^bb0(%m: tensor<1x4xf32>):
+    %1 = nn.neg %m : tensor<1x4xf32>
+    %2 = nn.add %u, %v : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+    %3 = nn.add %2, %1 : (tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<1x4xf32>
+    dist.yield %3 : tensor<1x4xf32>
+  } : (tensor<2x4xf32>) -> tensor<1x4xf32>
+  return %0 : tensor<1x4xf32>
+}
+
+// -----
+
+// A bucket is put together behind all sums in it, also where two of them have their last terms from one op.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @terms_of_one_op
+// CHECK: nn.slice %{{.*}} start = 4
+// CHECK-NEXT: %[[Y:.*]], %[[R:.*]] = nn.rms_norm
+// CHECK-NEXT: %[[SR:.*]] = nn.add %{{.*}}, %[[R]]
+// CHECK-NEXT: %[[SY:.*]] = nn.add %{{.*}}, %[[Y]]
+// CHECK-NEXT: %[[P:.*]] = dist.pack %[[SY]][0:4], %[[SR]][0:4]
+// CHECK-NEXT: dist.all_reduce {"x"} sum %[[P]]
+func.func @terms_of_one_op(%a: tensor<8x4xf32> {dist.global = #dist.global<0, tensor<16x4xf32>, <@mesh, [{"x"}, {}]>>}, %w: tensor<4xf32>)
+    -> tensor<8xf32> {
+  %0:2 = dist.accumulate(%a) microbatches = 2 {
+  ^bb0(%m: tensor<4x4xf32>):
+    %y, %rstd = nn.rms_norm %m, %w eps = 1.0e-5 : tensor<4x4xf32>, tensor<4xf32>
+    dist.yield %rstd, %y : tensor<4xf32>, tensor<4x4xf32>
+  } : (tensor<8x4xf32>) -> (tensor<4xf32>, tensor<4x4xf32>)
+  %1 = dist.pack %0#1[0:4], %0#0[0:4] group 0 at 0 : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  %2 = dist.all_reduce {"x"} sum %1 {reason = "r"} : tensor<8xf32>
+  return %2 : tensor<8xf32>
+}

@@ -1,6 +1,7 @@
 // dist-optimize-collectives: fewer and earlier collectives.
 #include "Causes.h"
 #include "ForeignAttrs.h"
+#include "OpOrder.h"
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
@@ -280,8 +281,9 @@ bool reduceOutside(Operation *op, Retired &retired) {
 /// Moves every collective up to where its operands are ready. Collectives keep their order among
 /// those that become ready together, and none passes a message, a barrier or another effect.
 void startEarly(Block &block) {
-  // What was moved behind an op so far ends here; null stands for the start of the block.
-  DenseMap<Operation *, Operation *> tails;
+  OpOrder order;
+  for (Operation &op : block)
+    order.append(&op);
   Operation *fence = nullptr;
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (staysInPlace(&op))
@@ -290,15 +292,12 @@ void startEarly(Block &block) {
       continue;
     Operation *ready = fence;
     for (Value operand : op.getOperands())
-      if (Operation *def = operand.getDefiningOp(); def && def->getBlock() == &block)
-        if (!ready || ready->isBeforeInBlock(def))
-          ready = def;
-    Operation *&tail = tails.try_emplace(ready, ready).first->second;
-    if (!tail)
-      op.moveBefore(&block, block.begin());
-    else if (tail->getNextNode() != &op)
+      ready = order.getLater(ready, operand.getDefiningOp());
+    if (Operation *tail = order.getTail(ready))
       op.moveAfter(tail);
-    tail = &op;
+    else
+      op.moveBefore(&block, block.begin());
+    order.putBehind(&op, ready);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "UnrollAccumulate.h"
 
 #include "ForeignAttrs.h"
+#include "OpOrder.h"
 
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/NN/IR/NN.h"
@@ -13,7 +14,7 @@ using namespace mlir;
 namespace shoal::dist {
 
 /// The terms of a sum that nobody reads. Each is added to what is there, and none to another first: adds between, which
-/// only one op reads, fall away. What is added to itself is one term: by both operands 2^n ways lead through n such adds.
+/// only one op reads, fall away. What is added to itself is one term: 2^n ways lead through n such adds.
 static SmallVector<Value> collectTerms(Value whole) {
   SmallVector<Value> terms;
   SmallVector<std::pair<Value, Operation *>> work{{whole, nullptr}}; // with the reader that falls away
@@ -34,25 +35,6 @@ static SmallVector<Value> collectTerms(Value whole) {
 
 namespace {
 
-/// Where ops stand, kept beside the block: asking the block after each op that is put into it would number it anew.
-class Places {
-public:
-  /// Micro-batch and op of the body. An op that is put behind another stands where that does.
-  using Place = std::pair<int64_t, int64_t>;
-
-  void set(Operation *op, Place place) { places[op] = place; }
-  void setBehind(Operation *op, Operation *other) { places[op] = get(other); }
-  /// What is defined outside stands before all of it.
-  Place get(Operation *op) const {
-    auto at = op ? places.find(op) : places.end();
-    return at == places.end() ? Place(-1, -1) : at->second;
-  }
-  Place get(Value value) const { return get(value.getDefiningOp()); }
-
-private:
-  DenseMap<Operation *, Place> places;
-};
-
 class Unroller {
 public:
   Unroller(AccumulateOp op, SmallVectorImpl<AccumulateOp> &nested)
@@ -62,6 +44,7 @@ public:
 
 private:
   void copyBody(int64_t micro, int64_t groups);
+  void append(Operation *copy);
   Value addTerm(Value sum, Value term, Attribute number);
   Value addTerms(Value sum, Value value, Attribute number);
   void startEarly();
@@ -73,7 +56,8 @@ private:
   int64_t count;
   IntegerAttr outer; // the micro-batch that the op is in
   SmallVectorImpl<AccumulateOp> &nested;
-  Places places;
+  OpOrder order; // what is defined outside is in front of all of it
+  Operation *first = nullptr;
   SmallVector<Value> sums;
 };
 
@@ -88,21 +72,23 @@ static bool reducesBucket(Operation *op) {
 /// full, so that it arrives meanwhile, or at the end of its micro-batch.
 Value Unroller::addTerm(Value sum, Value term, Attribute number) {
   OpBuilder b(term.getContext());
-  Operation *made = sum.getDefiningOp();
-  bool isLater = made && places.get(sum) != Places::Place(-1, -1) && places.get(term) <= places.get(sum);
-  Operation *behind = isLater ? made : term.getDefiningOp();
-  b.setInsertionPointAfterValue(isLater ? sum : term);
-  if (Operation *def = term.getDefiningOp(); def && reducesBucket(def) && !staysInPlace(def))
-    for (Operation *next = &*b.getInsertionPoint(); next != op.getOperation() && !reducesBucket(next);
-         next = next->getNextNode())
-      b.setInsertionPointAfter(behind = next);
+  Operation *def = term.getDefiningOp(), *last = order.getLater(sum.getDefiningOp(), def), *tail = order.getTail(last);
+  Operation *end = op, *next = tail ? tail->getNextNode() : first ? first : end;
+  bool isWaitedFor = def && reducesBucket(def) && !staysInPlace(def);
+  while (isWaitedFor && next != end && !reducesBucket(next))
+    next = next->getNextNode();
+  b.setInsertionPoint(next);
   auto add = b.create<nn::AddOp>(term.getLoc(), sum, term);
-  places.setBehind(add, behind);
-  if (Operation *def = term.getDefiningOp())
-    if (Attribute layer = def->getAttr(nn::NNDialect::kLayerAttr))
-      add->setAttr(nn::NNDialect::kLayerAttr, layer);
+  if (!isWaitedFor)
+    order.putBehind(add, last);
+  else if (next != end)
+    order.putInFront(add, next);
+  else
+    append(add);
+  if (Attribute layer = def ? def->getAttr(nn::NNDialect::kLayerAttr) : Attribute())
+    add->setAttr(nn::NNDialect::kLayerAttr, layer);
   // The gradient is the sum; a term is on its way to it.
-  if (Operation *def = term.getDefiningOp(); def && def->hasAttr(exec::ExecDialect::kClassAttr))
+  if (def && def->hasAttr(exec::ExecDialect::kClassAttr))
     setClass(def, exec::StorageClass::workspace);
   add->setAttr(kRunningSumAttr, b.getUnitAttr());
   add->setAttr(kMicrobatchAttr, number);
@@ -113,7 +99,7 @@ Value Unroller::addTerm(Value sum, Value term, Attribute number) {
 /// is the sum before the first micro-batch.
 Value Unroller::addTerms(Value sum, Value value, Attribute number) {
   SmallVector<Value> terms = collectTerms(value);
-  llvm::stable_sort(terms, [&](Value a, Value b) { return places.get(a) < places.get(b); });
+  llvm::stable_sort(terms, [&](Value a, Value b) { return order.isBefore(a.getDefiningOp(), b.getDefiningOp()); });
   for (Value term : terms)
     sum = sum ? addTerm(sum, term, number) : term;
   return sum;
@@ -130,7 +116,6 @@ void Unroller::startEarly() {
   llvm::SmallPtrSet<Operation *, 32> behind;
   for (Operation *next = op->getNextNode(); next; next = next->getNextNode())
     behind.insert(next);
-  DenseMap<Operation *, Operation *> tails; // what was moved behind an op ends here
   for (Operation *mover = op->getNextNode(), *next; mover; mover = next) {
     next = mover->getNextNode();
     if (!(isa<nn::ReshapeOp, PackOp>(mover) || reducesBucket(mover)) ||
@@ -142,16 +127,13 @@ void Unroller::startEarly() {
     for (Value operand : mover->getOperands())
       if (Operation *def = operand.getDefiningOp()) {
         waits |= behind.contains(def);
-        if (!last || places.get(last) < places.get(def))
-          last = def;
+        last = order.getLater(last, def);
       }
-    if (!last || waits || places.get(last) == Places::Place(-1, -1))
+    if (!last || waits)
       continue;
-    Operation *&tail = tails.try_emplace(last, last).first->second;
-    mover->moveAfter(tail);
-    tail = mover;
+    mover->moveAfter(order.getTail(last));
+    order.putBehind(mover, last);
     behind.erase(mover);
-    places.setBehind(mover, last);
     early.insert(mover->result_begin(), mover->result_end());
   }
 }
@@ -160,6 +142,11 @@ IntegerAttr Unroller::numberOf(int64_t micro) const {
   if (count == 1 && !outer)
     return {};
   return Builder(op->getContext()).getI64IntegerAttr((outer ? outer.getInt() : 0) * count + micro);
+}
+
+void Unroller::append(Operation *copy) {
+  first = first ? first : copy;
+  order.append(copy);
 }
 
 /// The body on one micro-batch, its sums added to those before.
@@ -174,13 +161,13 @@ void Unroller::copyBody(int64_t micro, int64_t groups) {
     if (count > 1) {
       part = b.create<nn::SliceOp>(op.getLoc(), type, input, /*dim=*/0, micro * type.getDimSize(0));
       part.getDefiningOp()->setAttr(kMicrobatchAttr, number);
-      places.set(part.getDefiningOp(), {micro, 0});
+      append(part.getDefiningOp());
     }
     mapping.map(argument, part);
   }
-  for (auto [index, inner] : llvm::enumerate(body.without_terminator())) {
+  for (Operation &inner : body.without_terminator()) {
     Operation *copy = b.clone(inner, mapping);
-    places.set(copy, {micro, int64_t(index) + 1});
+    append(copy);
     if (number)
       copy->setAttr(kMicrobatchAttr, number);
     copy->walk<WalkOrder::PreOrder>([&](AccumulateOp region) {
