@@ -101,7 +101,8 @@ def Dist_FlatAttr : Dist_Attr<"Flat", "flat"> {
   let summary = "the elements of a tensor lie sharded in a bucket";
   let description = [{
     `#dist.flat<{"data"}>` as `dist.flat` on an argument or result: its flattened elements lie sharded over these axes, in a bucket with those of
-    other tensors, so that sizes need not divide. Written by `dist-zero` or by hand at L1, consumed by `dist-pack`. `#dist.flat<{"data"}, per_use>`: they
+    other tensors, so that sizes need not divide. Written by `dist-zero` or by hand at L1, consumed by `dist-pack`, in one run: the axes are all
+    batch axes, or none is. `#dist.flat<{"data"}, per_use>`: they
     are never kept whole. A parameter is put together for each use and dropped behind it (without `per_use` once a step); a gradient is
     reduced to shards in each micro-batch (without, once a step). A bucket of parameters keeps the attribute, by which `dist-verify-local` checks that.
   }];

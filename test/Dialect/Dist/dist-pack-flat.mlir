@@ -159,6 +159,33 @@ func.func @per_use(%x: tensor<4x4xf32> {nn.input = "x", dist.sharding = #dist.sh
 
 // -----
 
+// A gradient that another axis has reduced first comes in a bucket of that axis, behind the backward pass: it lies in none with
+// others of its layer, which are not to wait for it.
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+// CHECK-LABEL: func.func @late
+// CHECK-SAME: tensor<16xf32> {dist.bucket = #dist.bucket<[<#nn.param<"a", init = zeros>, tensor<4x4xf32>>]>
+// CHECK-SAME: tensor<4xf32> {dist.bucket = #dist.bucket<[<#nn.param<"s", init = zeros>, tensor<4xf32>>]>
+func.func @late(%x: tensor<4x4xf32> {nn.input = "x", dist.sharding = #dist.sharding<@mesh, [{"data"}, {}]>},
+                %a: tensor<4x4xf32> {nn.param = #nn.param<"a", init = zeros>, dist.flat = #dist.flat<{"data"}, per_use>},
+                %s: tensor<4xf32> {nn.param = #nn.param<"s", init = zeros>, dist.flat = #dist.flat<{"data"}, per_use>})
+    -> (tensor<f32> {nn.loss}, tensor<4x4xf32> {nn.grad = "a", dist.flat = #dist.flat<{"data"}, per_use>}, tensor<4xf32> {nn.grad = "s", dist.flat = #dist.flat<{"data"}, per_use>},
+        tensor<4x4xf32> {nn.updates = "a"}, tensor<4xf32> {nn.updates = "s"}) {
+  %0 = nn.mul %x, %s {nn.layer = "h.0", dist.shardings = [#dist.sharding<@mesh, [{"data"}, {}]>]} : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
+  %1 = nn.matmul %0, %a {nn.layer = "h.0", dist.shardings = [#dist.sharding<@mesh, [{"data"}, {}]>]} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %l = nn.reduce sum %1 dims = [0, 1] {dist.shardings = [#dist.sharding<@mesh, [], unreduced=sum{"data"}>]} : tensor<4x4xf32> -> tensor<f32>
+  %ga = nn.matmul %0, %1 {transpose_a, nn.layer = "h.0", dist.shardings = [#dist.sharding<@mesh, [{}, {}], unreduced=sum{"data"}>]} : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %part = nn.reduce sum %1 dims = [0] {nn.layer = "h.0", dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data", "tensor"}>]} : tensor<4x4xf32> -> tensor<4xf32>
+  %pack = dist.pack %part[0:4] group 0 at 0 {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data", "tensor"}>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %sum = dist.all_reduce {"tensor"} sum %pack {reason = "by hand", dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<4xf32>
+  %gs = dist.unpack %sum[0:4] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : (tensor<4xf32>) -> tensor<4xf32>
+  %lr = nn.constant dense<0.1> : tensor<f32>
+  %na = nn.sgd_update %a, %ga lr = %lr {weight_decay = 0.0 : f64} : tensor<4x4xf32>, tensor<f32>
+  %ns = nn.sgd_update %s, %gs lr = %lr {weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+  return %l, %ga, %gs, %na, %ns : tensor<f32>, tensor<4x4xf32>, tensor<4xf32>, tensor<4x4xf32>, tensor<4xf32>
+}
+
+// -----
+
 // By hand, a step need not return each gradient, and each argument has its own cause.
 dist.mesh @mesh <["data"=2, "tensor"=2]>
 // CHECK-LABEL: func.func @some_gradients
@@ -288,4 +315,48 @@ func.func @runs(
   %nb = nn.sgd_update %b, %gb lr = %lr {weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
   %nc = nn.sgd_update %c, %gc lr = %lr {weight_decay = 0.0 : f64} : tensor<34xf32>, tensor<f32>
   return %l, %ga, %gb, %gc, %na, %nb, %nc : tensor<f32>, tensor<94xf32>, tensor<4xf32>, tensor<34xf32>, tensor<94xf32>, tensor<4xf32>, tensor<34xf32>
+}
+
+// -----
+
+// What no update has stays whole, and a remark says so: a parameter, state that the update does not read, a gradient of a
+// step without updates.
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+// CHECK-LABEL: func.func @without_updates
+// CHECK-NOT: dist.flat
+// CHECK: return
+func.func @without_updates(
+    %x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"data"}, {}]>}, %lr: tensor<f32>,
+    // expected-remark @+1 {{"a" stays whole and in no bucket: no optimizer updates it}}
+    %a: tensor<4xf32> {nn.param = #nn.param<"a", init = zeros>, dist.flat = #dist.flat<{"data"}>},
+    %b: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>},
+    // expected-remark @+1 {{"b.velocity" stays whole and in no bucket: no optimizer update reads it}}
+    %bv: tensor<4xf32> {nn.state = #nn.state<"b.velocity", of = "b", init = 0.0>, dist.flat = #dist.flat<{"data"}>})
+    -> (tensor<4xf32> {nn.grad = "a", dist.flat = #dist.flat<{"data"}>}, tensor<4xf32> {nn.updates = "b"}) {
+  // expected-remark @+1 {{gradient of "a" stays whole and in no bucket: no optimizer update reads it}}
+  %ga = nn.reduce sum %x dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<8x4xf32> -> tensor<4xf32>
+  %gb = nn.reduce sum %x dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<8x4xf32> -> tensor<4xf32>
+  %nb = nn.sgd_update %b, %gb lr = %lr {weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+  return %ga, %nb : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// Parts of one update that lie flat over axes of two runs stay whole in both.
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+// CHECK-LABEL: func.func @torn
+// CHECK-NOT: dist.flat
+// CHECK: return
+// OTHER-LABEL: func.func @torn
+// OTHER-NOT: dist.flat
+// OTHER: return
+func.func @torn(
+    %x: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"data"}, {}]>}, %lr: tensor<f32>,
+    %a: tensor<4xf32> {nn.param = #nn.param<"a", init = zeros>, dist.flat = #dist.flat<{"data"}>},
+    %av: tensor<4xf32> {nn.state = #nn.state<"a.velocity", of = "a", init = 0.0>, dist.flat = #dist.flat<{"tensor"}>})
+    -> (tensor<4xf32> {nn.updates = "a"}, tensor<4xf32> {nn.updates = "a.velocity"}) {
+  %g = nn.reduce sum %x dims = [0] {dist.shardings = [#dist.sharding<@mesh, [{}], unreduced=sum{"data"}>]} : tensor<8x4xf32> -> tensor<4xf32>
+  // expected-remark @+1 {{"a" stays whole and in no bucket: its parts lie flat over different axes}}
+  %na, %nav = nn.momentum_update %a, %g, %av lr = %lr {momentum = 0.9 : f64, weight_decay = 0.0 : f64} : tensor<4xf32>, tensor<f32>
+  return %na, %nav : tensor<4xf32>, tensor<4xf32>
 }

@@ -46,3 +46,24 @@ func.func @evaluation(%w: tensor<8xf32> {nn.param = #nn.param<"w", init = zeros>
   %0 = nn.relu %w {dist.shardings = [#dist.sharding<@mesh, [{}]>]} : tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+// Each run packs what lies flat over its own axes: over those of two, none would.
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+func.func @two_runs(
+    // expected-error @+1 {{"w" must lie flat over axes that are partitioned together, all batch axes or none, got: #dist.flat<{"data", "tensor"}, per_use>}}
+    %w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>, dist.flat = #dist.flat<{"data", "tensor"}, per_use>})
+    -> (tensor<4xf32> {nn.output = "y"}) {
+  return %w : tensor<4xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+func.func @gradient_of_two_runs(%x: tensor<4xf32>, %w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>})
+    -> (tensor<4xf32> {nn.grad = "w", dist.flat = #dist.flat<{"tensor", "data"}>}) {
+  // expected-error @+1 {{gradient of "w" must lie flat over axes that are partitioned together, all batch axes or none, got: #dist.flat<{"tensor", "data"}>}}
+  %0 = nn.neg %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -6,7 +6,9 @@
 // RUN: shoal-opt %s --shoal-global="data-axes=data model-axes=tensor" -o %t.global.mlir
 // RUN: shoal-opt %t.global.mlir --dist-split-axis="factors=3,2" --shoal-local="data-axes=data model-axes=tensor" -o %t.local.mlir
 // RUN: shoal-opt %t.local.mlir --dist-verify-plan=reference=%t.global.mlir -o /dev/null
+// RUN: sed 's/nn.param = #nn.param<"w2"/dist.flat = #dist.flat<{"tensor"}, per_use>, &/' %s | shoal-opt --dist-split-axis="factors=2,3" | FileCheck %s --check-prefix=FLAT
 
+// FLAT: dist.flat = #dist.flat<{"tensor.0", "tensor.1"}, per_use>
 // Everything that names the axis names its parts, in its place; ranks stay, by device_ids too.
 // SIZES: error: parts of mesh axis "tensor" must multiply to its size 6, got: 2 * 2
 // ZERO: error: parts of mesh axis "tensor" must multiply to its size 6, got: 6 * 1 * 0

@@ -660,3 +660,10 @@ func.func @f(%x: tensor<4xf32>) {
   %0 = dist.all_gather {"x"} dim = 0 %x {reason = 1 : i64} : tensor<4xf32> -> tensor<8xf32>
   return
 }
+
+// -----
+
+// A split axis is no axis any more.
+dist.mesh @mesh <["tensor.0"=2, "tensor.1"=2]>
+// expected-error @+1 {{dist.flat names unknown axis "tensor"; the mesh is #dist.mesh<["tensor.0"=2, "tensor.1"=2]>}}
+func.func private @split_flat(tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>, dist.flat = #dist.flat<{"tensor"}>})

@@ -1,6 +1,5 @@
 // The dist dialect: what it registers, its annotations on arguments, results and ops, and the
 // helpers that read and write them.
-#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Dist/IR/Memory.h"
@@ -255,7 +254,7 @@ static LogicalResult verifyFlat(Operation *op, EmitError emitError, Attribute at
   if (!mesh)
     return emitError() << DistDialect::kFlatAttr << " needs a dist.mesh in the module";
   for (StringAttr axis : flat.getAxes())
-    if (resolveAxis(mesh.getMesh(), axis).empty())
+    if (!mesh.getMesh().getAxisSize(axis))
       return emitError() << DistDialect::kFlatAttr << " names unknown axis " << axis << "; the mesh is "
                          << mesh.getMesh();
   return success();

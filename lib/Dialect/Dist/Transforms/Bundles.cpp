@@ -116,13 +116,13 @@ bool ChainFinder::collectFlat(UpdateChain &chain, std::string &reason) {
     all.push_back(chain.flatStates.emplace_back(flatOf(state)));
   if (auto result = gradients.find(StringAttr::get(func->getContext(), chain.name)); result != gradients.end())
     all.push_back(chain.flatGradient = func.getResultAttrOfType<FlatAttr>(result->second, DistDialect::kFlatAttr));
-  ArrayRef<StringAttr> flat = chain.getFlatAxes();
   // Of axes of another run the next one takes care.
-  if (flat.empty() || !llvm::all_of(flat, [&](StringAttr axis) { return llvm::is_contained(axes, axis); }))
+  if (llvm::none_of(all, [&](FlatAttr flat) { return isFlatOver(flat, mesh, axes); }))
     return false;
+  ArrayRef<StringAttr> flat = chain.getFlatAxes();
   if (llvm::any_of(all, [&](FlatAttr other) { return other && other.getAxes() != flat; }))
     reason = "its parts lie flat over different axes";
-  return mesh.getSize(flat) > 1;
+  return true;
 }
 
 std::string ChainFinder::followGradient(UpdateChain &chain) {
@@ -330,10 +330,15 @@ private:
 
 } // namespace
 
-std::vector<Bundle> findBundles(func::FuncOp func, MeshAttr mesh, ArrayRef<StringAttr> axes, const StepParts &parts) {
+bool isFlatOver(FlatAttr flat, MeshAttr mesh, ArrayRef<StringAttr> axes) {
+  return flat && llvm::all_of(flat.getAxes(), [&](StringAttr axis) { return llvm::is_contained(axes, axis); }) &&
+         mesh.getSize(flat.getAxes()) > 1;
+}
+
+std::vector<Bundle> findBundles(func::FuncOp func, MeshAttr mesh, ArrayRef<StringAttr> axes, const StepParts &parts,
+                                DenseSet<StringRef> &whole) {
   ChainFinder finder(func, mesh, axes, parts);
   std::vector<UpdateChain> chains;
-  DenseSet<StringRef> seen;
   for (Operation &op : func.getBody().front()) {
     auto update = dyn_cast<nn::OptimizerUpdateOpInterface>(op);
     if (!update)
@@ -342,20 +347,12 @@ std::vector<Bundle> findBundles(func::FuncOp func, MeshAttr mesh, ArrayRef<Strin
     std::string reason;
     if (!finder.find(update, chain, reason))
       continue;
-    seen.insert(chain.name);
-    if (reason.empty())
+    if (reason.empty()) {
       chains.push_back(std::move(chain));
-    else
-      emitRemark(op.getLoc(), "\"") << chain.name << "\" stays whole and in no bucket: " << reason;
-  }
-  for (BlockArgument argument : func.getArguments()) {
-    auto flat = func.getArgAttrOfType<FlatAttr>(argument.getArgNumber(), DistDialect::kFlatAttr);
-    bool isParam = nn::getArgRole(func, argument.getArgNumber()) == nn::ArgRole::Param;
-    StringRef name = nn::getArgName(func, argument.getArgNumber());
-    if (flat && isParam && !seen.contains(name) &&
-        llvm::all_of(flat.getAxes(), [&](StringAttr axis) { return llvm::is_contained(axes, axis); }) &&
-        mesh.getSize(flat.getAxes()) > 1)
-      emitRemark(argument.getLoc(), "\"") << name << "\" stays whole and in no bucket: no optimizer updates it";
+      continue;
+    }
+    whole.insert(chain.name);
+    emitRemark(op.getLoc(), "\"") << chain.name << "\" stays whole and in no bucket: " << reason;
   }
   llvm::sort(chains, isReadyBefore);
   // A summand that stands for several tensors is no bundle's alone.

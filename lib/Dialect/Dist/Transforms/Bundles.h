@@ -49,10 +49,13 @@ struct UpdateChain {
 /// Chains that differ in their tensors only, in the order in which their gradients are ready.
 using Bundle = std::vector<UpdateChain>;
 
-/// The bundles of a step, in the order in which their first gradients are ready. Of what `dist.flat` wants in a bucket
-/// over the axes and cannot be, a remark says why.
+/// Whether elements lie sharded over axes of those, and not on one device.
+bool isFlatOver(FlatAttr flat, MeshAttr mesh, llvm::ArrayRef<mlir::StringAttr> axes);
+
+/// The bundles of a step, in the order in which their first gradients are ready. Of a parameter whose update `dist.flat`
+/// wants in a bucket over the axes and cannot be, a remark says why, and its name goes into `whole`.
 std::vector<Bundle> findBundles(mlir::func::FuncOp func, MeshAttr mesh, llvm::ArrayRef<mlir::StringAttr> axes,
-                                      const StepParts &parts);
+                                const StepParts &parts, llvm::DenseSet<llvm::StringRef> &whole);
 
 /// The sum that a summand is part of, and of nothing else.
 mlir::Value findTotal(mlir::Value summand);

@@ -273,25 +273,66 @@ void FlatPacker::run() {
 
 } // namespace
 
-/// What was to lie in a bucket of this run and does not is whole from here on.
-static void forgetFlat(func::FuncOp func, ArrayRef<StringAttr> axes) {
-  auto isOfRun = [&](Attribute attr) {
-    auto flat = dyn_cast_or_null<FlatAttr>(attr);
-    return flat && llvm::any_of(flat.getAxes(), [&](StringAttr axis) { return llvm::is_contained(axes, axis); });
+/// A bucket is made in one run, and lies over axes of that alone.
+static LogicalResult verifyFlatAxes(func::FuncOp func, ArrayRef<StringAttr> axes) {
+  auto verify = [&](Location loc, const Twine &name, FlatAttr flat) -> LogicalResult {
+    auto isOfRun = [&](StringAttr axis) { return llvm::is_contained(axes, axis); };
+    if (!flat || llvm::all_of(flat.getAxes(), isOfRun) || llvm::none_of(flat.getAxes(), isOfRun))
+      return success();
+    return emitError(loc) << name << " must lie flat over axes that are partitioned together, all batch axes or none, got: "
+                          << flat;
   };
-  SignatureEdit signature(func);
-  for (unsigned i = 0; i < func.getNumArguments(); ++i)
-    if (isOfRun(func.getArgAttr(i, DistDialect::kFlatAttr)) && !func.getArgAttr(i, DistDialect::kBucketAttr))
-      signature.setArgAttr(i, DistDialect::kFlatAttr, {});
-  for (unsigned i = 0; i < func.getNumResults(); ++i)
-    if (isOfRun(func.getResultAttr(i, DistDialect::kFlatAttr)))
-      for (StringRef name : {DistDialect::kFlatAttr, DistDialect::kWhyAttr})
-        signature.setResultAttr(i, name, {});
+  for (BlockArgument argument : func.getArguments())
+    if (failed(verify(argument.getLoc(), "\"" + nn::getArgName(func, argument.getArgNumber()) + "\"",
+                      func.getArgAttrOfType<FlatAttr>(argument.getArgNumber(), DistDialect::kFlatAttr))))
+      return failure();
+  for (auto [i, value] : llvm::enumerate(func.getBody().front().getTerminator()->getOperands()))
+    if (auto name = func.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kGradAttr))
+      if (failed(verify(value.getLoc(), "gradient of \"" + name.getValue() + "\"",
+                        func.getResultAttrOfType<FlatAttr>(i, DistDialect::kFlatAttr))))
+        return failure();
+  return success();
 }
 
-static void pack(func::FuncOp func, const BucketOptions &options) {
+/// What was to lie in a bucket of this run and does not is whole from here on, as is what belongs to a parameter of
+/// `whole`, of which it is known why. Of all else a remark tells.
+static void forgetFlat(func::FuncOp func, MeshAttr mesh, ArrayRef<StringAttr> axes, const DenseSet<StringRef> &whole) {
+  auto tell = [](Location loc, const Twine &name, StringRef reason) {
+    emitRemark(loc, name) << " stays whole and in no bucket: " << reason;
+  };
+  SignatureEdit signature(func);
+  for (BlockArgument argument : func.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    auto flat = func.getArgAttrOfType<FlatAttr>(i, DistDialect::kFlatAttr);
+    if (!flat || func.getArgAttr(i, DistDialect::kBucketAttr))
+      continue;
+    StringRef name = nn::getArgName(func, i);
+    auto state = func.getArgAttrOfType<nn::StateAttr>(i, nn::NNDialect::kStateAttr);
+    bool isKnown = whole.contains(state ? state.getOf().getValue() : name);
+    if (!isKnown && !llvm::is_contained(axes, flat.getAxes().front()))
+      continue;
+    signature.setArgAttr(i, DistDialect::kFlatAttr, {});
+    if (!isKnown && isFlatOver(flat, mesh, axes))
+      tell(argument.getLoc(), "\"" + name + "\"", state ? "no optimizer update reads it" : "no optimizer updates it");
+  }
+  for (auto [i, value] : llvm::enumerate(func.getBody().front().getTerminator()->getOperands())) {
+    auto flat = func.getResultAttrOfType<FlatAttr>(i, DistDialect::kFlatAttr);
+    auto name = func.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kGradAttr);
+    if (!flat)
+      continue;
+    bool isKnown = whole.contains(name.getValue());
+    if (!isKnown && !llvm::is_contained(axes, flat.getAxes().front()))
+      continue;
+    for (StringRef attr : {DistDialect::kFlatAttr, DistDialect::kWhyAttr})
+      signature.setResultAttr(i, attr, {});
+    if (!isKnown && isFlatOver(flat, mesh, axes))
+      tell(value.getLoc(), "gradient of \"" + name.getValue() + "\"", "no optimizer update reads it");
+  }
+}
+
+static void pack(func::FuncOp func, const BucketOptions &options, DenseSet<StringRef> &whole) {
   StepParts parts(func);
-  std::vector<Bundle> bundles = findBundles(func, MeshOp(options.mesh).getMesh(), options.axes, parts);
+  std::vector<Bundle> bundles = findBundles(func, MeshOp(options.mesh).getMesh(), options.axes, parts, whole);
   if (bundles.empty())
     return;
   BucketPlan plan(func, options, bundles);
@@ -308,10 +349,14 @@ static void pack(func::FuncOp func, const BucketOptions &options) {
   });
 }
 
-void packFlat(func::FuncOp func, const BucketOptions &options) {
+LogicalResult packFlat(func::FuncOp func, const BucketOptions &options) {
+  if (failed(verifyFlatAxes(func, options.axes)))
+    return failure();
   repeatDerived(func);
-  pack(func, options);
-  forgetFlat(func, options.axes);
+  DenseSet<StringRef> whole;
+  pack(func, options, whole);
+  forgetFlat(func, MeshOp(options.mesh).getMesh(), options.axes, whole);
+  return success();
 }
 
 } // namespace shoal::dist

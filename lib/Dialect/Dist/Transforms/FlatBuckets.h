@@ -11,7 +11,7 @@ namespace shoal::dist {
 
 struct BucketOptions {
   MeshOp mesh;
-  /// Axes of this run. What lies flat over others is left to their run.
+  /// Axes of this run. What lies flat over others is left to their run; what does over both is diagnosed.
   llvm::ArrayRef<mlir::StringAttr> axes;
   /// Of a bucket's gradient, in the type in which it is reduced.
   int64_t bytes;
@@ -20,7 +20,7 @@ struct BucketOptions {
 };
 
 /// Of a training step: parameters, gradients and state, and their updates.
-void packFlat(mlir::func::FuncOp func, const BucketOptions &options);
+llvm::LogicalResult packFlat(mlir::func::FuncOp func, const BucketOptions &options);
 
 /// Of an evaluation: parameters as `dist.buckets` says that its training step has them.
 llvm::LogicalResult packAsTraining(mlir::func::FuncOp func, const BucketOptions &options);

@@ -49,7 +49,8 @@ struct PackPass : impl::PackPassBase<PackPass> {
           return signalPassFailure();
         continue;
       }
-      packFlat(func, options);
+      if (failed(packFlat(func, options)))
+        return signalPassFailure();
       packGradientRanges(func, packed->mesh, packed->axes, bucketBytes);
     }
   }

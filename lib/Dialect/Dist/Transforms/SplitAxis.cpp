@@ -59,6 +59,9 @@ LogicalResult shoal::dist::splitAxis(ModuleOp module, StringAttr axis, ArrayRef<
   };
   AttrTypeReplacer replacer;
   replacer.addReplacement([&](AxesAttr attr) { return AxesAttr::get(context, replace(attr.getAxes())); });
+  replacer.addReplacement([&](FlatAttr attr) {
+    return FlatAttr::get(context, replace(attr.getAxes()), attr.getPerUse());
+  });
   replacer.addReplacement([&](DimShardingAttr attr) {
     return DimShardingAttr::get(context, replace(attr.getAxes()), attr.getIsClosed(), attr.getPriority());
   });
