@@ -5,6 +5,7 @@
 #include "shoal/Dialect/Dist/IR/Dist.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace shoal::dist {
 
@@ -28,6 +29,30 @@ struct BucketCut {
     return index == count ? total : step != 0 ? index * step : index * total / count / grain * grain;
   }
   int64_t end(int64_t index) const { return begin(index + 1); }
+
+  /// Elements [begin, end) of a tensor.
+  struct Part {
+    unsigned tensor;
+    int64_t begin, end;
+  };
+  /// What each bucket holds of tensors that are `total` elements together, one after another.
+  std::vector<llvm::SmallVector<Part>> cutTensors(llvm::ArrayRef<int64_t> sizes) const {
+    std::vector<llvm::SmallVector<Part>> buckets(count);
+    unsigned tensor = 0;
+    int64_t first = 0; // element at which it begins
+    for (int64_t bucket = 0, at = 0; bucket < count; ++bucket)
+      while (at < end(bucket)) {
+        int64_t last = first + sizes[tensor], stop = std::min(end(bucket), last);
+        if (at < stop)
+          buckets[bucket].push_back({tensor, at - first, stop - first});
+        at = stop;
+        if (at == last) {
+          first = last;
+          ++tensor;
+        }
+      }
+    return buckets;
+  }
 };
 
 /// The first group of `dist.pack` that is free in a function.

@@ -7,6 +7,8 @@
 
 #include "llvm/ADT/StringSet.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace shoal::dist {
@@ -33,30 +35,21 @@ BucketPlan::BucketPlan(func::FuncOp func, const BucketOptions &options, std::vec
 }
 
 void BucketPlan::cut(BundleBuckets &bundle, const BucketOptions &options) {
-  int64_t total = 0;
-  for (const UpdateChain &chain : bundle.chains)
-    total += chain.size();
+  SmallVector<int64_t> sizes = llvm::map_to_vector(bundle.chains, [](const UpdateChain &chain) { return chain.size(); });
+  int64_t total = std::accumulate(sizes.begin(), sizes.end(), int64_t(0));
   MeshAttr mesh = MeshOp(options.mesh).getMesh();
   int64_t devices = mesh.getSize(bundle.front().getFlatAxes());
   // Only behind the last tensor is padding, so that a tensor is contiguous where its buckets are neighbours.
   BucketCut cut(total, elementBytes(getElementTypeOrSelf(bundle.front().gradient.getType())), options.bytes, devices,
                 /*grain=*/devices);
   bundle.buckets.resize(cut.count);
-  UpdateChain *chain = bundle.chains.begin();
-  int64_t first = 0; // element of the bundle at which the chain's tensor begins
-  for (auto [i, bucket] : llvm::enumerate(bundle.buckets)) {
+  for (auto [i, bucket, parts] : llvm::enumerate(bundle.buckets, cut.cutTensors(sizes))) {
     bucket.bundle = &bundle;
     bucket.begin = cut.begin(i);
     bucket.end = cut.end(i);
     bucket.size = shardSize(bucket.end - bucket.begin, devices) * devices;
-    while (true) {
-      int64_t end = std::min(bucket.end, first + chain->size());
-      bucket.parts.push_back({chain, std::max(bucket.begin, first) - first, end - first});
-      if (end == first + chain->size())
-        first += chain++->size();
-      if (end == bucket.end)
-        break;
-    }
+    for (BucketCut::Part part : parts)
+      bucket.parts.push_back({&bundle.chains[part.tensor], part.begin, part.end});
   }
 }
 

@@ -12,7 +12,7 @@
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "llvm/ADT/SetVector.h"
 
-#include <algorithm>
+#include <numeric>
 
 using namespace mlir;
 
@@ -158,12 +158,9 @@ void Packer::pack(Group &group, int64_t index) {
     Operation *x = a.value.getDefiningOp(), *y = b.value.getDefiningOp();
     return x != y && x->isBeforeInBlock(y);
   });
-  SmallVector<int64_t> starts;
-  int64_t total = 0;
-  for (const Gradient &gradient : group.gradients) {
-    starts.push_back(total);
-    total += gradient.size();
-  }
+  SmallVector<int64_t> sizes =
+      llvm::map_to_vector(group.gradients, [](const Gradient &gradient) { return gradient.size(); });
+  int64_t total = std::accumulate(sizes.begin(), sizes.end(), int64_t(0));
   if (total == 0)
     return;
   MLIRContext *context = func.getContext();
@@ -179,19 +176,16 @@ void Packer::pack(Group &group, int64_t index) {
     int64_t begin, end;
   };
   SmallVector<SmallVector<Piece>> pieces(group.gradients.size());
-  for (int64_t bucket = 0; bucket < cut.count; ++bucket) {
+  for (auto [bucket, parts] : llvm::enumerate(cut.cutTensors(sizes))) {
     int64_t first = cut.begin(bucket), last = cut.end(bucket);
     SmallVector<unsigned> members;
     SmallVector<Value> inputs;
     SmallVector<int64_t> begins, ends;
-    for (auto [i, gradient] : llvm::enumerate(group.gradients)) {
-      int64_t begin = std::max(first, starts[i]), end = std::min(last, starts[i] + gradient.size());
-      if (begin >= end)
-        continue;
-      members.push_back(i);
-      inputs.push_back(gradient.value);
-      begins.push_back(begin - starts[i]);
-      ends.push_back(end - starts[i]);
+    for (BucketCut::Part part : parts) {
+      members.push_back(part.tensor);
+      inputs.push_back(group.gradients[part.tensor].value);
+      begins.push_back(part.begin);
+      ends.push_back(part.end);
     }
     OpBuilder b(context);
     b.setInsertionPointAfter(inputs.back().getDefiningOp());
