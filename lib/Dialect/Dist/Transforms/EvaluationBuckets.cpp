@@ -13,7 +13,7 @@ namespace shoal::dist {
 namespace {
 
 /// Buckets that hold parts of the same tensors, and those of their tensors that the evaluation has.
-struct Chain {
+struct Run {
   SmallVector<DictionaryAttr> buckets;
   SmallVector<int64_t> begins; // of the elements of all buckets
   struct Tensor {
@@ -37,15 +37,15 @@ public:
 
 private:
   LogicalResult join(ArrayAttr buckets);
-  LogicalResult add(Chain &chain, DictionaryAttr bucket);
-  void read(const Chain &chain);
+  LogicalResult add(Run &run, DictionaryAttr bucket);
+  void read(const Run &run);
 
   func::FuncOp func;
   const BucketOptions &options;
   StepParts parts;
   Signature signature;
   llvm::StringMap<BlockArgument> arguments;
-  std::vector<Chain> chains;
+  std::vector<Run> runs;
   SmallVector<BucketRead> reads;
 };
 
@@ -55,29 +55,29 @@ static ArrayRef<MemberAttr> membersOf(DictionaryAttr bucket) {
 }
 
 /// One more bucket, which holds what follows.
-LogicalResult EvaluationPacker::add(Chain &chain, DictionaryAttr bucket) {
+LogicalResult EvaluationPacker::add(Run &run, DictionaryAttr bucket) {
   ArrayRef<MemberAttr> members = membersOf(bucket);
   if (!flatOf(bucket) && !llvm::all_of(members, [](MemberAttr member) { return member.isWhole(); }))
     return func.emitError() << "a bucket that is whole must hold whole tensors, got: a part of "
                             << members.front().getName() << " or of one behind it";
-  if (!chain.buckets.empty() && flatOf(chain.buckets.back()) != flatOf(bucket))
+  if (!run.buckets.empty() && flatOf(run.buckets.back()) != flatOf(bucket))
     return func.emitError() << "buckets that hold parts of " << members.front().getName() << " must lie alike";
-  chain.buckets.push_back(bucket);
-  chain.begins.push_back(chain.end);
+  run.buckets.push_back(bucket);
+  run.begins.push_back(run.end);
   for (MemberAttr member : members) {
     BlockArgument argument = arguments.lookup(member.getName());
     if (argument && argument.getType() != member.getType())
       return emitError(argument.getLoc())
              << member.getName() << " must be " << member.getType() << " as in training, got: " << argument.getType();
-    bool goesOn = !chain.tensors.empty() && chain.tensors.back().member.getName() == member.getName();
+    bool goesOn = !run.tensors.empty() && run.tensors.back().member.getName() == member.getName();
     if (!goesOn && member.getBegin() != 0)
       return func.emitError() << "the bucket in front of the one in which " << member.getName()
                               << " goes on must hold its elements up to " << member.getBegin();
     if (!goesOn)
-      chain.tensors.push_back({member, chain.end, chain.end, argument});
-    chain.tensors.back().member = member;
-    chain.end += member.getNumElements();
-    chain.tensors.back().end = chain.end;
+      run.tensors.push_back({member, run.end, run.end, argument});
+    run.tensors.back().member = member;
+    run.end += member.getNumElements();
+    run.tensors.back().end = run.end;
     if (int64_t all = member.getType().getNumElements(); member != members.back() && member.getEnd() < all)
       return func.emitError() << "a bucket must hold " << member.getName() << " up to its last element, " << all
                               << ", in front of another tensor, got: " << member.getEnd();
@@ -99,9 +99,9 @@ LogicalResult EvaluationPacker::join(ArrayAttr buckets) {
   for (auto bucket : buckets.getAsRange<DictionaryAttr>()) {
     if (membersOf(bucket).front().getBegin() != 0)
       continue;
-    Chain &chain = chains.emplace_back();
+    Run &run = runs.emplace_back();
     for (DictionaryAttr next = bucket; next;) {
-      if (failed(add(chain, next)))
+      if (failed(add(run, next)))
         return failure();
       MemberAttr last = membersOf(next).back();
       std::pair<StringAttr, int64_t> key(last.getName(), last.getEnd());
@@ -120,22 +120,22 @@ LogicalResult EvaluationPacker::join(ArrayAttr buckets) {
   return success();
 }
 
-void EvaluationPacker::read(const Chain &chain) {
-  SmallVector<Chain::Tensor> present = llvm::to_vector(
-      llvm::make_filter_range(chain.tensors, [](const Chain::Tensor &tensor) { return bool(tensor.argument); }));
+void EvaluationPacker::read(const Run &run) {
+  SmallVector<Run::Tensor> present = llvm::to_vector(
+      llvm::make_filter_range(run.tensors, [](const Run::Tensor &tensor) { return bool(tensor.argument); }));
   if (present.empty())
     return;
   // As training casts them, all or none.
   SmallVector<SmallVector<Operation *>> casts =
-      llvm::map_to_vector(present, [](const Chain::Tensor &tensor) { return findCasts(tensor.argument); });
+      llvm::map_to_vector(present, [](const Run::Tensor &tensor) { return findCasts(tensor.argument); });
   bool areCast = llvm::none_of(casts, [](auto &ops) { return ops.empty(); });
   BucketRead &read = reads.emplace_back();
-  read.flat = chain.buckets.front().getAs<FlatAttr>(DistDialect::kFlatAttr);
-  for (auto [i, attrs] : llvm::enumerate(chain.buckets)) {
+  read.flat = run.buckets.front().getAs<FlatAttr>(DistDialect::kFlatAttr);
+  for (auto [i, attrs] : llvm::enumerate(run.buckets)) {
     auto lies = attrs.getAs<GlobalAttr>(DistDialect::kGlobalAttr);
-    int64_t begin = chain.begins[i], end = i + 1 < chain.begins.size() ? chain.begins[i + 1] : chain.end;
+    int64_t begin = run.begins[i], end = i + 1 < run.begins.size() ? run.begins[i + 1] : run.end;
     auto first =
-        llvm::find_if(present, [&](const Chain::Tensor &tensor) { return begin < tensor.end && tensor.begin < end; });
+        llvm::find_if(present, [&](const Run::Tensor &tensor) { return begin < tensor.end && tensor.begin < end; });
     if (first == present.end()) {
       read.buckets.push_back({{}, begin});
       continue;
@@ -164,8 +164,8 @@ void EvaluationPacker::read(const Chain &chain) {
 LogicalResult EvaluationPacker::run(ArrayAttr buckets) {
   if (failed(join(buckets)))
     return failure();
-  for (const Chain &chain : chains)
-    read(chain);
+  for (const Run &run : runs)
+    read(run);
   readFromBuckets(func, options.mesh, reads, parts, options.overlap);
   return success();
 }
