@@ -17,8 +17,7 @@ bytes of a gradient, b elements of the largest bucket, all gradients or about a 
 - Stage 2 is stage 1 where gradients are reduced once, exactly. In micro-batches its workspace is what is unreduced and
   the shard of one bucket, g b / N, exactly.
 - Unreduced are at most three buckets: one that is filled and two that are sent. A bucket's storage is larger where a
-  tensor that is cut stands out of it. Not so under stage 3 with sequence parallelism, if not in micro-batches: there
-  gradients of norms are whole behind the backward pass, and with them the last bucket of their block.
+  tensor that is cut stands out of it.
 - Under stage 3 two blocks are gathered at a time, exactly, but for GPT-2's vectors of the block before: its last bias
   is added by the next one's first kernel. In one bucket it keeps no more than stage 2, less what sharding parameters
   saves, and these blocks.
@@ -95,9 +94,8 @@ def check(work, plan, number):
         more = {got - expected for got, expected in zip(beside[stage], beside[0])}
         if not {each for each in more if stage < 3 or each > 0} <= ({0} if stage == 1 else {0, table}):
             faults.append(f"stage {stage}: {more} bytes more beside the states than under data parallelism")
-        is_sum, are_late = stage == 1 and parts > 1, stage == 3 and parts == 1 and tensor > 1
-        largest = bucket + of_gradient * 3 * WIDTH * WIDTH
-        for unreduced in curves[stage].unreduced if not (is_one or is_sum or are_late) else ():
+        is_sum, largest = stage == 1 and parts > 1, bucket + of_gradient * 3 * WIDTH * WIDTH
+        for unreduced in curves[stage].unreduced if not (is_one or is_sum) else ():
             if len(unreduced) > 3 or max(unreduced, default=0) > largest:
                 faults.append(f"stage {stage}: {unreduced} bytes are unreduced, expected three times at most {largest}")
                 break
@@ -119,7 +117,7 @@ def check(work, plan, number):
         equal("workspace of stage 2", curves[2].most_kept(), unreduced + of_gradient * elements // data)
     blocks = 2 * of_parameter * parameters(family, tensor, min(tensor, KV_HEADS[family]))["block"]
     gathered, before = max(curves[3].gathered), of_parameter * unread_of(family, tensor)
-    if family == "gpt2" and tensor > 1 and parts > 1:  # those whose gradients come late are a bucket of their own
+    if family == "gpt2" and tensor > 1:  # those whose gradients come late are a bucket of their own
         before = of_parameter * 4 * WIDTH
     if gathered not in (blocks, blocks + before):
         faults.append(f"stage 3 gathers {gathered} bytes, two blocks are {blocks}, another one's vectors {before}")

@@ -272,6 +272,9 @@ public:
       // A parameter without a layer is a unit of its own.
       chain.layer ? add(chain.layer) : add(chain.param.getAsOpaquePointer());
       add(chain.isReadBackward ? &kEnd : nullptr);
+      // What another axis has reduced comes in that one's buckets, behind the backward pass: no other gradient of its
+      // layer is to wait for it.
+      add(chain.gradient.getDefiningOp<UnpackOp>() ? &kEnd : nullptr);
     }
     Value value = chain.gradient;
     for (Operation *op : chain.steps)
