@@ -6,8 +6,8 @@ usage: compile_scaling.py --work FOLDER [--only chain,perceptron,transformer,lla
 Tiny layers under Adam, in three kinds: matmuls alone (three arguments and three results of the step per layer, hardly
 any kernels), perceptrons with bias and relu, where fusion has most to try, both over two ranks, and blocks of Llama
 with their sequence sharded. The processor's time is taken, best of three, since a shared machine stretches the wall's.
-Twice the layers should take twice as long; the exit status is 1 when they take more than the bound says, which n² would.
-Llama 3 of 70 billion parameters has bounds of its own, in seconds and bytes.
+Twice the layers should take twice as long, and at most what the bound says, which n² would miss. Llama 3 of 70 billion
+parameters has bounds of its own, in seconds and bytes, under several plans. The exit status is 1 when one is missed.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "test", "support"))
 import shoal  # noqa: E402
-from common import at_most, table  # noqa: E402
+from common import at_most, exit_status, table  # noqa: E402
 from generate_mlp import generate  # noqa: E402
 
 BATCH, WIDTH = 4, 4
@@ -28,7 +28,12 @@ SEQUENCE_PARALLEL = ["--tensor-parallel", "--sequence-parallel"]
 LLAMA = {"model_type": "llama", "vocab_size": 32, "max_position_embeddings": 16, "hidden_size": 16,
          "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 32}
 LLAMA_70B = f"{HERE}/../test/Tools/Inputs/llama-3-70b.json"
-LLAMA_70B_SECONDS, LLAMA_70B_GIB = 20, 4
+LLAMA_70B_GIB = 4
+ON_64, ON_32 = [["--mesh", f"data={count},tensor=8", *SEQUENCE_PARALLEL] for count in (8, 4)]
+LLAMA_70B_PLANS = [  # options, rows of the batch, seconds
+    (ON_64, 8, 20),
+    *((ON_32 + ["--microbatches", str(count)], 128, 30) for count in (8, 16, 32)),
+    (ON_32 + ["--zero", "3", "--recompute", "selective", "--dtype", "bf16"], 8, 30)]
 
 
 def compile_once(model, options):
@@ -50,7 +55,7 @@ def perceptron(work, layers, linear):
 
 
 def llama(work, config, rows, tokens):
-    model = f"{work}/llama{config['num_hidden_layers']}.mlir"
+    model = f"{work}/llama{config['num_hidden_layers']}-{rows}.mlir"
     with open(f"{model}.json", "w") as f:
         json.dump(config, f)
     shoal.call(["shoal-model", "llama", "--config", f"{model}.json", "--batch", str(rows), "--seq", str(tokens), "-o",
@@ -59,7 +64,7 @@ def llama(work, config, rows, tokens):
 
 
 def scaling(what, layers, model_of, options):
-    """Prints a row per number of layers, each beside the one before it. Whether the last one keeps the bound."""
+    """Prints a row per number of layers, each beside the one before it. The last one has the bound."""
     rows, before, ratio = [], None, None
     for count in layers:
         model = model_of(count)
@@ -70,42 +75,41 @@ def scaling(what, layers, model_of, options):
     rows[-1].append(at_most(ratio, RATIO_BOUND))
     table(f"source to rank program, {what}, Adam, `{' '.join(options)}`",
           ["s", "times the one before", "MiB", "bound"], [row + [""] * (4 - len(row[1:])) for row in rows])
-    return ratio <= RATIO_BOUND
 
 
 def chain(work):
-    return scaling("a chain of matmuls", [500, 1000, 2000], lambda n: perceptron(work, n, linear=True),
-                   ["--mesh", "data=2"])
+    scaling("a chain of matmuls", [500, 1000, 2000], lambda n: perceptron(work, n, linear=True), ["--mesh", "data=2"])
 
 
 def layers_of_perceptrons(work):
-    return scaling("a perceptron with bias and relu", [500, 1000, 2000], lambda n: perceptron(work, n, linear=False),
-                   ["--mesh", "data=2"])
+    scaling("a perceptron with bias and relu", [500, 1000, 2000], lambda n: perceptron(work, n, linear=False),
+            ["--mesh", "data=2"])
 
 
 def transformer(work):
-    return scaling("blocks of Llama", [20, 40, 80], lambda n: llama(work, LLAMA | {"num_hidden_layers": n}, 4, 8),
-                   ["--mesh", "data=2,tensor=2", *SEQUENCE_PARALLEL])
+    scaling("blocks of Llama", [20, 40, 80], lambda n: llama(work, LLAMA | {"num_hidden_layers": n}, 4, 8),
+            ["--mesh", "data=2,tensor=2", *SEQUENCE_PARALLEL])
 
 
 def llama_70b(work):
     with open(LLAMA_70B) as f:
-        model = llama(work, json.load(f), 8, 8192)
-    options = ["--mesh", "data=8,tensor=8", *SEQUENCE_PARALLEL]
-    times, memory = zip(*(compile_once(model, options) for _ in range(3)))
-    seconds, gib = min(times), max(memory) / 1024
-    table(f"source to rank program, Llama 3 70B, 80 layers, Adam, `{' '.join(options)}`", ["", "bound"], [
-        ["s", f"{seconds:.2f}", at_most(seconds, LLAMA_70B_SECONDS)],
-        ["GiB", f"{gib:.2f}", at_most(gib, LLAMA_70B_GIB)]])
-    return seconds <= LLAMA_70B_SECONDS and gib <= LLAMA_70B_GIB
+        config = json.load(f)
+    rows = []
+    for options, batch, bound in LLAMA_70B_PLANS:
+        model = llama(work, config, batch, 8192)
+        times, memory = zip(*(compile_once(model, options) for _ in range(3)))
+        seconds, gib = min(times), max(memory) / 1024
+        rows.append([f"`{' '.join(options)}`, {batch} rows", f"{seconds:.2f}", at_most(seconds, bound), f"{gib:.2f}",
+                     at_most(gib, LLAMA_70B_GIB)])
+    table("source to rank program, Llama 3 70B, 80 layers, Adam", ["s", "bound", "GiB", "bound"], rows)
 
 
 KINDS = {"chain": chain, "perceptron": layers_of_perceptrons, "transformer": transformer, "llama_70b": llama_70b}
 
 
 def print_tables(work, kinds=tuple(KINDS)):
-    """Whether all bounds hold."""
-    return all([KINDS[kind](work) for kind in kinds])
+    for kind in kinds:
+        KINDS[kind](work)
 
 
 def main():
@@ -116,7 +120,8 @@ def main():
     if unknown := [kind for kind in args.only if kind not in KINDS]:
         parser.error(f"--only must name some of {', '.join(KINDS)}, got: {unknown[0]}")
     os.makedirs(args.work, exist_ok=True)
-    sys.exit(0 if print_tables(args.work, args.only) else 1)
+    print_tables(args.work, args.only)
+    sys.exit(exit_status())
 
 
 if __name__ == "__main__":

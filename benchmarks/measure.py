@@ -4,7 +4,8 @@
 usage: measure.py --work FOLDER [--rounds 5] [--only NAME,...]   (tools on PATH, see run.sh)
 
 Every number that has a bound is a ratio of medians whose two sides were measured in turns within this run, because
-a shared machine drifts. One thread per rank. A floor of GEMMs is the same library, shapes and thread.
+a shared machine drifts. One thread per rank. A floor of GEMMs is the same library, shapes and thread. The exit status
+is 1 when a bound is missed.
 """
 
 import argparse
@@ -20,7 +21,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "test", "support"))
 import compile_scaling  # noqa: E402
 import shoal  # noqa: E402
-from common import MB, TORCH_PYTHON, at_least, at_most, table  # noqa: E402
+from common import MB, TORCH_PYTHON, at_least, at_most, exit_status, table, verdict  # noqa: E402
 from generate_mlp import generate  # noqa: E402
 from gpt2 import gpt2, gpt2_bf16, gpt2_ranks  # noqa: E402
 from metrics import read_metrics  # noqa: E402
@@ -136,9 +137,10 @@ def all_reduce(work, rounds):
         output = shoal.call(["shoal-run", "-n", "2", "all-reduce", str(size), str(4 * rounds)], shoal.RUN_LIMIT)
         columns = zip(*(map(float, line.split()) for line in output.splitlines() if line))
         windows, mpi, blocking, copy = map(statistics.median, columns)
-        verdict = at_least(copy / windows, 0.9) if size > 1 << 20 else at_most(windows / blocking, 4)
+        bound = at_least(copy / windows, 0.9) if size > 1 << 20 else at_most(windows / blocking, 4)
         ratio = f"{copy / windows:.2f} of memcpy's rate" if size > 1 << 20 else f"{windows / blocking:.2f} × MPI_Allreduce"
-        rows.append([f"{size >> 10} KiB", f"{windows:.1f}", f"{mpi:.1f}", f"{blocking:.1f}", f"{copy:.1f}", ratio, verdict])
+        rows.append([f"{size >> 10} KiB", f"{windows:.1f}", f"{mpi:.1f}", f"{blocking:.1f}", f"{copy:.1f}", ratio,
+                     bound])
     table("all-reduce of f32, 2 local ranks, µs", ["windows", "--local-comm mpi", "MPI_Allreduce", "memcpy", "ratio", "bound"], rows)
 
 
@@ -192,8 +194,9 @@ def memory(work, rounds):
         resident = usage.ru_maxrss * 1024
         allowed = 0.1 * peak["counted"] + 60 * MB
         rows.append([f"{name}", f"{peak['promised'] / MB:.1f}", f"{peak['counted'] / MB:.1f}", f"{resident / MB:.1f}",
-                     "equal" if peak["promised"] == peak["counted"] else "MISSED: not equal",
-                     ("within" if abs(resident - peak["counted"]) <= allowed else "MISSED: not within") + f" {allowed / MB:.1f}"])
+                     verdict(peak["promised"] == peak["counted"], "equal", "MISSED: not equal"),
+                     verdict(abs(resident - peak["counted"]) <= allowed, "within", "MISSED: not within") +
+                     f" {allowed / MB:.1f}"])
     table("MLP 784-4096-4096-10, batch 512, 1 rank, MB", ["peak promised", "peak counted", "resident (VmHWM)", "promise and count", "resident to peak: 10% + 60 MB"], rows)
 
 
@@ -232,6 +235,7 @@ def main():
     for part in parts:
         if part.__name__ in args.only:
             part(args.work, args.rounds)
+    sys.exit(exit_status())
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Prints the benchmarks' tables, each number with its bound; docs/benchmarks.md keeps a run of it.
+# Prints the benchmarks' tables, each number with its bound, and ends with status 1 where one is missed;
+# docs/benchmarks.md keeps a run of it.
 #   benchmarks/run.sh [--rounds N] [--only large_step,small_step,gpt2,gpt2_bf16,gpt2_ranks,attention,all_reduce,overlap,memory,compile_time]
 # PyTorch, which some tables compare with, is that of $SHOAL_TORCH_PYTHON, else Debian's python3-torch, which is installed;
 # torch.compile needs PyTorch 2.
