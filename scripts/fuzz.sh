@@ -2,8 +2,7 @@
 # Gives mutated inputs to the fuzz target of every parser, under the address and undefined-behaviour sanitizers.
 #   --runs N      mutated inputs over all targets together (100000); those that a target begins with are not counted
 #   --seed N      of the mutations (1)
-#   --only NAME   one target: npy, safetensors, index, checkpoint, payload, program, run-options, board, compiler-options,
-#                 attributes, config, mlir
+#   --only NAME   one target of fuzz/CMakeLists.txt
 # A crash or hang ends the script with status 1 and leaves its input in the build folder; the same executable
 # replays it. The last lines say how many inputs each target took.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -15,7 +14,10 @@ while (($# > 0)); do
       (($# > 1)) || { echo "fuzz.sh: $1 expects a value" >&2 && exit 2; }
       declare "${1#--}=$2"
       shift ;;
-    -h | --help) sed -n '2,8s/^# \?//p' "$0" && exit 0 ;;
+    -h | --help)
+      sed -n '2,7s/^# \?//p' "$0"
+      printf 'Targets: %s\n' "$(sed -n 's/^shoal_add_fuzzer(\([a-z-]*\).*/\1/p' "$SHOAL_ROOT/fuzz/CMakeLists.txt" | paste -sd ' ')"
+      exit 0 ;;
     *) echo "fuzz.sh: unknown option, got: $1 (see --help)" >&2 && exit 2 ;;
   esac
   shift
@@ -23,28 +25,22 @@ done
 [[ $runs =~ ^[1-9][0-9]*$ && $seed =~ ^[1-9][0-9]*$ ]] ||
   { echo "fuzz.sh: --runs and --seed must be whole numbers of at least 1, got: $runs, $seed" >&2 && exit 2; }
 
-# Hundredths of all inputs. A module goes through every pass, so it takes as long as a thousand others.
-names=(npy safetensors index checkpoint payload program run-options board compiler-options attributes config mlir)
-shares=(12 12 6 8 8 14 10 8 8 8 4 2)
-
 BUILD_DIR=$SHOAL_ROOT/build-sanitize
 bootstrap
 configure -DSHOAL_SANITIZE=ON
 sanitizer_options
-targets=()
-for name in "${names[@]}"; do
-  if [[ -z $only || $only == "$name" ]]; then targets+=("fuzz-$name"); fi
-done
-((${#targets[@]} > 0)) || { echo "fuzz.sh: --only must name a target, got: $only (see --help)" >&2 && exit 2; }
-build "${targets[@]}" fuzz-corpus
+# Names, and how many inputs each gets: its share of all, rounded up.
+counts=$(awk -v runs="$runs" -v only="$only" '
+  only == "" || $1 == only { names[++n] = $1; shares[n] = $2; all += $2 }
+  END { for (i = 1; i <= n; ++i) { count = runs * shares[i] / all; print names[i], int(count) + (count > int(count)) } }
+' "$BUILD_DIR/fuzz/shares.txt")
+[[ $counts ]] || { echo "fuzz.sh: --only must name a target, got: $only (see --help)" >&2 && exit 2; }
+# shellcheck disable=SC2046
+build $(awk '{ print "fuzz-" $1 }' <<<"$counts") fuzz-corpus
 
 status=0 total=0
 lines=()
-for i in "${!names[@]}"; do
-  name=${names[i]}
-  if [[ -n $only && $only != "$name" ]]; then continue; fi
-  count=$runs
-  if [[ -z $only ]]; then count=$((runs * shares[i] / 100)); fi
+while read -r name count <&3; do
   say "fuzz $name ($count inputs, seed $seed)"
   corpora=()
   for folder in "$SHOAL_ROOT/fuzz/corpus/$name" "$BUILD_DIR/fuzz/corpus/$name"; do
@@ -56,7 +52,7 @@ for i in "${!names[@]}"; do
   line=$(tail -n 1 <<<"$output")
   lines+=("$line")
   total=$((total + $(awk '{ print $2 }' <<<"$line")))
-done
+done 3<<<"$counts"
 
 say "totals"
 printf '%s\n' "${lines[@]}" "mutated inputs: $total"
