@@ -21,8 +21,8 @@ def LoweringOpInterface : OpInterface<"LoweringOpInterface"> {
         return $_op->emitOpError("is no part of a kernel: it is a library call");
       }]>,
     InterfaceMethod<[{
-        Builds the rows of a library call, on stream 0. Every buffer lies at a multiple of its element size, and no more than
-        that can be relied on but where `rows` is asked for it. An error for everything else.
+        Builds the rows of a library call, on stream 0. Every buffer lies at a multiple of its element size, the
+        workspace at a multiple of 64 bytes. An error for everything else.
       }],
       "::llvm::LogicalResult", "lowerToRows", (ins "::shoal::exec::RowContext &":$rows), "", [{
         return $_op->emitOpError("is in no kernel (run exec-outline-kernels)");

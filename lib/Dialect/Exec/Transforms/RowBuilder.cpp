@@ -102,7 +102,6 @@ public:
 
   OpBuilder &getBuilder() override { return rows.getBuilder(); }
   Value bufferOf(Value tensor) override { return rows.bufferOf(tensor); }
-  Value alignedBufferOf(Value tensor) override { return rows.aligned(op->getLoc(), tensor, false); }
   Value rangeOf(Value tensor, int64_t start, ArrayRef<int64_t> shape) override {
     Place place = placement.placeOf(tensor);
     return rows.rangeOf({place.storage, place.start + start}, shape);

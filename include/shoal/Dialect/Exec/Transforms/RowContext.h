@@ -14,8 +14,6 @@ public:
   virtual mlir::OpBuilder &getBuilder() = 0;
   /// The buffer of an operand or result, in its own shape, at a multiple of its element size.
   virtual mlir::Value bufferOf(mlir::Value tensor) = 0;
-  /// The buffer of an operand at a multiple of 64 bytes: a copy where it lies in a bucket.
-  virtual mlir::Value alignedBufferOf(mlir::Value tensor) = 0;
   /// The elements from `start` on of an operand or result, in another shape.
   virtual mlir::Value rangeOf(mlir::Value tensor, int64_t start,
                               llvm::ArrayRef<int64_t> shape) = 0;
