@@ -183,6 +183,16 @@ bool Placement::mayLieInGroup(Value root, const Claim &claim) {
   return true;
 }
 
+/// A kernel that was not compiled for it cannot write at any multiple of the element size. What stands in front of a
+/// group takes a multiple of the alignment, so `start` may be counted without it.
+bool Placement::mayBeWrittenAt(Value root, int64_t start) {
+  auto call = root.getDefiningOp<CallOp>();
+  if (!call || start * elementBytes(typeOf(root).getElementType()) % kBufferAlignment == 0)
+    return true;
+  auto kernel = symbols.lookup<func::FuncOp>(call.getKernel());
+  return bool(kernel.getResultAttr(cast<OpResult>(root).getResultNumber(), ExecDialect::kUnalignedAttr));
+}
+
 void Placement::collectClaims(Group &group, Claims &claims) {
   for (dist::PackOp pack : group.packs) {
     int64_t overwrittenAt = std::numeric_limits<int64_t>::max();
@@ -248,7 +258,7 @@ void Placement::claim(const Claims &claims) {
       if (fits && (!best || claim.end - claim.begin > best->end - best->begin))
         best = &claim;
     }
-    if (!best || claimed.count(root) || !mayLieInGroup(root, *best))
+    if (!best || claimed.count(root) || !mayLieInGroup(root, *best) || !mayBeWrittenAt(root, best->start))
       continue;
     if (Value argument = best->group->argument) {
       auto gather = root.getDefiningOp<dist::AllGatherOp>();
@@ -268,17 +278,8 @@ void Placement::claim(const Claims &claims) {
   for (auto &[id, group] : groups)
     if (!group.argument)
       storages[group.storage].elements += group.front;
-  for (auto &[root, claim] : chosen) {
-    // A kernel that was not compiled for it cannot write at any multiple of the element size.
-    Place place{claim.group->storage, claim.group->front + claim.start};
-    if (auto call = root.getDefiningOp<CallOp>(); call && !isAligned(place)) {
-      auto kernel = symbols.lookup<func::FuncOp>(call.getKernel());
-      if (!kernel.getResultAttr(cast<OpResult>(root).getResultNumber(),
-                                ExecDialect::kUnalignedAttr))
-        continue;
-    }
-    claimed[root] = place;
-  }
+  for (auto &[root, claim] : chosen)
+    claimed[root] = {claim.group->storage, claim.group->front + claim.start};
 }
 
 void Placement::placeNew(Value value, Memory memory) {

@@ -90,6 +90,7 @@ private:
   /// The operand that a kernel's result is written over; null when it has a buffer of its own.
   mlir::Value overwrittenBy(mlir::Value result);
   bool mayLieInGroup(mlir::Value root, const Claim &claim);
+  bool mayBeWrittenAt(mlir::Value root, int64_t start);
   bool mayReduceInPlace(dist::AllReduceOp op);
   void placeUnpack(dist::UnpackOp op);
   mlir::Operation *findCopier(dist::PackOp op, mlir::Value input);
