@@ -18,11 +18,11 @@ using namespace shoal;
 
 namespace {
 
-constexpr uint64_t kRows = 30, kBatchRows = 8, kArenaBytes = 256;
+constexpr uint64_t kRows = 30, kBatchRows = 8, kArenaBytes = 320;
 
 void write(const std::string &path, const std::string &bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
-// A parameter w [3, 4] and the optimizer's step.
+// A parameter w [3, 4], state of it and the optimizer's step.
 rt::Program makeProgram(bool batched) {
   rt::BlobBuilder blob("mlp");
   blob.header().arenaBytes = kArenaBytes;
@@ -32,7 +32,12 @@ rt::Program makeProgram(bool batched) {
     blob.addArg({.name = "valid", .kind = rt::ArgKind::ValidRows, .view = blob.addView(64, 1, rt::DType::I64)});
   }
   blob.addArg({.name = "w", .kind = rt::ArgKind::Param, .view = blob.addView(128, 12, rt::DType::F32), .dims = {{3}, {4}}});
-  blob.addArg({.name = "step", .kind = rt::ArgKind::Step, .view = blob.addView(192, 1, rt::DType::I64)});
+  blob.addArg({.name = "w.m",
+               .kind = rt::ArgKind::State,
+               .view = blob.addView(192, 4, rt::DType::F32),
+               .dims = {{1}, {4}},
+               .of = "w"});
+  blob.addArg({.name = "step", .kind = rt::ArgKind::Step, .view = blob.addView(256, 1, rt::DType::I64)});
   std::vector<unsigned char> bytes = blob.finish();
   return rt::Program(bytes.data(), bytes.size());
 }
@@ -112,12 +117,18 @@ void read(const std::string &text) {
     std::string written = rt::toText(index);
     fuzz::require(rt::toText(rt::parseCheckpointIndex(written, "index.json")) == written,
                   "what is written must be read as it was");
-    for (const auto &[name, tensor] : index.tensors)
+    for (const auto &[name, tensor] : index.tensors) {
+      auto of = index.tensors.find(tensor.of);
+      fuzz::require(tensor.kind == rt::TensorKind::State
+                        ? of != index.tensors.end() && of->second.kind == rt::TensorKind::Param
+                        : tensor.of.empty(),
+                    "state, and nothing else, must be of a parameter");
       for (const rt::IndexBox &box : tensor.boxes) {
         fuzz::require(index.files.count(box.file) == 1, "a box must be in a file");
         for (size_t d = 0; d < tensor.shape.size(); ++d)
           fuzz::require(box.start[d] + box.shape[d] <= tensor.shape[d], "a box must lie in its tensor");
       }
+    }
     resumeFrom(text);
   });
 }

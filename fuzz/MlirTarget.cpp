@@ -111,12 +111,12 @@ void compile(ModuleOp module, const shoal::PlanOptions &plan) {
     shoal::report::readLocal(*copy, plan.overlap, page);
   if (failed(build(shoal::buildExecPipeline)))
     return;
-  if (FailureOr<shoal::rt::Report> report = shoal::codegen::emitReport(module); succeeded(report)) {
+  if (FailureOr<shoal::rt::Report> report = shoal::codegen::emitReport(module, ""); succeeded(report)) {
     page.report = std::move(*report);
     shoal::report::readProgram(module, page);
     (void)shoal::report::writeHtml(page);
   }
-  FailureOr<shoal::codegen::Program> program = shoal::codegen::emitProgram(module);
+  FailureOr<shoal::codegen::Program> program = shoal::codegen::emitProgram(module, "");
   if (succeeded(program))
     shoal::rt::Program(program->blob.data(), program->blob.size()); // throws: the compiler is wrong
 }

@@ -88,7 +88,7 @@ INDEX = {
 }
 
 
-def checkpoint(tensors, version=1, **changes):
+def checkpoint(tensors, version=2, **changes):
     """The index of a checkpoint of two files."""
     model = "".join(f"{name} {t['dtype']} [{', '.join(map(str, t['shape']))}]\n" for name, t in sorted(tensors.items())
                     if t["kind"] in ("param", "buffer"))
@@ -112,7 +112,14 @@ def kept(kind, shape, *boxes, dtype="f32", **more):
 
 WEIGHT = kept("param", [3, 4], box("a", [0, 0], [1, 4]), box("a", [1, 0], [1, 2]), box("b", [1, 2], [1, 2]),
               box("b", [2, 0], [1, 4]), file_shape=[12])
-MODEL = {"w": WEIGHT, "step": kept("step", [], box("a", [], []), dtype="i64")}
+STEP = kept("step", [], box("a", [], []), dtype="i64")
+
+
+def model(states=1, step=STEP, kind="state", **of):
+    return {"w": {**WEIGHT, "states": states}, "w.m": kept(kind, [1, 4], box("b", [0, 0], [1, 4]), **of), "step": step}
+
+
+MODEL = model(of="w")
 NO_BATCHES = {"epoch": 0, "batch": 0, "rows": 0, "batch_rows": 0, "shuffle": False}
 CHECKPOINT = {
     "rows": checkpoint(MODEL),
@@ -128,7 +135,18 @@ CHECKPOINT = {
     "outside": checkpoint({"w": kept("param", [4], box("a", [2**64 - 1], [2]))}),
     "overflow": checkpoint({"w": kept("param", [2**32, 2**32], box("a", [0, 0], [2**32, 2**32]))}),
     "empty-tensor": checkpoint({"w": kept("buffer", [0, 3])}),
-    "newer": checkpoint({}, version=2),
+    "newer": checkpoint({}, version=3),
+    "older": checkpoint({"w": WEIGHT, "step": STEP}, version=1),
+    "no-state": checkpoint({"w": WEIGHT}),
+    "state-of-nobody": checkpoint(model()),
+    "state-of-none": checkpoint(model(of="u")),
+    "state-of-itself": checkpoint(model(of="w.m")),
+    "state-of-step": checkpoint(model(of="step")),
+    "part-of-state": checkpoint(model(states=2**64 - 1, of="w")),
+    "uncounted-state": checkpoint(model(states=0, of="w")),
+    "step-of": checkpoint(model(of="w", step={**STEP, "of": "w"})),
+    "step-with-states": checkpoint(model(of="w", step={**STEP, "states": 1})),
+    "unknown-kind": checkpoint(model(of="w", kind="grad")),
     "other-file": checkpoint({"w": kept("param", [1], box("../a", [0], [1]))}),
     "cut": checkpoint({"w": WEIGHT})[:200],
     "deep": checkpoint({}, step=[[[[[[[[[[]]]]]]]]]]),

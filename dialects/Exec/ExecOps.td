@@ -145,16 +145,16 @@ def Exec_ArgOp : Exec_Op<"arg", [HasParent<"ProgramOp">, DeclareOpInterfaceMetho
     rank holds. `batch` is the sample dimension of a batched input. `file` is the shape in files, the logical tensor's own when absent. `indices` says
     that the elements of an input are in [0, `indices`), or are `ignored`: the runtime refuses others. `bucket` says which tensors lie in it, one after
     another, cut where its sharding cuts them: these, not the bucket, are what files know by name. `master`: a parameter that only its own update and
-    a cast of it read, counted as the optimizer's.
+    a cast of it read, counted as the optimizer's. `of`: the parameter that a state belongs to; of a bucket its members say it.
   }];
-  let arguments = (ins Exec_ArgKindAttr:$kind, StrAttr:$name, I64Attr:$offset, OptionalAttr<TypeAttrOf<AnyStaticShapeTensor>>:$global,
+  let arguments = (ins Exec_ArgKindAttr:$kind, StrAttr:$name, OptionalAttr<StrAttr>:$of, I64Attr:$offset, OptionalAttr<TypeAttrOf<AnyStaticShapeTensor>>:$global,
                        OptionalAttr<Dist_ShardingAttr>:$sharding, DefaultValuedAttr<I64Attr, "-1">:$batch_dim,
                        DefaultValuedAttr<Exec_InitAttr, "::shoal::exec::Init::none">:$init,
                        DefaultValuedAttr<F64Attr, "0.0">:$a, DefaultValuedAttr<F64Attr, "0.0">:$b,
                        OptionalAttr<DenseI64ArrayAttr>:$file, OptionalAttr<I64Attr>:$indices, OptionalAttr<I64Attr>:$ignored,
                        OptionalAttr<Dist_BucketAttr>:$bucket, UnitAttr:$master);
   let results = (outs Exec_BufferType:$result);
-  let assemblyFormat = "custom<Keyword>($kind) (`master` $master^)? $name `at` $offset (`global` $global^)? (`sharding` `=` $sharding^)? (`batch` `=` $batch_dim^)? (`init` `=` custom<Keyword>($init)^ `(` $a `,` $b `)`)? (`file` `=` $file^)? (`indices` `=` $indices^)? (`ignored` `=` $ignored^)? (`bucket` `=` $bucket^)? attr-dict `:` type($result)";
+  let assemblyFormat = "custom<Keyword>($kind) (`master` $master^)? $name (`of` $of^)? `at` $offset (`global` $global^)? (`sharding` `=` $sharding^)? (`batch` `=` $batch_dim^)? (`init` `=` custom<Keyword>($init)^ `(` $a `,` $b `)`)? (`file` `=` $file^)? (`indices` `=` $indices^)? (`ignored` `=` $ignored^)? (`bucket` `=` $bucket^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
   let extraClassDeclaration = "StorageClass getStorageClass();\n::llvm::LogicalResult verifyContents();";
 }

@@ -65,10 +65,15 @@ private:
   LogicalResult verifyPlan(ModuleOp global, ModuleOp local, const PlanOptions &plan);
   std::string writePage(ModuleOp module, report::Page &page, rt::Report report);
   Outcome emitBinary(ModuleOp module, CompilerOutput &output);
+  /// What reports and the program tell of the plan.
+  std::string tellPlan() const {
+    return isHandWritten ? "a local program (L2), which is its own plan" : describePlan(plan, options.given);
+  }
 
   const CompilerOptions &options;
   MLIRContext *context;
   PlanOptions plan;
+  bool isHandWritten = false; // at L2
   std::vector<std::string> verified;
 };
 
@@ -76,6 +81,7 @@ private:
 
 /// A local program is its own plan.
 Outcome Compilation::makeHandWritten(ModuleOp module) {
+  isHandWritten = true;
   auto refuse = [&](const std::string &flag) {
     complain() << flag << " plans a model (L1), but '" << options.name
                << "' is a local program (L2): it has collectives";
@@ -226,7 +232,7 @@ Outcome Compilation::emit(ModuleOp module, CompilerOutput &output) {
   if (failed(run(module, plan, buildExecPipeline)))
     return Outcome::InputWrong;
   if (options.report != ReportFormat::None) {
-    FailureOr<rt::Report> report = codegen::emitReport(module);
+    FailureOr<rt::Report> report = codegen::emitReport(module, tellPlan());
     if (failed(report))
       return Outcome::WorkFailed;
     if (options.report == ReportFormat::Json)
@@ -260,7 +266,7 @@ Outcome Compilation::emitBinary(ModuleOp module, CompilerOutput &output) {
   FailureOr<codegen::KernelObjects> code = codegen::compileKernels(module, target);
   if (failed(code))
     return unknownCpu;
-  FailureOr<codegen::Program> program = codegen::emitProgram(module);
+  FailureOr<codegen::Program> program = codegen::emitProgram(module, tellPlan());
   if (failed(program))
     return Outcome::WorkFailed;
   return take(codegen::linkPayload(*code, program->kernels, program->blob, [this] { return complain(); },

@@ -4,6 +4,8 @@
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 namespace shoal {
 namespace {
 
@@ -33,6 +35,7 @@ PlanOption toPlanOption(const OptionRow<nn::OptimizePassOptions> &row) {
   option.group = "Optimizer";
   option.stages = kToGlobal;
   option.isOfTraining = true;
+  option.isTold = row.name == "optimizer" || row.name == "lr";
   return option;
 }
 
@@ -58,7 +61,7 @@ std::vector<PlanOption> makeTable() {
         .help = "shard over mesh axis data: 1 optimizer state; 2 gradients of micro-batches, too, so that each "
                 "micro-batch reduces its own; 3 parameters, too, so that each also gathers them",
         .rule = &dist::kZeroRule},
-       "Plan", kToGlobal, /*isOfTraining=*/true, /*axis=*/dist::kDataAxis},
+       "Plan", kToGlobal, /*isOfTraining=*/true, /*axis=*/dist::kDataAxis, /*ofAnyAxis=*/false, /*isTold=*/true},
       {{.name = "recompute", .member = get<&PlanOptions::recompute>,
         .help = "what of each layer the backward pass computes again instead of keeping it: none; selective: all but "
                 "products (attention, norms, activation functions, dropout); full: all",
@@ -148,6 +151,24 @@ std::vector<std::string> spellFlags(const PlanOptions &plan, llvm::ArrayRef<cons
     last = option;
   }
   return words;
+}
+
+std::string describePlan(const PlanOptions &plan, llvm::ArrayRef<const PlanOption *> given) {
+  auto acts = [&](const PlanOption &row) {
+    return !(row.isOfTraining && plan.mode == "infer") &&
+           (row.axis.empty() || llvm::is_contained(plan.dataAxes, row.axis) ||
+            llvm::is_contained(plan.modelAxes, row.axis));
+  };
+  std::vector<const PlanOption *> told;
+  for (const PlanOption &row : getPlanOptions())
+    if (llvm::is_contained(given, &row) || (row.isTold && acts(row)))
+      told.push_back(&row);
+  std::vector<std::string> words = spellFlags(plan, told);
+  for (std::string &word : words)
+    word.erase(0, 2); // "--"
+  if (plan.dtype.empty())
+    words.push_back("dtype as in the model");
+  return llvm::join(words, ", ");
 }
 
 std::string findPlanFault(const PlanOptions &plan, llvm::ArrayRef<const PlanOption *> given,

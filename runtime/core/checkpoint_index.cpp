@@ -41,6 +41,10 @@ std::string objectText(const char *name, const Map &map, ToJson toJson) {
 OrderedJson tensorJson(const IndexTensor &tensor) {
   OrderedJson json{
       {"kind", tensorKindName(tensor.kind)}, {"dtype", fileTypeName(tensor.type)}, {"shape", tensor.shape}};
+  if (tensor.kind == TensorKind::State)
+    json["of"] = tensor.of;
+  if (tensor.states != 0)
+    json["states"] = tensor.states;
   if (tensor.fileShape != tensor.shape)
     json["file_shape"] = tensor.fileShape;
   json["boxes"] = OrderedJson::array();
@@ -93,6 +97,7 @@ private:
   void checkSeal(std::string_view text) const;
   IndexTensor readTensor(const InputJson &json, const CheckpointIndex &index, const std::string &where) const;
   void checkCover(const IndexTensor &tensor, const std::string &where) const;
+  void checkState(const CheckpointIndex &index) const;
   void checkSizes(const CheckpointIndex &index) const;
   void checkPosition(const CheckpointIndex &index) const;
 
@@ -150,6 +155,15 @@ IndexTensor IndexReader::readTensor(const InputJson &json, const CheckpointIndex
   if (known == std::end(kKinds))
     wrong(where, "unknown kind '", shortened(kind), "'");
   tensor.kind = *known;
+  if (tensor.kind == TensorKind::State)
+    tensor.of = text(json, "of", where);
+  else if (json.contains("of"))
+    wrong(where, "only state has \"of\", got: ", kind);
+  if (json.contains("states")) {
+    tensor.states = number(json, "states", where);
+    if (tensor.kind != TensorKind::Param)
+      wrong(where, "only a parameter has \"states\", got: ", kind);
+  }
   std::string type = text(json, "dtype", where);
   std::optional<FileType> found;
   for (uint32_t one = 0; one <= uint32_t(FileType::F64); ++one)
@@ -231,6 +245,24 @@ void IndexReader::checkCover(const IndexTensor &tensor, const std::string &where
     wrong(where, "its boxes must hold all of its ", all, " elements, got: ", covered);
 }
 
+// State is of parameters, and of each all of it is there.
+void IndexReader::checkState(const CheckpointIndex &index) const {
+  std::map<std::string, std::vector<std::string>> states; // by parameter
+  for (const auto &[name, tensor] : index.tensors) {
+    if (tensor.kind != TensorKind::State)
+      continue;
+    auto of = index.tensors.find(tensor.of);
+    if (of == index.tensors.end() || of->second.kind != TensorKind::Param)
+      wrong("tensor '", shortened(name), "': \"of\" must name a parameter, got: '", shortened(tensor.of), "', ",
+            of == index.tensors.end() ? "which is not there" : cat("of kind ", tensorKindName(of->second.kind)));
+    states[tensor.of].push_back(name);
+  }
+  for (const auto &[name, tensor] : index.tensors)
+    if (const std::vector<std::string> &there = states[name]; there.size() != tensor.states)
+      wrong("tensor '", shortened(name), "': must have ", tensor.states, " tensors of state (\"states\"), got: ",
+            there.size(), there.empty() ? "" : cat(", '", shortened(there.front()), "'"));
+}
+
 // No more elements than the files have bytes for: whoever makes room for a tensor may believe its shape.
 void IndexReader::checkSizes(const CheckpointIndex &index) const {
   uint64_t total = 0;
@@ -273,7 +305,10 @@ CheckpointIndex IndexReader::read(std::string_view text) {
     wrong("\"format\" must be \"", kFormat, "\", got: '", shortened(format), "'");
   if (uint64_t version = number(json, "version"); version != kCheckpointVersion)
     wrong("\"version\" must be ", kCheckpointVersion, ", got: ", version,
-          version > kCheckpointVersion ? "; a newer release wrote it" : "");
+          version > kCheckpointVersion
+              ? "; a newer release wrote it"
+              : "; it does not say whose state a tensor is: make a file for --load of it by shoal-ckpt merge "
+                "--with-state of the release that wrote it");
   checkSeal(text);
   CheckpointIndex index;
   index.program = this->text(json, "program");
@@ -300,6 +335,7 @@ CheckpointIndex IndexReader::read(std::string_view text) {
   }
   for (const auto &[name, tensor] : object(json, "tensors").items())
     index.tensors[name] = readTensor(tensor, index, cat("tensor '", shortened(name), "': "));
+  checkState(index);
   checkSizes(index);
   if (uint32_t said = crc(json, "fingerprint", ""); said != index.fingerprint())
     wrong("\"fingerprint\" must be ", crcText(index.fingerprint()), ", that of its tensors, got: ", crcText(said));

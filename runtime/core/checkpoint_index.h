@@ -14,7 +14,7 @@
 
 namespace shoal::rt {
 
-inline constexpr uint64_t kCheckpointVersion = 1;
+inline constexpr uint64_t kCheckpointVersion = 2;
 inline constexpr const char *kIndexName = "index.json";
 
 const char *tensorKindName(TensorKind kind); // "param", "state", ...
@@ -38,6 +38,8 @@ struct IndexTensor {
   std::vector<uint64_t> shape;     // logical
   std::vector<uint64_t> fileShape; // of the same elements: what --load and --dump-params have
   std::vector<IndexBox> boxes;     // every element is in exactly one
+  std::string of;                  // of state: its parameter
+  uint64_t states = 0;             // of a parameter: how many tensors of state are of it, all of them in the index
 };
 
 struct IndexFile {
@@ -61,8 +63,8 @@ struct CheckpointIndex {
 
 std::string toText(const CheckpointIndex &index);
 
-// Reads what toText() wrote; `path` is for errors. Exit 2 on anything else: a byte that changed, a newer version, boxes
-// that overlap or leave elements out.
+// Reads what toText() wrote; `path` is for errors. Exit 2 on anything else: a byte that changed, another version, boxes
+// that overlap or leave elements out, a part of a parameter's state.
 CheckpointIndex parseCheckpointIndex(std::string_view text, const std::string &path);
 
 } // namespace shoal::rt

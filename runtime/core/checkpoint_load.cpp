@@ -20,11 +20,6 @@ void checkTensor(const Program &program, const Tensor &tensor, const IndexTensor
     badInput(path, ": '", name, "' holds ", fileTypeName(found.type), ", expected ", dtypeName(type));
 }
 
-[[noreturn]] void refusePartialState(const std::string &path, const std::string &there, const std::string &missing) {
-  badInput(path, ": holds '", shortened(there), "' but not '", shortened(missing),
-           "', expected all of the optimizer's state or none");
-}
-
 // The first difference between the two models, or between their states, ends the run.
 LoadSummary compare(const Program &program, const Checkpoint &checkpoint) {
   const std::string &path = checkpoint.path();
@@ -55,30 +50,12 @@ LoadSummary compare(const Program &program, const Checkpoint &checkpoint) {
     summary.unused.push_back(name);
   }
   if (!stateThere.empty() && !summary.newState.empty())
-    refusePartialState(path, stateThere, summary.newState.front());
+    badInput(path, ": holds '", shortened(stateThere), "' but not '", shortened(summary.newState.front()),
+             "', expected all of the optimizer's state or none");
   return summary;
 }
 
 } // namespace
-
-void checkState(const Checkpoint &checkpoint) {
-  const auto &tensors = checkpoint.index().tensors;
-  std::map<std::string, std::set<std::string>> kinds; // parameter to "m", "v"
-  for (const auto &[name, tensor] : tensors)
-    if (size_t dot = name.rfind('.'); tensor.kind == TensorKind::State && dot != std::string::npos)
-      if (auto of = tensors.find(name.substr(0, dot)); of != tensors.end() && of->second.kind == TensorKind::Param)
-        kinds[of->first].insert(name.substr(dot + 1));
-  std::map<std::string, const std::set<std::string> *> most; // of the parameters that have the kind
-  for (const auto &[param, own] : kinds)
-    for (const std::string &kind : own)
-      if (auto &known = most[kind]; !known || known->size() < own.size())
-        known = &own;
-  for (const auto &[param, own] : kinds)
-    for (const std::string &kind : own)
-      for (const std::string &other : *most.at(kind))
-        if (!own.count(other))
-          refusePartialState(checkpoint.path(), cat(param, ".", kind), cat(param, ".", other));
-}
 
 LoadSummary loadCheckpoint(const Program &program, uint32_t position, Checkpoint &checkpoint, char *arena) {
   LoadSummary summary = compare(program, checkpoint);

@@ -13,10 +13,6 @@ namespace shoal::rt {
 // (another optimizer), which the summary says.
 LoadSummary loadCheckpoint(const Program &program, uint32_t position, Checkpoint &checkpoint, char *arena);
 
-// Exit 2 where a parameter lacks state that others have beside what it has, as 'w.m' beside 'w.v'. What no state at all
-// means, only a program knows.
-void checkState(const Checkpoint &checkpoint);
-
 } // namespace shoal::rt
 
 #endif // SHOAL_RT_CORE_CHECKPOINT_LOAD_H

@@ -109,9 +109,13 @@ std::map<std::string, IndexTensor> indexTensors(const Program &program, const st
     entry.type = fileTypeOf(program.views()[tensor.view].dtype);
     entry.shape = globalShape(program.dims(tensor));
     entry.fileShape = program.fileShape(tensor);
+    entry.of = program.str(tensor.of);
     for (const PlacedBox &box : share.boxes)
       entry.boxes.push_back({shardName(program, share.writer), boxName(name, box), box.start, box.shape});
   }
+  for (const auto &[name, entry] : tensors)
+    if (entry.kind == TensorKind::State)
+      ++tensors.at(entry.of).states;
   return tensors;
 }
 

@@ -1,6 +1,5 @@
 // Looks at checkpoints, and puts their tensors together.
 #include "core/checkpoint_tools.h"
-#include "core/checkpoint_load.h"
 #include "core/error.h"
 #include "core/print.h"
 #include "core/program.h"
@@ -56,12 +55,12 @@ std::string inspectCheckpoint(const Checkpoint &checkpoint) {
   text += cat("  files      ", counted(index.files.size(), "file"), ", ", sizeText(bytes), "\n\n");
   for (const auto &[name, tensor] : index.tensors)
     text += cat("  ", tensorKindName(tensor.kind), "  ", name, "  ", fileTypeName(tensor.type), " ",
-                shapeText(tensor.shape), "  ", boxCount(tensor.boxes.size()), "\n");
+                shapeText(tensor.shape), "  ", boxCount(tensor.boxes.size()),
+                tensor.of.empty() ? "" : "  of ", tensor.of, "\n");
   return text;
 }
 
 std::string verifyCheckpoint(Checkpoint &checkpoint) {
-  checkState(checkpoint);
   checkFiles(checkpoint);
   const CheckpointIndex &index = checkpoint.index();
   uint64_t boxes = 0, elements = 0, bytes = 0;
@@ -82,8 +81,6 @@ std::string mergeCheckpoint(Checkpoint &checkpoint, const std::string &path, boo
   for (const auto &[name, file] : checkpoint.index().files)
     if (identityOf(cat(checkpoint.path(), "/", name)) == identityOf(path))
       badInput(path, ": is a file of the checkpoint itself");
-  if (withState)
-    checkState(checkpoint);
   OutputFile file(path);
   checkFiles(checkpoint);
   std::vector<TensorSpec> specs;

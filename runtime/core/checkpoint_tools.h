@@ -12,7 +12,7 @@ namespace shoal::rt {
 std::string inspectCheckpoint(const Checkpoint &checkpoint);
 
 // Reads all of it: sizes and checksums of the files, and that they hold the boxes of the index, which hold every
-// element once, and of the optimizer's state all or none. Exit 2 with the first fault; else a line about what was read.
+// element once. Exit 2 with the first fault; else a line about what was read.
 std::string verifyCheckpoint(Checkpoint &checkpoint);
 
 // Writes whole tensors into one safetensors file, in the shapes of --dump-params: those of the model, with state the

@@ -39,6 +39,12 @@ std::string shapeWithType(const Program &program, const std::vector<uint64_t> &s
   return shapeText(shape, batchDim) + " " + dtypeName(program.views()[view].dtype);
 }
 
+// What stands on top of --help: that it is one of many, and of which plan.
+std::string titleOf(const Program &program) {
+  std::string plan(program.plan());
+  return cat("A program compiled by shoalc: ", meshText(program), plan.empty() ? "" : ", ", plan);
+}
+
 // What this program is: the part of --help that no manual has.
 std::string describe(const Program &program, const Program *evaluation, const std::string &command) {
   const Header &header = program.header();
@@ -261,7 +267,7 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
   std::vector<std::string> data, evalData, outputs;
   std::string steps, epochs, seed, saveEvery, keep, evalEvery, logEvery, threads, localComm, timeout, traceSteps;
   std::vector<std::string> delays;
-  CLI::App app("A program compiled by shoalc.");
+  CLI::App app(titleOf(program));
   app.set_help_flag();
   bool help = false, version = false;
   app.add_flag("-h,--help", help, "Print this help");

@@ -90,7 +90,8 @@ bool ProgramChecker::areAlike(const Tensor &a, const Tensor &b) const {
   auto same = [&](const Dim &x, const Dim &y) {
     return x.global == y.global && std::ranges::equal(p.axesOf(x), p.axesOf(y));
   };
-  return a.kind == b.kind && a.inBucket && b.inBucket && p.views_[a.view].dtype == p.views_[b.view].dtype &&
+  return a.kind == b.kind && p.str(a.of) == p.str(b.of) && a.inBucket && b.inBucket &&
+         p.views_[a.view].dtype == p.views_[b.view].dtype &&
          std::ranges::equal(p.dims(a), p.dims(b), same) && a.init == b.init && a.a == b.a && a.b == b.b &&
          std::ranges::equal(p.params_.subspan(a.firstFileSize, a.numFileSizes),
                             p.params_.subspan(b.firstFileSize, b.numFileSizes));
@@ -113,6 +114,7 @@ void ProgramChecker::checkTensors() const {
   for (size_t i = 0; i < p.tensors_.size(); ++i) {
     const Tensor &tensor = p.tensors_[i];
     checkStr("tensor", i, tensor.name);
+    checkStr("the parameter of tensor", i, tensor.of);
     std::string who = cat("tensor ", i, " '", p.str(tensor.name), "'");
     if (tensor.kind > TensorKind::Grad)
       badInput("program: ", who, " has unknown kind ", uint32_t(tensor.kind));
@@ -161,6 +163,12 @@ void ProgramChecker::checkTensors() const {
     }
   }
   for (auto &[name, parts] : known) {
+    const Tensor &front = *parts.tensors.front();
+    auto param = known.find({false, p.str(front.of)});
+    bool isOfParam = param != known.end() && param->second.tensors.front()->kind == TensorKind::Param;
+    if (front.kind == TensorKind::State ? !isOfParam : front.of.size != 0)
+      badInput("program: tensor '", name.second, "' must be state of a parameter, or else of none, got: of '",
+               p.str(front.of), "'");
     std::ranges::sort(parts.tensors, {}, &Tensor::begin);
     uint64_t next = 0;
     for (const Tensor *tensor : parts.tensors) {

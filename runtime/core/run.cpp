@@ -329,6 +329,7 @@ void Run::writeReport() {
   mine.rank = uint64_t(world_.rank());
   Report report;
   report.program = program_.name();
+  report.plan = program_.plan();
   for (uint32_t axis = 0; axis < program_.axes().size(); ++axis) {
     std::string name(program_.str(program_.axes()[axis].name));
     report.addAxis(name, program_.axes()[axis].size);

@@ -273,8 +273,8 @@ def check_refusals(model, plan):
     changed(shards[2], flip, f"{shards[2]}: is damaged: its bytes have CRC-32C")
     changed(shards[1], os.unlink, f"{shards[1]}: cannot be opened: No such file or directory")
     changed(shards[0], shorter, f"{shards[0]}: has ")
-    changed("index.json", edit('"version": 1', '"version": 2'),
-            'index.json: "version" must be 1, got: 2; a newer release wrote it')
+    changed("index.json", edit('"version": 2', '"version": 3'),
+            'index.json: "version" must be 2, got: 3; a newer release wrote it')
     changed("index.json", edit('"seed": 5', '"seed": 4'), "index.json: is damaged: its bytes have CRC-32C ")
     changed("index.json", lambda path: os.truncate(path, 100), "index.json: the index of a checkpoint is not a JSON object")
     shoal.call(["shoal-ckpt", "verify", folder], 60)

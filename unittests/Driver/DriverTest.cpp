@@ -76,6 +76,7 @@ TEST_F(DriverTest, GoesAsFarAsItIsAskedTo) {
   EXPECT_EQ(compileText(kModel), Outcome::Success) << messages;
   EXPECT_TRUE(contains(output.text, "exec.program"));
   EXPECT_TRUE(contains(output.report, "\"collectives\""));
+  EXPECT_TRUE(contains(output.report, "\"plan\": \"zero 0, optimizer sgd, lr 0.01, dtype as in the model\""));
 }
 
 TEST_F(DriverTest, ThePageNamesTheFileAndTheFlags) {

@@ -250,4 +250,23 @@ TEST(PlanOptions, TheOptimizersPassRefusesWhatItsTableDoes) {
   }
 }
 
+/// What a newcomer looks for is told though nobody chose it, and what cannot act is not.
+TEST(PlanOptions, WordsOfThePlan) {
+  PlanOptions plan;
+  plan.dataAxes = {"data"};
+  EXPECT_EQ(describePlan(plan, {}), "zero 0, optimizer sgd, lr 0.01, dtype as in the model");
+  plan.zero = 3;
+  plan.dtype = "bf16";
+  plan.overlap = false;
+  plan.optimize.optimizer = "adamw";
+  plan.optimize.beta2 = 0.95;
+  EXPECT_EQ(describePlan(plan, {&find("beta2"), &find("overlap"), &find("dtype"), &find("beta1")}),
+            "zero 3, no-overlap, dtype bf16, optimizer adamw, lr 0.01, betas 0.9,0.95");
+  plan.dataAxes = {};
+  plan.modelAxes = {"tensor"};
+  EXPECT_EQ(describePlan(plan, {&find("dtype")}), "dtype bf16, optimizer adamw, lr 0.01");
+  plan.mode = "infer";
+  EXPECT_EQ(describePlan(plan, {&find("dtype"), &find("mode")}), "mode infer, dtype bf16");
+}
+
 } // namespace

@@ -93,7 +93,7 @@ protected:
     mlir::PassManager pm(&context);
     buildExecPipeline(pm, options.plan);
     ASSERT_TRUE(succeeded(pm.run(*module)));
-    auto promised = codegen::emitReport(*module);
+    auto promised = codegen::emitReport(*module, "zero 3");
     ASSERT_TRUE(succeeded(promised));
     page.report = *promised;
     report::readProgram(*module, page);

@@ -23,8 +23,11 @@ CheckpointIndex sample() {
                         {{"a.safetensors", "w[0:1, 0:6]", {0, 0}, {1, 6}},
                          {"a.safetensors", "w[1:2, 0:2]", {1, 0}, {1, 2}},
                          {"b.safetensors", "w[1:2, 2:6]", {1, 2}, {1, 4}},
-                         {"b.safetensors", "w[2:4, 0:6]", {2, 0}, {2, 6}}}};
-  index.tensors["step"] = {TensorKind::Step, FileType::I64, {}, {}, {{"b.safetensors", "step[]", {}, {}}}};
+                         {"b.safetensors", "w[2:4, 0:6]", {2, 0}, {2, 6}}},
+                        "",
+                        1};
+  index.tensors["w.m"] = {TensorKind::State, FileType::F32, {2}, {2}, {{"b.safetensors", "w.m[0:2]", {0}, {2}}}, "w"};
+  index.tensors["step"] = {TensorKind::Step, FileType::I64, {}, {}, {{"b.safetensors", "step[]", {}, {}}}, ""};
   return index;
 }
 
@@ -52,6 +55,8 @@ TEST(CheckpointIndex, RoundTrip) {
   EXPECT_EQ(read.seed, UINT64_MAX);
   EXPECT_TRUE(read.shuffled);
   ASSERT_EQ(read.tensors.count("w"), 1u);
+  EXPECT_EQ(read.tensors["w"].states, 1u);
+  EXPECT_EQ(read.tensors["w.m"].of, "w");
   EXPECT_EQ(read.tensors["w"].fileShape, std::vector<uint64_t>{24});
   EXPECT_EQ(read.tensors["w"].boxes[2].start, (std::vector<uint64_t>{1, 2}));
   EXPECT_EQ(read.files["a.safetensors"].crc, 0xe3069283u);
@@ -83,8 +88,8 @@ TEST(CheckpointIndex, Refusals) {
   struct {
     std::string from, to, part;
   } cases[] = {
-      {"\"version\": 1", "\"version\": 2", "\"version\" must be 1, got: 2; a newer release wrote it"},
-      {"\"version\": 1", "\"version\": 0", "\"version\" must be 1, got: 0"},
+      {"\"version\": 2", "\"version\": 3", "\"version\" must be 2, got: 3; a newer release wrote it"},
+      {"\"version\": 2", "\"version\": 1", "\"version\" must be 2, got: 1; it does not say whose state a tensor is"},
       {"shoal checkpoint", "else", "\"format\" must be \"shoal checkpoint\", got: 'else'"},
       {"\"step\": 7,\n", "", "lacks \"step\""},
       {"\"step\": 7", "\"step\": -7", "\"step\" must be a whole number, got: -7"},
@@ -103,6 +108,17 @@ TEST(CheckpointIndex, Refusals) {
       {"\"batch\":3,\"rows\":30,\"batch_rows\":8", "\"batch\":0,\"rows\":30,\"batch_rows\":0", "got: 1, 0 and 30"},
       {"\"bytes\":100", "\"bytes\":18446744073709551615", "the bytes of its files do not fit 64 bits"},
       {"\"kind\":\"param\"", "\"kind\":\"grad\"", "tensor 'w': unknown kind 'grad'"},
+      {"\"of\":\"w\"", "\"of\":\"u\"", "tensor 'w.m': \"of\" must name a parameter, got: 'u', which is not there"},
+      {"\"of\":\"w\"", "\"of\":\"w.m\"", "tensor 'w.m': \"of\" must name a parameter, got: 'w.m', of kind state"},
+      {"\"of\":\"w\"", "\"of\":\"step\"", "\"of\" must name a parameter, got: 'step', of kind step"},
+      {"\"of\":\"w\"", "\"of\":3", "tensor 'w.m': \"of\" must be a string, got: 3"},
+      {",\"of\":\"w\"", "", "tensor 'w.m': lacks \"of\""},
+      {"\"kind\":\"step\"", "\"kind\":\"step\",\"of\":\"w\"", "tensor 'step': only state has \"of\", got: step"},
+      {"\"kind\":\"step\"", "\"kind\":\"step\",\"states\":1",
+       "tensor 'step': only a parameter has \"states\", got: step"},
+      {"\"states\":1", "\"states\":2", "tensor 'w': must have 2 tensors of state (\"states\"), got: 1, 'w.m'"},
+      {",\"states\":1", "", "tensor 'w': must have 0 tensors of state (\"states\"), got: 1, 'w.m'"},
+      {"\"states\":1", "\"states\":-1", "tensor 'w': \"states\" must be a whole number, got: -1"},
       {"\"dtype\":\"f32\"", "\"dtype\":\"f31\"", "tensor 'w': unknown dtype 'f31'"},
       {"\"shape\":[4,6]", "\"shape\":[4294967296,4294967296]", "does not fit 64 bits"},
       {"\"file_shape\":[24]", "\"file_shape\":[25]", "must have as many elements"},

@@ -45,7 +45,7 @@ TEST(Evaluation, SharesWhatTrainingKeeps) {
   refused({.arena = 8192}, "its arena must fit that of training, 4096 bytes, got: 8192");
   refused({.axis = 3}, "its mesh must be that of training");
   refused({.name = "v"}, "'v' must be an argument of training");
-  refused({.kind = ArgKind::State}, "'w' must be an argument of training");
+  refused({.kind = ArgKind::Buffer}, "'w' must be an argument of training");
   refused({.offset = 128}, "'w' must lie where training has it, at 64, got: 128");
   refused({.elements = 8}, "'w' must lie where training has it");
   refused({.members = {"u"}}, "'w' must hold the tensors that training has in it");

@@ -15,7 +15,7 @@ TEST(Footprint, CountsTheMostThatIsInUseAtOnce) {
   uint32_t w = blob.addView(0, 16, DType::F32), m = blob.addView(64, 32, DType::F32);
   uint32_t x = blob.addView(192, 5, DType::F32);
   blob.addArg({"w", ArgKind::Param, w, {{16}}, -1, InitKind::Constant});
-  blob.addArg({"m", ArgKind::State, m, {{32}}});
+  blob.addArg({.name = "m", .kind = ArgKind::State, .view = m, .dims = {{32}}, .of = "w"});
   blob.addArg({"x", ArgKind::Input, x, {{5}}});
   auto make = [&](uint64_t at, uint64_t elements, StorageClass storageClass) {
     return blob.addView(at, elements, DType::F32, storageClass);

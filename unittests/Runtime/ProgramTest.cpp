@@ -114,7 +114,7 @@ void expectBrokenHeader(std::function<void(Header &)> change, const std::string 
 
 TEST(Program, HeaderRules) {
   expectBrokenHeader([](Header &h) { h.magic[0] = 'X'; }, "magic");
-  expectBrokenHeader([](Header &h) { h.version = 1; }, "version must be 8, got: 1");
+  expectBrokenHeader([](Header &h) { h.version = 1; }, "version must be 9, got: 1");
   expectBrokenHeader([](Header &h) { h.size += 1; }, "size must be between");
   expectBrokenHeader([](Header &h) { h.size = 8; }, "size must be between");
   expectBrokenHeader([](Header &h) { h.mode = Mode(7); }, "mode");
@@ -130,6 +130,7 @@ TEST(Program, HeaderRules) {
   expectBrokenHeader([](Header &h) { h.views.offset += 4; }, "section 'views' must start");
   expectBrokenHeader([](Header &h) { h.params.offset = ~0ull - 7; }, "section 'params'");
   expectBrokenHeader([](Header &h) { h.name = {1 << 20, 1}; }, "name of program");
+  expectBrokenHeader([](Header &h) { h.plan = {0, 1 << 20}; }, "name of plan");
   expectBrokenHeader([](Header &h) { h.deviceIds.count = 5; }, "device ids must number");
 }
 
@@ -201,6 +202,30 @@ TEST(Program, TensorRules) {
   broken(0, [](Tensor &t) { t.numFileSizes = 2; }, "must be that of a parameter with 24 elements, got: 12");
   broken(0, [](Tensor &t) { t.numFileSizes = 5; }, "sizes from 1 on");
   expectBrokenHeader([](Header &h) { h.tensors.count = 0; }, "is kept from step to step and must be or hold tensors");
+  broken(0, [](Tensor &t) { t.of = {1 << 20, 1}; }, "the name of the parameter of tensor 0");
+  broken(0, [](Tensor &t) { t.of = t.name; }, "tensor 'w' must be state of a parameter, or else of none, got: of 'w'");
+}
+
+// State says of which parameter it is: not of itself, nor of one that is not there.
+TEST(Program, StateIsOfAParameter) {
+  for (auto [of, fits] : {std::pair("w", true), {"m", false}, {"n", false}, {"b", false}, {"v", false}, {"", false}}) {
+    BlobBuilder blob("state");
+    blob.header().arenaBytes = 512;
+    auto add = [&](const std::string &name, ArgKind kind, const std::string &param) {
+      uint64_t at = 64 * uint64_t(name[0] % 8);
+      blob.addArg({.name = name, .kind = kind, .view = blob.addView(at, 4, DType::F32), .dims = {{4}}, .of = param});
+    };
+    add("m", ArgKind::State, of); // in front of its parameter
+    add("w", ArgKind::Param, "");
+    add("n", ArgKind::State, "w");
+    add("b", ArgKind::Buffer, "");
+    std::vector<unsigned char> bytes = blob.finish();
+    if (fits)
+      EXPECT_NO_THROW(load(bytes));
+    else
+      expectBadInput([&] { load(bytes); },
+                     cat("tensor 'm' must be state of a parameter, or else of none, got: of '", of));
+  }
 }
 
 // A bucket of two tensors over the second axis, 3 positions, and one of gradients over the first, 2 positions.
@@ -356,6 +381,8 @@ TEST(Program, CutTensorRules) {
       2, [](Tensor &t) { t.end = 11; }, "must hold each of its 12 elements once, got: the first 11");
   broken(
       2, [](Tensor &t) { t.a = 2; }, "the name of tensor 2 'w' is taken by another tensor");
+  broken(
+      2, [](Tensor &t) { t.of = t.name; }, "the name of tensor 2 'w' is taken by another tensor");
 }
 
 TEST(Program, RowRules) {

@@ -44,6 +44,7 @@ struct PlanOption : OptionRow<PlanOptions> {
   bool isOfTraining = false; // and of evaluation, which follows the training step's plan
   llvm::StringRef axis = {}; // a mesh without this axis makes it meaningless
   bool ofAnyAxis = false;    // so does one device, which has no mesh; any axis gives it a meaning
+  bool isTold = false;       // a program tells it of itself wherever it acts, also where nobody chose it
 
   /// As shoalc spells it: "--lr", "--no-overlap".
   std::string getFlag() const;
@@ -55,6 +56,10 @@ llvm::ArrayRef<PlanOption> getPlanOptions();
 
 /// The given options as words of a command line: "--lr 0.1", "--betas 0.9,0.95", "--no-overlap".
 std::vector<std::string> spellFlags(const PlanOptions &plan, llvm::ArrayRef<const PlanOption *> given);
+
+/// The plan in words, for whoever has the program only: what was given and what every program tells, as
+/// "zero 0, dtype bf16, optimizer adamw, lr 0.001".
+std::string describePlan(const PlanOptions &plan, llvm::ArrayRef<const PlanOption *> given);
 
 /// Which rule the options break, alone or together, of those that `given` names; empty when none. `spell` says
 /// how the caller writes an option.

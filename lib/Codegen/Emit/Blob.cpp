@@ -106,8 +106,8 @@ rt::ResultKind kindOf(exec::ResultKind kind) {
 
 class Emitter {
 public:
-  explicit Emitter(exec::ProgramOp program)
-      : program(program), blob(program.getSymName().str(), modeOf(program.getMode())) {}
+  Emitter(exec::ProgramOp program, StringRef plan)
+      : program(program), blob(program.getSymName().str(), modeOf(program.getMode()), plan.str()) {}
 
   Program run();
 
@@ -219,6 +219,7 @@ std::vector<rt::BlobBuilder::MemberSpec> Emitter::membersOf(std::optional<dist::
       spec.b = initial->b;
     }
     auto state = dyn_cast<nn::StateAttr>(member.getRole());
+    spec.of = state ? state.getOf().str() : "";
     spec.file = fileShapeOf(state ? state.getOf() : member.getName(), member.getWholeType().getShape());
     specs.push_back(std::move(spec));
   }
@@ -228,6 +229,7 @@ std::vector<rt::BlobBuilder::MemberSpec> Emitter::membersOf(std::optional<dist::
 void Emitter::addArgument(exec::ArgOp op) {
   rt::BlobBuilder::ArgSpec spec;
   spec.name = op.getName().str();
+  spec.of = op.getOf().value_or("").str();
   spec.kind = kindOf(op.getKind());
   spec.view = viewOf(op.getResult());
   spec.dims = dimsOf(op.getResult().getType().getShape(), op.getGlobal(), op.getSharding());
@@ -340,13 +342,13 @@ Program Emitter::run() {
   return result;
 }
 
-FailureOr<Program> emitProgram(ModuleOp module) {
+FailureOr<Program> emitProgram(ModuleOp module, StringRef plan) {
   FailureOr<Programs> programs = findPrograms(module);
   if (failed(programs) || failed(checkOneMemory(module)))
     return failure();
-  Program result = Emitter(programs->step).run();
+  Program result = Emitter(programs->step, plan).run();
   if (programs->evaluation) // numbers the same kernels
-    result.evaluation = Emitter(programs->evaluation).run().blob;
+    result.evaluation = Emitter(programs->evaluation, plan).run().blob;
   return result;
 }
 

@@ -71,13 +71,14 @@ static void addTransfer(exec::CopyOp copy, rt::RankReport &rank) {
     rank.addTransfer(exec::stringifyMemory(to).str(), copy.getOutput().getType().getNumBytes());
 }
 
-FailureOr<rt::Report> emitReport(ModuleOp module) {
+FailureOr<rt::Report> emitReport(ModuleOp module, StringRef plan) {
   FailureOr<Programs> found = findPrograms(module);
   if (failed(found))
     return failure();
   exec::ProgramOp program = found->step;
   rt::Report report;
   report.program = program.getSymName().str();
+  report.plan = plan.str();
   dist::MeshOp meshOp = dist::lookupMesh(program);
   dist::MeshAttr mesh = meshOp ? meshOp.getMesh() : dist::MeshAttr();
   int64_t positions = mesh ? mesh.getNumDevices() : 1;

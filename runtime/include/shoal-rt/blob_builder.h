@@ -32,6 +32,7 @@ public:
     double a = 0, b = 0;
     std::vector<int64_t> file = {}; // the shape in files; empty: the logical shape
     std::optional<std::pair<uint64_t, uint64_t>> range = {}; // of the elements of its box; none: all
+    std::string of = {}; // of state: its parameter
   };
   struct ArgSpec {
     std::string name;
@@ -45,6 +46,7 @@ public:
     int64_t indices = 0, ignored = 0;
     std::vector<MemberSpec> members = {}; // of a bucket; none: it is a tensor itself
     bool isMaster = false; // a parameter that counts as the optimizer's
+    std::string of = {}; // of state that is no bucket: its parameter
   };
   struct ResultSpec {
     std::string name;
@@ -73,11 +75,12 @@ public:
     std::vector<uint32_t> onlyAt = {}; // per mesh position 0 or 1; empty: all run the row
   };
 
-  explicit BlobBuilder(std::string_view programName, Mode mode = Mode::Train) {
+  explicit BlobBuilder(std::string_view programName, Mode mode = Mode::Train, std::string_view plan = "") {
     std::memcpy(header_.magic, kProgramMagic, sizeof header_.magic);
     header_.version = kProgramVersion;
     header_.mode = mode;
     header_.name = string(programName);
+    header_.plan = string(plan);
     header_.numStreams = 1;
   }
 
@@ -120,7 +123,7 @@ public:
     auto number = uint32_t(args_.size() - 1);
     if (std::optional<TensorKind> kind = tensorKindOf(spec.kind))
       addTensors(*kind, number, spec.view, spec.members,
-                 {spec.name, spec.dims, spec.init, spec.a, spec.b, spec.file});
+                 {spec.name, spec.dims, spec.init, spec.a, spec.b, spec.file, {}, spec.of});
     return number;
   }
 
@@ -258,6 +261,7 @@ private:
     uint64_t first = 0;
     auto add = [&](const MemberSpec &spec, bool inBucket) {
       Tensor tensor{string(spec.name),
+                    string(spec.of),
                     kind,
                     owner,
                     view,

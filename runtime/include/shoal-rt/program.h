@@ -22,7 +22,7 @@ extern "C" typedef void (*shoal_rt_kernel)(void *const *buffers);
 namespace shoal::rt {
 
 inline constexpr char kProgramMagic[8] = {'S', 'H', 'O', 'A', 'L', 'P', 'R', 'G'};
-inline constexpr uint32_t kProgramVersion = 8;
+inline constexpr uint32_t kProgramVersion = 9;
 inline constexpr uint32_t kNone = 0xffffffffu;
 inline constexpr uint64_t kAlignment = 64;
 inline constexpr const char *kProgramSymbol = "shoal_program";
@@ -163,6 +163,7 @@ constexpr bool isModelState(TensorKind kind) {
 // together the ranges are each of its elements once.
 struct Tensor {
   Str name;
+  Str of; // of state the name of its parameter; else empty
   TensorKind kind;
   uint32_t owner;    // into `args`, of a gradient into `results`
   uint32_t view;     // the owner's
@@ -261,6 +262,7 @@ struct Header {
   Mode mode;
   uint64_t size; // of the blob
   Str name;
+  Str plan; // in words, for people: "optimizer adamw, lr 0.001, dtype bf16, zero 3"
   uint64_t arenaBytes;
   uint64_t batchRows; // rows of a full global batch, 0 without batched inputs
   uint32_t numStreams, numEvents, numKernels, pad;

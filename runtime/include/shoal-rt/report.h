@@ -90,7 +90,7 @@ struct RankReport {
 };
 
 struct Report {
-  std::string program;
+  std::string program, plan; // name, and what was planned in words
   std::vector<std::pair<std::string, uint64_t>> axes; // name, size
   std::vector<RankReport> ranks;                      // by MPI rank
 
@@ -137,6 +137,7 @@ inline ReportJson toJson(const Report &report) {
     ranks.push_back(toJson(rank));
   return {{"version", 1},
           {"program", report.program},
+          {"plan", report.plan},
           {"mesh", {{"axes", axes}}},
           {"ranks", ranks}};
 }

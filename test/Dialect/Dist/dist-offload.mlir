@@ -15,8 +15,8 @@
 // EXEC-SAME: optimizer = 0
 // EXEC: exec.arg param master "w" at 0 init = {{.*}} : <4xf32, host>
 // EXEC: exec.arg param "b" at 0 init = {{.*}} : <4xf32>{{$}}
-// EXEC: exec.arg state "w.m" at 64 {{.*}} : <4xf32, host>
-// EXEC: exec.arg state "w.v" at 128 {{.*}} : <4xf32, host>
+// EXEC: exec.arg state "w.m" of "w" at 64 {{.*}} : <4xf32, host>
+// EXEC: exec.arg state "w.v" of "w" at 128 {{.*}} : <4xf32, host>
 // EXEC: exec.launch @k_adam_update_{{.*}} inplace [0, 2, 3]
 func.func @step(%x: tensor<4xf32> {nn.input = "x"}, %w: tensor<4xf32> {nn.master, nn.param = #nn.param<"w", init = zeros>},
     %m: tensor<4xf32> {nn.state = #nn.state<"w.m", of = "w", init = 0.0>}, %v: tensor<4xf32> {nn.state = #nn.state<"w.v", of = "w", init = 0.0>},

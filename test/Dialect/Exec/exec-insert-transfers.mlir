@@ -24,8 +24,8 @@
 // EXEC: func.func private @k_adam_update_{{.*}} attributes {exec.host
 // EXEC: exec.program @update {{.*}} arena = {{[0-9]+}} host = [[HOST:[0-9]+]]
 // EXEC: %[[W:.*]] = exec.arg param "w" at {{.*}} : <4xf32>{{$}}
-// EXEC: %[[M:.*]] = exec.arg state "w.m" at 0 init = {{.*}} : <4xf32, host>
-// EXEC: %[[V:.*]] = exec.arg state "w.v" at 64 init = {{.*}} : <4xf32, host>
+// EXEC: %[[M:.*]] = exec.arg state "w.m" of "w" at 0 init = {{.*}} : <4xf32, host>
+// EXEC: %[[V:.*]] = exec.arg state "w.v" of "w" at 64 init = {{.*}} : <4xf32, host>
 // EXEC: exec.copy {{.*}} {name = "to_host"} : <4xf32>, <4xf32, host>
 // EXEC: %[[WH:.*]] = exec.buffer activation at {{.*}} : <4xf32, host>
 // EXEC: exec.copy %[[W]] to %[[WH]] {name = "to_host"}
@@ -120,8 +120,9 @@ func.func @narrow(%x: tensor<4xbf16> {nn.input = "x"}, %w: tensor<4xf32> {nn.mas
 // EXEC: func.func private @k_relu_[[DEVICE:[0-9]+]]{{.*}} attributes {exec.kernel}
 // EXEC: exec.launch @k_relu_[[HOST]] ins(%{{.*}} : !exec.buffer<4xf32, host>)
 // EXEC: exec.launch @k_relu_[[DEVICE]] ins(%{{.*}} : !exec.buffer<4xf32>)
-func.func @both(%x: tensor<4xf32> {nn.input = "x"}, %m: tensor<4xf32> {nn.state = #nn.state<"x.m", of = "x", init = 0.0>, dist.memory = "host"})
-    -> (tensor<4xf32> {nn.updates = "x.m"}, tensor<4xf32> {nn.output = "y"}) {
+func.func @both(%x: tensor<4xf32> {nn.input = "x"}, %m: tensor<4xf32> {nn.state = #nn.state<"w.m", of = "w", init = 0.0>, dist.memory = "host"},
+    %w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>})
+    -> (tensor<4xf32> {nn.updates = "w.m"}, tensor<4xf32> {nn.output = "y"}) {
   %0 = nn.relu %m : tensor<4xf32>
   %1 = nn.relu %x : tensor<4xf32>
   return %0, %1 : tensor<4xf32>, tensor<4xf32>

@@ -281,7 +281,7 @@ func.func private @k_shrink(tensor<4xf32>) -> tensor<4xf32> attributes {exec.ker
 // CHECK: exec.program @statistics {{.*}} <params = 32, grads = 0, optimizer = 16,
 // CHECK: exec.arg buffer "bn.mean" at 0 init = constant(2.500000e-01
 // CHECK: exec.arg param "p" at 64
-// CHECK: exec.arg state "p.m" at 128
+// CHECK: exec.arg state "p.m" of "p" at 128
 func.func @statistics(%s: tensor<4xf32> {nn.state = #nn.state<"p.m", of = "p", init = 0.0>},
     %m: tensor<4xf32> {nn.buffer = #nn.buffer<"bn.mean", init = 0.25>},
     %p: tensor<4xf32> {nn.param = #nn.param<"p", init = zeros>})

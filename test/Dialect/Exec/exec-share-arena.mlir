@@ -12,7 +12,7 @@ func.func private @k(tensor<32xf32>) -> tensor<32xf32> attributes {exec.kernel}
 exec.program @f train arena = 512 rows = 0 bytes = <params = 192, grads = 0, optimizer = 64, activations = 128, workspace = 0> {
   %u = exec.arg param "u" at 0 : !exec.buffer<16xf32>
   %w = exec.arg param "w" at 64 : !exec.buffer<16xf32>
-  %v = exec.arg state "w.velocity" at 128 : !exec.buffer<16xf32>
+  %v = exec.arg state "w.velocity" of "w" at 128 : !exec.buffer<16xf32>
   %s = exec.arg step "step" at 192 : !exec.buffer<i64>
   %x = exec.arg input "x" at 256 : !exec.buffer<32xf32>
 }
@@ -58,7 +58,7 @@ exec.program @f_eval eval arena = 128 rows = 0 bytes = <params = 64, grads = 0, 
 // CHECK-NEXT: exec.buffer param at 0 : <16xbf16>
 func.func private @k(tensor<16xf32>) -> tensor<16xbf16> attributes {exec.host, exec.kernel}
 exec.program @f train arena = 0 host = 128 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
-  %m = exec.arg state "w.m" at 0 : !exec.buffer<16xf32, host>
+  %m = exec.arg state "w.m" of "w" at 0 : !exec.buffer<16xf32, host>
   %w = exec.arg param master "w" at 64 : !exec.buffer<16xf32, host>
 }
 exec.program @f_eval eval arena = 64 host = 128 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {

@@ -52,7 +52,7 @@ exec.program @f_eval eval arena = 256 rows = 0 bytes = <params = 0, grads = 0, o
 exec.program @f train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
   %w = exec.arg param "w" at 0 : !exec.buffer<16xf32>
   // expected-note @+1 {{the training program's argument is here}}
-  %v = exec.arg state "w.velocity" at 64 : !exec.buffer<16xf32>
+  %v = exec.arg state "w.velocity" of "w" at 64 : !exec.buffer<16xf32>
 }
 exec.program @f_eval eval arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
   %w = exec.arg param "w" at 0 : !exec.buffer<16xf32>
@@ -80,7 +80,7 @@ exec.program @f_eval eval arena = 256 rows = 0 bytes = <params = 0, grads = 0, o
 func.func private @k(tensor<16xf32>) -> tensor<16xf32> attributes {exec.host, exec.kernel}
 exec.program @f train arena = 128 host = 128 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
   // expected-note @+1 {{the training program's argument is here}}
-  %m = exec.arg state "w.m" at 0 : !exec.buffer<16xf32, host>
+  %m = exec.arg state "w.m" of "w" at 0 : !exec.buffer<16xf32, host>
   %w = exec.arg param master "w" at 64 : !exec.buffer<16xf32, host>
 }
 exec.program @f_eval eval arena = 128 host = 128 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {

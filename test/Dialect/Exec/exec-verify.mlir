@@ -217,7 +217,35 @@ exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optim
 exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
   %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
   // expected-error @+1 {{name is taken by another argument: p}}
-  %q = exec.arg state "p" at 64 : !exec.buffer<2xf32>
+  %q = exec.arg state "p" of "p" at 64 : !exec.buffer<2xf32>
+}
+
+// -----
+
+// State is of a parameter, which may lie in a bucket, and be in the program behind it.
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %m = exec.arg state "u.m" of "u" at 0 : !exec.buffer<4xf32>
+  %n = exec.arg state "b.n" at 64 bucket = <[<#nn.state<"p.n", of = "p", init = 0.0>, tensor<4xf32>>]> : !exec.buffer<4xf32>
+  %b = exec.arg param "b" at 128 bucket = <[<#nn.param<"u", init = zeros>, tensor<4xf32>>]> : !exec.buffer<4xf32>
+  %p = exec.arg param "p" at 192 : !exec.buffer<4xf32>
+}
+
+// -----
+
+// A bucket is none: files do not know it.
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{holds state of "b", which is no parameter of the program}}
+  %m = exec.arg state "b.m" of "b" at 0 : !exec.buffer<4xf32>
+  %b = exec.arg param "b" at 64 bucket = <[<#nn.param<"u", init = zeros>, tensor<4xf32>>]> : !exec.buffer<4xf32>
+}
+
+// -----
+
+// Nor is a buffer, or an input.
+exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %s = exec.arg buffer "s" at 0 : !exec.buffer<4xf32>
+  // expected-error @+1 {{holds state of "s", which is no parameter of the program}}
+  %n = exec.arg state "b.n" at 64 bucket = <[<#nn.state<"s.n", of = "s", init = 0.0>, tensor<4xf32>>]> : !exec.buffer<4xf32>
 }
 
 // -----
@@ -276,7 +304,7 @@ exec.program @p train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optim
 func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.host, exec.kernel, exec.inplace = array<i64: 0>}
 exec.program @p train arena = 64 host = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
   %p = exec.arg param "p" at 0 : !exec.buffer<2xf32>
-  %m = exec.arg state "p.m" at 0 : !exec.buffer<2xf32, host>
+  %m = exec.arg state "p.m" of "p" at 0 : !exec.buffer<2xf32, host>
   exec.launch @k ins(%m : !exec.buffer<2xf32, host>) inplace [0]
   exec.copy %m to %p : !exec.buffer<2xf32, host>, !exec.buffer<2xf32>
 }
@@ -286,7 +314,7 @@ exec.program @p train arena = 64 host = 64 rows = 0 bytes = <params = 0, grads =
 // What lies on the host lies in its arena.
 exec.program @p train arena = 256 host = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
   // expected-error @+1 {{must lie inside the host's arena of 64 bytes, got: 8 bytes at 64}}
-  %m = exec.arg state "p.m" at 64 : !exec.buffer<2xf32, host>
+  %m = exec.arg state "p.m" of "p" at 64 : !exec.buffer<2xf32, host>
 }
 
 // -----
@@ -295,16 +323,16 @@ exec.program @p train arena = 256 host = 64 rows = 0 bytes = <params = 0, grads 
 func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.host, exec.kernel}
 exec.program @p train arena = 0 host = 128 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
   // expected-note @+1 {{the other buffer is here}}
-  %m = exec.arg state "p.m" at 0 : !exec.buffer<20xf32, host>
+  %m = exec.arg state "p.m" of "p" at 0 : !exec.buffer<20xf32, host>
   // expected-error @+1 {{shares bytes [64, 72) with a buffer that is in use at the same time}}
-  %n = exec.arg state "p.n" at 64 : !exec.buffer<2xf32, host>
+  %n = exec.arg state "p.n" of "p" at 64 : !exec.buffer<2xf32, host>
 }
 
 // -----
 
 // Library calls work on the device.
 exec.program @p train arena = 128 host = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
-  %m = exec.arg state "p.m" at 0 : !exec.buffer<2x2xf32, host>
+  %m = exec.arg state "p.m" of "p" at 0 : !exec.buffer<2x2xf32, host>
   %a = exec.arg param "p" at 0 : !exec.buffer<2x2xf32>
   %b = exec.buffer activation at 64 : !exec.buffer<2x2xf32>
   // expected-error @+1 {{works in the memory of the device, got: '!exec.buffer<2x2xf32, host>'; an exec.copy brings it there}}
@@ -316,7 +344,7 @@ exec.program @p train arena = 128 host = 64 rows = 0 bytes = <params = 0, grads 
 // So does communication.
 dist.mesh @mesh <["data"=2]>
 exec.program @p train arena = 0 host = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
-  %m = exec.arg state "p.m" at 0 : !exec.buffer<2xf32, host>
+  %m = exec.arg state "p.m" of "p" at 0 : !exec.buffer<2xf32, host>
   // expected-error @+1 {{works in the memory of the device, got: '!exec.buffer<2xf32, host>'}}
   exec.all_reduce {"data"} sum %m to %m : !exec.buffer<2xf32, host>, !exec.buffer<2xf32, host>
 }

@@ -449,6 +449,27 @@ exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimi
 // -----
 
 exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{state that is no bucket, and nothing else, says of which parameter it is, got: state of none}}
+  %m = exec.arg state "w.m" at 0 : !exec.buffer<4xf32>
+}
+
+// -----
+
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{state that is no bucket, and nothing else, says of which parameter it is, got: param of "v"}}
+  %w = exec.arg param "w" of "v" at 0 : !exec.buffer<4xf32>
+}
+
+// -----
+
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{says of which parameter it is, got: state of "w"}}
+  %m = exec.arg state "b.m" of "w" at 0 bucket = <[<#nn.state<"w.m", of = "w", init = 0.0>, tensor<4xf32>>]> : !exec.buffer<4xf32>
+}
+
+// -----
+
+exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
   // expected-error @+1 {{only a parameter is a master, got: state}}
   %x = exec.arg state master "m" at 0 : !exec.buffer<4xf32>
 }

@@ -20,8 +20,8 @@ func.func @step(%p: tensor<8xf32>, %g: tensor<8xf32>) -> tensor<f32> {
 exec.program @mlp train arena = 4096 rows = 16 bytes = <params = 32, grads = 0, optimizer = 32, activations = 512, workspace = 128> {
   // CHECK: %p = exec.arg param "p" at 0 init = uniform(-5.000000e-01, 5.000000e-01) : <8xf32>
   %p = exec.arg param "p" at 0 init = uniform(-0.5, 0.5) : !exec.buffer<8xf32>
-  // CHECK: %p.m = exec.arg state "p.m" at 64 : <8xf32>
-  %m = exec.arg state "p.m" at 64 : !exec.buffer<8xf32>
+  // CHECK: %p.m = exec.arg state "p.m" of "p" at 64 : <8xf32>
+  %m = exec.arg state "p.m" of "p" at 64 : !exec.buffer<8xf32>
   // CHECK: %x = exec.arg input "x" at 128 global tensor<16x2xf32> sharding = <@mesh, [{"data"}, {}]> batch = 0 : <8x2xf32>
   %x = exec.arg input "x" at 128 global tensor<16x2xf32> sharding = <@mesh, [{"data"}, {}]> batch = 0 : !exec.buffer<8x2xf32>
   // CHECK: exec.arg step "step" at 192 : <i64>
@@ -120,8 +120,8 @@ func.func @there_and_back(%x: tensor<8xf32>) -> tensor<8xf32> {
 // CHECK: exec.program @offloaded train arena = 64 host = 128 rows = 0
 exec.program @offloaded train arena = 64 host = 128 rows = 0 bytes = <params = 32, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
   %p = exec.arg param "p" at 0 : !exec.buffer<8xf32>
-  // CHECK: %p.m = exec.arg state "p.m" at 0 : <8xf32, host>
-  %m = exec.arg state "p.m" at 0 : !exec.buffer<8xf32, host>
+  // CHECK: %p.m = exec.arg state "p.m" of "p" at 0 : <8xf32, host>
+  %m = exec.arg state "p.m" of "p" at 0 : !exec.buffer<8xf32, host>
   // CHECK: exec.buffer activation at 64 : <8xf32, host>
   %b = exec.buffer activation at 64 : !exec.buffer<8xf32, host>
   // CHECK: exec.view %p.m[0] : <8xf32, host> -> <2x4xf32, host>

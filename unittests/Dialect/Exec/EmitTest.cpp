@@ -79,7 +79,7 @@ exec.program @buckets train arena = 192 rows = 0 bytes = <params = 40, grads = 0
   PassManager passes(&context);
   passes.addPass(exec::createVerifyPass());
   ASSERT_TRUE(succeeded(passes.run(*module)));
-  FailureOr<codegen::Program> emitted = codegen::emitProgram(*module);
+  FailureOr<codegen::Program> emitted = codegen::emitProgram(*module, "zero 3");
   ASSERT_TRUE(succeeded(emitted));
   rt::Program program(emitted->blob.data(), emitted->blob.size());
   ASSERT_EQ(program.tensors().size(), 5u);
@@ -93,6 +93,8 @@ exec.program @buckets train arena = 192 rows = 0 bytes = <params = 40, grads = 0
   EXPECT_EQ(program.flatAxes(u).size(), 1u);
   EXPECT_EQ(std::tuple(program.str(v.name), v.first, v.init, v.a), std::tuple("v", 12u, rt::InitKind::Constant, 1.0));
   EXPECT_EQ(std::tuple(program.str(m.name), m.kind, m.a), std::tuple("u.m", rt::TensorKind::State, 0.5));
+  EXPECT_EQ(program.str(m.of), "u");
+  EXPECT_EQ(program.str(u.of), "");
   EXPECT_EQ(std::tuple(grad.kind, grad.owner), std::tuple(rt::TensorKind::Grad, 0u));
   for (const rt::Tensor *tensor : {&u, &m, &grad})
     EXPECT_EQ(program.fileShape(*tensor), std::vector<uint64_t>{21});
@@ -106,12 +108,13 @@ TEST_F(EmitTest, TheRuntimeAcceptsEveryKindOfRow) {
   PassManager passes(&context);
   passes.addPass(exec::createVerifyPass());
   ASSERT_TRUE(succeeded(passes.run(*module)));
-  FailureOr<codegen::Program> emitted = codegen::emitProgram(*module);
+  FailureOr<codegen::Program> emitted = codegen::emitProgram(*module, "zero 3");
   ASSERT_TRUE(succeeded(emitted));
   EXPECT_EQ(emitted->kernels, (std::vector<std::string>{"first", "second"}));
 
   rt::Program program(emitted->blob.data(), emitted->blob.size());
   EXPECT_EQ(program.name(), "all");
+  EXPECT_EQ(program.plan(), "zero 3");
   EXPECT_EQ(program.header().mode, rt::Mode::Train);
   EXPECT_EQ(program.header().arenaBytes, 1024u);
   EXPECT_EQ(program.header().batchRows, 4u);
@@ -150,9 +153,10 @@ TEST_F(EmitTest, TheRuntimeAcceptsEveryKindOfRow) {
 
 TEST_F(EmitTest, TheReportCountsWhatEachRankSends) {
   ASSERT_TRUE(module);
-  FailureOr<rt::Report> promised = codegen::emitReport(*module);
+  FailureOr<rt::Report> promised = codegen::emitReport(*module, "zero 3");
   ASSERT_TRUE(succeeded(promised));
   rt::ReportJson report = rt::ReportJson::parse(rt::toText(*promised));
+  EXPECT_EQ(report["plan"], "zero 3");
   ASSERT_EQ(report["ranks"].size(), 4u);
   // MPI rank 1 is at position 2: data 1, tensor 0.
   rt::ReportJson rank = report["ranks"][1];

@@ -118,6 +118,9 @@ LogicalResult ArgOp::verify() {
     return failure();
   if (getMaster() && getKind() != ArgKind::param)
     return emitOpError() << "only a parameter is a master, got: " << stringifyArgKind(getKind());
+  if (bool isState = getKind() == ArgKind::state && !getBucket(); isState != bool(getOf()))
+    return emitOpError() << "state that is no bucket, and nothing else, says of which parameter it is, got: "
+                         << stringifyArgKind(getKind()) << (getOf() ? " of \"" + *getOf() + "\"" : " of none");
   if (getMemory(getResult()) == Memory::host && getStorageClass() != StorageClass::optimizer)
     return emitOpError() << "only state of the optimizer and masters lie on the host, got: "
                          << stringifyArgKind(getKind());

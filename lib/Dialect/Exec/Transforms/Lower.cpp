@@ -225,15 +225,17 @@ void Lowering::createArguments() {
     std::optional<ArrayRef<int64_t>> file = nn::getFileShape(step, kept);
     std::optional<nn::IndexRange> range = nn::getIndexRange(step, i);
     bool mayIgnore = range && range->ignored;
+    auto bucket = step.getArgAttrOfType<dist::BucketAttr>(i, dist::DistDialect::kBucketAttr);
     auto buffer = BufferType::get(type, placement.getStorages()[storage].memory);
     auto argument = builder.create<ArgOp>(
         step.getArgument(i).getLoc(), buffer, kindOf(nn::getArgRole(step, i)),
-        nn::getArgName(step, i), /*offset=*/0, logical.type, logical.sharding,
+        nn::getArgName(step, i), state && !bucket ? state.getOf() : StringAttr(), /*offset=*/0, logical.type,
+        logical.sharding,
         nn::isBatchedInput(step, i) ? int64_t(nn::getBatchDim(step, i)) : -1, initOf(initial), APFloat(a), APFloat(b),
         file ? builder.getDenseI64ArrayAttr(*file) : nullptr,
         range ? builder.getI64IntegerAttr(range->size) : nullptr,
         mayIgnore ? builder.getI64IntegerAttr(*range->ignored) : nullptr,
-        step.getArgAttrOfType<dist::BucketAttr>(i, dist::DistDialect::kBucketAttr),
+        bucket,
         /*master=*/bool(step.getArgAttr(i, nn::NNDialect::kMasterAttr)));
     build->setStorage(storage, argument);
   }

@@ -66,6 +66,7 @@ private:
   LogicalResult checkMembers(Operation *op, std::optional<dist::BucketAttr> bucket, bool isGrad);
   LogicalResult checkMemory(const Row &row);
   LogicalResult checkRanges();
+  LogicalResult checkState();
   LogicalResult checkOperands(const Row &row);
   LogicalResult checkOrder();
   LogicalResult checkRow(unsigned number);
@@ -80,7 +81,8 @@ private:
   SmallVector<Clock> now;
   SmallVector<Clock> ended; // per row
   SmallVector<SmallVector<unsigned>> onStream;
-  llvm::StringSet<> arguments, results; // names
+  llvm::StringSet<> arguments, results, params; // names
+  SmallVector<std::pair<Operation *, StringRef>> owners; // what is state, and of which parameter
   /// What buckets hold of the tensors that files know, by whether it is a gradient and by name.
   using Member = std::pair<dist::MemberAttr, Operation *>;
   llvm::MapVector<std::pair<Attribute, unsigned>, SmallVector<Member, 1>> members;
@@ -134,6 +136,10 @@ LogicalResult ProgramVerifier::checkMembers(Operation *op, std::optional<dist::B
                       member.getType() != inAnother.getType() || member.getGlobal() != inAnother.getGlobal()))
       return op->emitOpError() << "name is taken by another tensor: " << member.getName();
     known.push_back({member, op});
+    if (auto state = dyn_cast<nn::StateAttr>(member.getRole()))
+      owners.push_back({op, state.getOf()});
+    else if (isa<nn::ParamAttr>(member.getRole()))
+      params.insert(member.getName());
     auto local = BufferType::get(member.getType());
     dist::GlobalAttr global = member.getGlobal();
     if (failed(checkPiece(op, local, global ? std::optional<Type>(global.getType()) : std::nullopt,
@@ -163,6 +169,14 @@ LogicalResult ProgramVerifier::checkRanges() {
   return success();
 }
 
+/// Files say of state whose it is.
+LogicalResult ProgramVerifier::checkState() {
+  for (auto [op, owner] : owners)
+    if (!params.contains(owner))
+      return op->emitOpError() << "holds state of \"" << owner << "\", which is no parameter of the program";
+  return success();
+}
+
 LogicalResult ProgramVerifier::collect() {
   for (Operation &op : program.getBody().front()) {
     if (auto argument = dyn_cast<ArgOp>(op)) {
@@ -174,6 +188,10 @@ LogicalResult ProgramVerifier::collect() {
                             argument.getSharding())) ||
           failed(checkMembers(&op, argument.getBucket(), /*isGrad=*/false)))
         return failure();
+      if (argument.getOf())
+        owners.push_back({&op, *argument.getOf()});
+      else if (argument.getKind() == ArgKind::param && !argument.getBucket())
+        params.insert(argument.getName());
     } else if (auto buffer = dyn_cast<BufferOp>(op)) {
       if (failed(checkStorage(&op, buffer.getResult(), buffer.getOffset())))
         return failure();
@@ -372,7 +390,7 @@ LogicalResult ProgramVerifier::checkLives() {
 
 LogicalResult ProgramVerifier::run() {
   return success(succeeded(collect()) && succeeded(checkOrder()) && succeeded(checkRanges()) &&
-                 succeeded(checkLives()));
+                 succeeded(checkLives()) && succeeded(checkState()));
 }
 
 namespace {
