@@ -114,6 +114,27 @@ func.func @narrow(%x: tensor<4xbf16> {nn.input = "x"}, %w: tensor<4xf32> {nn.mas
 
 // -----
 
+// Of two casts that widen the second is made where it is read: that runs where what came is.
+// CHECK-LABEL: func.func @twice
+// CHECK: %[[WIDE:.*]] = nn.cast %{{.*}} : tensor<4xbf16> -> tensor<4xf32>
+// CHECK-NEXT: %[[COPY:.*]] = exec.transfer %[[WIDE]] to host : tensor<4xf32>
+// CHECK: %[[WIDER:.*]] = nn.cast %[[COPY]] : tensor<4xf32> -> tensor<4xf64>
+// CHECK: nn.momentum_update %{{.*}}, %[[WIDER]]
+// EXEC: func.func private @k_cast_momentum_update_{{.*}} attributes {exec.host
+// EXEC: exec.program @twice
+// EXEC: exec.copy {{.*}} {name = "to_host"} : <4xf32>, <4xf32, host>
+func.func @twice(%x: tensor<4xbf16> {nn.input = "x"}, %w: tensor<4xf64> {nn.param = #nn.param<"w", init = zeros>},
+    %m: tensor<4xf64> {nn.state = #nn.state<"w.velocity", of = "w", init = 0.0>, dist.memory = "host"})
+    -> (tensor<4xf64> {nn.updates = "w"}, tensor<4xf64> {nn.updates = "w.velocity"}) {
+  %lr = nn.constant dense<0.1> : tensor<f64>
+  %c = nn.cast %x : tensor<4xbf16> -> tensor<4xf32>
+  %d = nn.cast %c : tensor<4xf32> -> tensor<4xf64>
+  %0:2 = nn.momentum_update %w, %d, %m lr = %lr {momentum = 0.9 : f64, weight_decay = 0.0 : f64} : tensor<4xf64>, tensor<f64>
+  return %0#0, %0#1 : tensor<4xf64>, tensor<4xf64>
+}
+
+// -----
+
 // Equal ops on the two sides are two kernels.
 // CHECK-LABEL: func.func @both
 // EXEC: func.func private @k_relu_[[HOST:[0-9]+]]{{.*}} attributes {exec.host

@@ -20,17 +20,51 @@ namespace shoal::exec {
 
 namespace {
 
-class Transfers {
+/// What lies on the host, as the step is read op by op.
+class HostValues {
 public:
-  explicit Transfers(func::FuncOp step) : step(step), arguments(step), builder(step) {}
-
-  void run() {
+  explicit HostValues(func::FuncOp step) {
     for (BlockArgument argument : step.getArguments())
       if (dist::liesOnHost(step, argument.getArgNumber())) {
         kept.insert(argument);
         onHost.insert(argument);
       }
-    if (kept.empty())
+  }
+
+  bool none() const { return onHost.empty(); }
+  bool contains(Value value) const { return onHost.contains(value); }
+  void addCopy(Value value) { onHost.insert(value); }
+
+  /// The rule: a view stays where it is; a part of a kernel runs where what it reads is kept.
+  bool runs(Operation *op) const {
+    if (lowersAs(op, LoweringKind::View))
+      return onHost.contains(op->getOperand(0));
+    return lowersAs(op, LoweringKind::Kernel) &&
+           llvm::any_of(op->getOperands(), [&](Value operand) { return kept.contains(operand); });
+  }
+
+  /// What an op makes there.
+  void read(Operation *op) {
+    auto transfer = dyn_cast<TransferOp>(op); // by hand, or of an earlier run
+    bool brings = transfer && transfer.getMemory() == Memory::host;
+    if (!brings && !runs(op))
+      return;
+    onHost.insert(op->result_begin(), op->result_end());
+    if (brings || (lowersAs(op, LoweringKind::View) && kept.contains(op->getOperand(0))))
+      kept.insert(op->getResult(0));
+  }
+
+private:
+  llvm::DenseSet<Value> kept;   // arguments on the host, what transfers of the input bring there, and views of these
+  llvm::DenseSet<Value> onHost; // these and what is computed there
+};
+
+class Transfers {
+public:
+  explicit Transfers(func::FuncOp step) : step(step), arguments(step), builder(step), host(step) {}
+
+  void run() {
+    if (host.none())
       return;
     for (Operation &op : llvm::make_early_inc_range(step.getBody().front()))
       visit(&op);
@@ -38,31 +72,30 @@ public:
 
 private:
   void visit(Operation *op);
-  Value inMemory(Value value, Memory memory, Operation *reader);
+  Value inMemory(Value value, Memory memory, Operation *reader, bool mayWiden = true);
   Memory memoryOf(OpOperand &use);
 
   func::FuncOp step;
   nn::ArgTable arguments;
   OpBuilder builder;
-  llvm::DenseSet<Value> kept;   // arguments on the host, what transfers of the input bring there, and views of these
-  llvm::DenseSet<Value> onHost; // these and what is computed there
+  HostValues host;
   llvm::DenseMap<Value, Value> copies; // in the other memory
 };
 
 } // namespace
 
 /// The value, or its copy: behind the op that makes it, which frees its own memory the sooner; of an argument before
-/// its first reader.
-Value Transfers::inMemory(Value value, Memory memory, Operation *reader) {
+/// its first reader. What is widened crosses before that, and is read there as what came.
+Value Transfers::inMemory(Value value, Memory memory, Operation *reader, bool mayWiden) {
   Operation *def = value.getDefiningOp();
-  if (!isa<RankedTensorType>(value.getType()) || onHost.contains(value) == (memory == Memory::host) ||
+  if (!isa<RankedTensorType>(value.getType()) || host.contains(value) == (memory == Memory::host) ||
       lowersAs(def, LoweringKind::Constant))
     return value;
   if (Value copy = copies.lookup(value))
     return copy;
   Value copy;
-  if (isWidening(def)) {
-    Value narrow = inMemory(def->getOperand(0), memory, def);
+  if (mayWiden && isWidening(def)) {
+    Value narrow = inMemory(def->getOperand(0), memory, def, /*mayWiden=*/false);
     builder.setInsertionPointAfter(def);
     Operation *widened = builder.clone(*def);
     widened->setOperand(0, narrow);
@@ -79,7 +112,7 @@ Value Transfers::inMemory(Value value, Memory memory, Operation *reader) {
     copy = transfer;
   }
   if (memory == Memory::host)
-    onHost.insert(copy);
+    host.addCopy(copy);
   return copies[value] = copy;
 }
 
@@ -91,51 +124,30 @@ Memory Transfers::memoryOf(OpOperand &use) {
 }
 
 void Transfers::visit(Operation *op) {
-  if (auto transfer = dyn_cast<TransferOp>(op)) { // by hand, or by this pass before
-    if (transfer.getMemory() == Memory::host) {
-      kept.insert(transfer);
-      onHost.insert(transfer);
-    }
-    return;
-  }
+  if (isa<TransferOp>(op))
+    return host.read(op);
   if (lowersAs(op, LoweringKind::Constant))
     return;
-  auto isKept = [&](Value operand) { return kept.contains(operand); };
-  bool isView = lowersAs(op, LoweringKind::View);
-  bool runsOnHost = isView ? onHost.contains(op->getOperand(0))
-                           : lowersAs(op, LoweringKind::Kernel) && llvm::any_of(op->getOperands(), isKept);
+  Memory memory = host.runs(op) ? Memory::host : Memory::device;
   bool ends = op->hasTrait<OpTrait::IsTerminator>();
-  for (OpOperand &use : op->getOpOperands()) {
-    Memory memory = runsOnHost ? Memory::host : Memory::device;
+  for (OpOperand &use : op->getOpOperands())
     use.set(inMemory(use.get(), ends ? memoryOf(use) : memory, op));
-  }
   for (Region &region : op->getRegions())
     region.walk([&](Operation *inner) {
       for (OpOperand &use : inner->getOpOperands())
-        if (onHost.contains(use.get()))
+        if (host.contains(use.get()))
           use.set(inMemory(use.get(), Memory::device, op));
     });
-  if (!runsOnHost)
-    return;
-  onHost.insert(op->result_begin(), op->result_end());
-  if (isView && isKept(op->getOperand(0)))
-    kept.insert(op->getResult(0));
+  host.read(op);
 }
 
 llvm::DenseSet<Operation *> findHostOps(func::FuncOp step) {
-  llvm::DenseSet<Value> values;
+  HostValues host(step);
   llvm::DenseSet<Operation *> ops;
-  for (BlockArgument argument : step.getArguments())
-    if (dist::liesOnHost(step, argument.getArgNumber()))
-      values.insert(argument);
   for (Operation &op : step.getBody().front()) {
-    auto transfer = dyn_cast<TransferOp>(op);
-    bool reads = llvm::any_of(op.getOperands(), [&](Value operand) { return values.contains(operand); });
-    bool runsOnHost = reads && (lowersAs(&op, LoweringKind::Kernel) || lowersAs(&op, LoweringKind::View));
-    if (runsOnHost)
+    if (host.runs(&op))
       ops.insert(&op);
-    if (runsOnHost || (transfer && transfer.getMemory() == Memory::host))
-      values.insert(op.result_begin(), op.result_end());
+    host.read(&op);
   }
   return ops;
 }
