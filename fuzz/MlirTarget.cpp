@@ -108,13 +108,13 @@ void compile(ModuleOp module, const shoal::PlanOptions &plan) {
   shoal::report::Page page;
   if (OwningOpRef<ModuleOp> copy = module.clone();
       succeeded(run(*copy, "builtin.module(dist-fold-control-flow)")))
-    shoal::report::readLocal(*copy, plan.overlap, page);
+    (void)shoal::report::readLocal(*copy, plan.overlap, page);
   if (failed(build(shoal::buildExecPipeline)))
     return;
   if (FailureOr<shoal::rt::Report> report = shoal::codegen::emitReport(module, ""); succeeded(report)) {
     page.report = std::move(*report);
-    shoal::report::readProgram(module, page);
-    (void)shoal::report::writeHtml(page);
+    if (succeeded(shoal::report::readProgram(module, page)))
+      (void)shoal::report::writeHtml(page);
   }
   FailureOr<shoal::codegen::Program> program = shoal::codegen::emitProgram(module, "");
   if (succeeded(program))

@@ -10,6 +10,7 @@
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/Explain.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
+#include "shoal/Dialect/Exec/Transforms/StepFunction.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interpreter/VerifyPlan.h"
 #include "shoal/Pipelines/Pipelines.h"
@@ -63,7 +64,7 @@ private:
   Outcome partitionEvaluation(ModuleOp module, const PlanOptions &plan, ModuleOp training);
   Outcome partition(ModuleOp module, const PlanOptions &plan);
   LogicalResult verifyPlan(ModuleOp global, ModuleOp local, const PlanOptions &plan);
-  std::string writePage(ModuleOp module, report::Page &page, rt::Report report);
+  FailureOr<std::string> writePage(ModuleOp module, report::Page &page, rt::Report report);
   Outcome emitBinary(ModuleOp module, CompilerOutput &output);
   /// What reports and the program tell of the plan.
   std::string tellPlan() const {
@@ -200,18 +201,22 @@ Outcome Compilation::explain(ModuleOp module, CompilerOutput &output) {
   if (!copy)
     return Outcome::InputWrong;
   llvm::raw_string_ostream os(output.explanation);
-  for (auto func : copy->getOps<func::FuncOp>())
-    if (!func.isExternal() && (plan.mode == "eval" || !func->hasAttr(nn::kEvaluationAttr)))
-      dist::printExplanations(func, plan.overlap, os);
+  FailureOr<SmallVector<func::FuncOp>> steps = exec::findSteps(*copy);
+  if (failed(steps))
+    return Outcome::InputWrong;
+  for (func::FuncOp step : *steps)
+    if (plan.mode == "eval" || !exec::isEvaluation(step))
+      dist::printExplanations(step, plan.overlap, os);
   return Outcome::Success;
 }
 
 /// The page of a lowered program, with what was read of it before.
-std::string Compilation::writePage(ModuleOp module, report::Page &page, rt::Report report) {
+FailureOr<std::string> Compilation::writePage(ModuleOp module, report::Page &page, rt::Report report) {
   page.source = options.name;
   page.flags = spellFlags(options.plan, options.given);
   page.report = std::move(report);
-  report::readProgram(module, page);
+  if (failed(report::readProgram(module, page)))
+    return failure();
   return report::writeHtml(page);
 }
 
@@ -227,7 +232,8 @@ Outcome Compilation::emit(ModuleOp module, CompilerOutput &output) {
     OwningOpRef<ModuleOp> copy = unroll(module);
     if (!copy)
       return Outcome::InputWrong;
-    report::readLocal(*copy, plan.overlap, page);
+    if (failed(report::readLocal(*copy, plan.overlap, page)))
+      return Outcome::InputWrong;
   }
   if (failed(run(module, plan, buildExecPipeline)))
     return Outcome::InputWrong;
@@ -235,10 +241,12 @@ Outcome Compilation::emit(ModuleOp module, CompilerOutput &output) {
     FailureOr<rt::Report> report = codegen::emitReport(module, tellPlan());
     if (failed(report))
       return Outcome::WorkFailed;
-    if (options.report == ReportFormat::Json)
-      output.report = rt::toText(*report);
-    else
-      output.report = writePage(module, page, std::move(*report));
+    FailureOr<std::string> text = options.report == ReportFormat::Json
+                                      ? FailureOr<std::string>(rt::toText(*report))
+                                      : writePage(module, page, std::move(*report));
+    if (failed(text))
+      return Outcome::WorkFailed;
+    output.report = std::move(*text);
   }
   if (options.emit == Emit::Exec) {
     output.text = print(module);

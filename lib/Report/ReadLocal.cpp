@@ -3,6 +3,7 @@
 
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/Transforms/Explain.h"
+#include "shoal/Dialect/Exec/Transforms/StepFunction.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Support/FoldedNames.h"
 #include "shoal-rt/axis_names.h"
@@ -37,19 +38,18 @@ static void readCollectives(const dist::Explanations &all, dist::MeshAttr mesh,
   }
 }
 
-void readLocal(ModuleOp module, bool overlap, Page &page) {
+LogicalResult readLocal(ModuleOp module, bool overlap, Page &page) {
+  FailureOr<SmallVector<func::FuncOp>> steps = exec::findSteps(module);
+  if (failed(steps))
+    return failure();
   // Of a step and its evaluation the step is told.
-  func::FuncOp step;
-  for (auto func : module.getOps<func::FuncOp>())
-    if (!func.isExternal() && (!step || (step->hasAttr(nn::kEvaluationAttr) && !func->hasAttr(nn::kEvaluationAttr))))
-      step = func;
-  if (!step)
-    return;
+  func::FuncOp step = steps->size() > 1 && exec::isEvaluation(steps->front()) ? steps->back() : steps->front();
   dist::MeshOp mesh = dist::lookupMesh(step);
   dist::Explanations all = dist::explainOnce(step, overlap);
   readCollectives(all, mesh ? mesh.getMesh() : dist::MeshAttr(), page.collectives);
   readLayers(step, all.named, page.layers);
   readTensors(step, page);
+  return success();
 }
 
 } // namespace shoal::report

@@ -97,12 +97,14 @@ static void addHeld(exec::ProgramOp program, int64_t at, ArrayRef<PageRow> rows,
   page.held.resize(std::min(page.held.size(), kMostHeld));
 }
 
-void readProgram(ModuleOp module, Page &page) {
-  auto programs = llvm::to_vector(module.getOps<exec::ProgramOp>());
+LogicalResult readProgram(ModuleOp module, Page &page) {
+  FailureOr<exec::Programs> found = exec::findPrograms(module);
+  if (failed(found))
+    return failure();
   // Evaluation, if any, runs after the step on the same arena.
-  llvm::stable_sort(programs, [](exec::ProgramOp a, exec::ProgramOp b) {
-    return a.getMode() != exec::Mode::eval && b.getMode() == exec::Mode::eval;
-  });
+  SmallVector<exec::ProgramOp> programs = {found->step};
+  if (found->evaluation)
+    programs.push_back(found->evaluation);
   SmallVector<size_t> begins;
   for (exec::ProgramOp program : programs) {
     begins.push_back(page.rows.size());
@@ -110,12 +112,11 @@ void readProgram(ModuleOp module, Page &page) {
     page.arena = std::max<uint64_t>(page.arena, program.getArena());
   }
   page.stepRows = begins.size() > 1 ? begins[1] : page.rows.size();
-  if (programs.empty())
-    return;
   page.mode = stringifyMode(programs.front().getMode()).str();
   size_t peak = page.findPeak(), which = begins.size() > 1 && peak >= begins[1];
   size_t begin = begins[which];
   addHeld(programs[which], int64_t(peak - begin), ArrayRef(page.rows).drop_front(begin), page);
+  return success();
 }
 
 } // namespace shoal::report

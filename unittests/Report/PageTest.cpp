@@ -89,14 +89,14 @@ protected:
     options.emit = Emit::Local;
     CompilerOutput output;
     ASSERT_EQ(compile(*module, options, output), Outcome::Success);
-    report::readLocal(*module, options.plan.overlap, page);
+    ASSERT_TRUE(succeeded(report::readLocal(*module, options.plan.overlap, page)));
     mlir::PassManager pm(&context);
     buildExecPipeline(pm, options.plan);
     ASSERT_TRUE(succeeded(pm.run(*module)));
     auto promised = codegen::emitReport(*module, "zero 3");
     ASSERT_TRUE(succeeded(promised));
     page.report = *promised;
-    report::readProgram(*module, page);
+    ASSERT_TRUE(succeeded(report::readProgram(*module, page)));
   }
 
   /// That the curve's maxima are the promise.

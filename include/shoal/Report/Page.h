@@ -125,10 +125,10 @@ struct Page {
 };
 
 /// Layers, tensors and collectives of a module that is one device's program (L2). `overlap`: as compiled without
-/// --no-overlap.
-void readLocal(mlir::ModuleOp module, bool overlap, Page &page);
-/// The arena of its rank programs (L3).
-void readProgram(mlir::ModuleOp module, Page &page);
+/// --no-overlap. An error when it has no step, or several.
+llvm::LogicalResult readLocal(mlir::ModuleOp module, bool overlap, Page &page);
+/// The arena of its rank programs (L3). An error when it has none, or too many.
+llvm::LogicalResult readProgram(mlir::ModuleOp module, Page &page);
 
 std::string writeHtml(const Page &page);
 

@@ -1,7 +1,7 @@
 // exec.program to the constant table that the runtime executes.
 #include "shoal/Codegen/Emit.h"
 
-#include "Rows.h"
+#include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal-rt/blob_builder.h"
 
 using namespace mlir;
@@ -342,8 +342,21 @@ Program Emitter::run() {
   return result;
 }
 
+LogicalResult checkOneMemory(ModuleOp module) {
+  for (auto program : module.getOps<exec::ProgramOp>())
+    for (Operation &op : program.getBody().front()) {
+      if (!isa<exec::ArgOp, exec::BufferOp>(op) || exec::getMemory(op.getResult(0)) == exec::Memory::device)
+        continue;
+      auto argument = dyn_cast<exec::ArgOp>(op);
+      return emitError(op.getLoc()) << (argument ? "\"" + argument.getName().str() + "\"" : "a buffer")
+                                    << " lies in the memory of a device's host (dist.memory), which on --target cpu is "
+                                    << "the device's own; leave dist.memory out";
+    }
+  return success();
+}
+
 FailureOr<Program> emitProgram(ModuleOp module, StringRef plan) {
-  FailureOr<Programs> programs = findPrograms(module);
+  FailureOr<exec::Programs> programs = exec::findPrograms(module);
   if (failed(programs) || failed(checkOneMemory(module)))
     return failure();
   Program result = Emitter(programs->step, plan).run();

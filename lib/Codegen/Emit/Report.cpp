@@ -2,8 +2,8 @@
 // the formulas of shoal-rt/traffic.h.
 #include "shoal/Codegen/Emit.h"
 
-#include "Rows.h"
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
+#include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal-rt/report.h"
 #include "shoal-rt/traffic.h"
 
@@ -72,7 +72,7 @@ static void addTransfer(exec::CopyOp copy, rt::RankReport &rank) {
 }
 
 FailureOr<rt::Report> emitReport(ModuleOp module, StringRef plan) {
-  FailureOr<Programs> found = findPrograms(module);
+  FailureOr<exec::Programs> found = exec::findPrograms(module);
   if (failed(found))
     return failure();
   exec::ProgramOp program = found->step;

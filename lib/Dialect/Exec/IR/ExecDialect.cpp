@@ -133,6 +133,20 @@ SmallVector<func::FuncOp> getKernels(ModuleOp module) {
   return llvm::to_vector(llvm::make_filter_range(module.getOps<func::FuncOp>(), isKernel));
 }
 
+FailureOr<Programs> findPrograms(ModuleOp module) {
+  auto programs = llvm::to_vector(module.getOps<ProgramOp>());
+  if (programs.size() == 1)
+    return Programs{programs.front(), {}};
+  if (programs.size() == 2) {
+    if (programs[0].getMode() == Mode::eval)
+      std::swap(programs[0], programs[1]);
+    if (programs[0].getMode() == Mode::train && programs[1].getMode() == Mode::eval)
+      return Programs{programs[0], programs[1]};
+  }
+  return module.emitError() << "expected one exec.program, or one of training and one of evaluation, got: "
+                            << programs.size();
+}
+
 SmallVector<int64_t> getInplace(func::FuncOp kernel) {
   if (auto attr = kernel->getAttrOfType<DenseI64ArrayAttr>(ExecDialect::kInplaceAttr))
     return SmallVector<int64_t>(attr.asArrayRef());

@@ -6,19 +6,12 @@
 
 namespace shoal::exec {
 
-struct ProgramPair {
-  ProgramOp training, evaluation; // null where the module has none
-};
-
-/// The module's pair, if it is one: both programs are there.
-std::optional<ProgramPair> findPair(mlir::ModuleOp module);
-
 /// Whether an argument keeps its contents from step to step; others are filled before each.
 bool isKept(ArgOp argument);
 
 /// Part of `exec-verify`: both programs mean the same by what they share, and evaluation leaves what
 /// training keeps as it is.
-mlir::LogicalResult verifyEvaluation(ProgramPair pair);
+mlir::LogicalResult verifyEvaluation(Programs pair);
 
 } // namespace shoal::exec
 

@@ -1,11 +1,11 @@
 // exec-insert-transfers: ops run where the arguments lie that they read, and what they share with the other side is
 // copied.
 #include "HostValues.h"
-#include "StepFunction.h"
 #include "Widening.h"
 
 #include "shoal/Dialect/Dist/IR/Memory.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
+#include "shoal/Dialect/Exec/Transforms/StepFunction.h"
 #include "shoal/Interfaces/Lowering.h"
 
 #include "mlir/IR/Builders.h"

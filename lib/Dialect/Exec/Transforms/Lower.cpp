@@ -4,9 +4,9 @@
 #include "DefinedPositions.h"
 #include "Layout.h"
 #include "RowBuilder.h"
-#include "StepFunction.h"
 
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
+#include "shoal/Dialect/Exec/Transforms/StepFunction.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interfaces/Lowering.h"
 #include "shoal/Support/Elements.h"

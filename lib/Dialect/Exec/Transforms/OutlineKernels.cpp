@@ -3,11 +3,11 @@
 #include "HostValues.h"
 #include "KernelClusters.h"
 #include "RandomIds.h"
-#include "StepFunction.h"
 #include "Widening.h"
 
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
+#include "shoal/Dialect/Exec/Transforms/StepFunction.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interfaces/Lowering.h"
 #include "shoal/Support/DeadOps.h"

@@ -15,15 +15,6 @@ namespace shoal::exec {
 #define GEN_PASS_DEF_SHAREARENAPASS
 #include "shoal/passes/ShoalExec.h.inc"
 
-std::optional<ProgramPair> findPair(ModuleOp module) {
-  ProgramPair pair;
-  for (auto program : module.getOps<ProgramOp>())
-    (program.getMode() == Mode::eval ? pair.evaluation : pair.training) = program;
-  if (!pair.training || !pair.evaluation)
-    return std::nullopt;
-  return pair;
-}
-
 bool isKept(ArgOp argument) {
   return argument.getKind() != ArgKind::input && argument.getKind() != ArgKind::valid_rows;
 }
@@ -53,9 +44,9 @@ static LogicalResult checkArenas(ProgramOp program) {
 }
 
 /// In one memory, of programs whose kept arguments are the same.
-static void shareArena(ProgramPair pair, Memory memory) {
+static void shareArena(Programs pair, Memory memory) {
   int64_t kept = 0; // end of what training keeps
-  for (auto argument : pair.training.getBody().getOps<ArgOp>()) {
+  for (auto argument : pair.step.getBody().getOps<ArgOp>()) {
     if (!isKept(argument) || getMemory(argument.getResult()) != memory)
       continue;
     int64_t end = argument.getOffset() + argument.getResult().getType().getNumBytes();
@@ -73,16 +64,16 @@ static void shareArena(ProgramPair pair, Memory memory) {
   };
   forRest([&](auto storage) { start = std::min<int64_t>(start, storage.getOffset()); });
   forRest([&](auto storage) { storage.setOffset(storage.getOffset() - start + kept); });
-  int64_t arena = std::max(getArenaBytes(pair.training, memory), size - start + kept);
-  setArenaBytes(pair.training, memory, arena);
+  int64_t arena = std::max(getArenaBytes(pair.step, memory), size - start + kept);
+  setArenaBytes(pair.step, memory, arena);
   setArenaBytes(pair.evaluation, memory, arena);
 }
 
-static LogicalResult shareArenas(ProgramPair pair) {
-  if (failed(checkArenas(pair.training)) || failed(checkArenas(pair.evaluation)))
+static LogicalResult shareArenas(Programs pair) {
+  if (failed(checkArenas(pair.step)) || failed(checkArenas(pair.evaluation)))
     return failure();
   llvm::StringMap<ArgOp> places;
-  for (auto argument : pair.training.getBody().getOps<ArgOp>())
+  for (auto argument : pair.step.getBody().getOps<ArgOp>())
     if (isKept(argument))
       places[argument.getName()] = argument;
   for (auto argument : pair.evaluation.getBody().getOps<ArgOp>()) {
@@ -102,7 +93,8 @@ static LogicalResult shareArenas(ProgramPair pair) {
 namespace {
 struct ShareArena : impl::ShareArenaPassBase<ShareArena> {
   void runOnOperation() override {
-    if (auto pair = findPair(getOperation()); pair && failed(shareArenas(*pair)))
+    FailureOr<Programs> programs = findPrograms(getOperation());
+    if (failed(programs) || (programs->evaluation && failed(shareArenas(*programs))))
       signalPassFailure();
   }
 };

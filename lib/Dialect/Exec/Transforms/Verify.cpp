@@ -401,7 +401,8 @@ struct Verify : impl::VerifyPassBase<Verify> {
       if (failed(ProgramVerifier(program, symbols).run()) || failed(checkContents(program, symbols)) ||
           failed(checkRendezvous(program)))
         return signalPassFailure();
-    if (auto pair = findPair(getOperation()); pair && failed(verifyEvaluation(*pair)))
+    FailureOr<Programs> programs = findPrograms(getOperation());
+    if (failed(programs) || (programs->evaluation && failed(verifyEvaluation(*programs))))
       signalPassFailure();
   }
 };

@@ -39,10 +39,10 @@ static LogicalResult verifyShared(ArgOp argument, ArgOp other) {
   return success();
 }
 
-LogicalResult verifyEvaluation(ProgramPair pair) {
+LogicalResult verifyEvaluation(Programs pair) {
   llvm::StringMap<ArgOp> kept;
   SmallVector<ArgOp> order; // by offset
-  for (auto argument : pair.training.getBody().getOps<ArgOp>())
+  for (auto argument : pair.step.getBody().getOps<ArgOp>())
     if (isKept(argument)) {
       kept[argument.getName()] = argument;
       order.push_back(argument);

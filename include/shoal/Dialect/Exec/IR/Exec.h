@@ -66,6 +66,14 @@ llvm::SmallVector<mlir::func::FuncOp> getKernels(mlir::ModuleOp module);
 
 bool isKernel(mlir::func::FuncOp func);
 
+/// A module's rank program, and the evaluation that may stand beside a training program; without one null.
+struct Programs {
+  ProgramOp step, evaluation;
+};
+
+/// An error when there is none or one too many.
+mlir::FailureOr<Programs> findPrograms(mlir::ModuleOp module);
+
 /// Where a kernel runs, and all its buffers lie.
 Memory getMemory(mlir::func::FuncOp kernel);
 

@@ -106,7 +106,8 @@ def VerifyPass : Pass<"exec-verify", "::mlir::ModuleOp"> {
     Derives from the program alone, without what `exec-lower` knew: every buffer lies in the arena; buffers in use at the same time do not
     overlap; rows of different streams that touch the same bytes, one of them writing, are ordered by tokens; nothing is read
     at a mesh position before it is written there (what a kernel makes of bytes that a position was not given counts as not written); a kernel's written buffers overlap no other; every token is waited for, and at the end stream 0 has waited for all rows;
-    only copies touch both memories, and only kernels that are `exec.host` touch the host's without being copies; no result has two probes, and a probe reads bytes that are complete; state is of a parameter of the program. An evaluation program beside a training program has the same parameters
+    only copies touch both memories, and only kernels that are `exec.host` touch the host's without being copies; no result has two probes, and a probe reads bytes that are complete; state is of a parameter of the program; the module holds
+    one program, or one of training and one of evaluation. An evaluation program beside a training program has the same parameters
     at the same places, and writes nothing that lives from step to step. On all mesh positions together: every message has its other end, of
     the same size, and no rows wait for each other in a circle. A send counts as ended when its receive has started, as without buffering:
 

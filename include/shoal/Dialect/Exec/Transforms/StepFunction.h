@@ -1,7 +1,7 @@
 // The step functions of a module, which are no kernels: what is trained or inferred, and the evaluation
 // that may stand beside training.
-#ifndef SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_STEPFUNCTION_H
-#define SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_STEPFUNCTION_H
+#ifndef SHOAL_DIALECT_EXEC_TRANSFORMS_STEPFUNCTION_H
+#define SHOAL_DIALECT_EXEC_TRANSFORMS_STEPFUNCTION_H
 
 #include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
@@ -38,4 +38,4 @@ inline mlir::FailureOr<llvm::SmallVector<mlir::func::FuncOp>> findSteps(mlir::Mo
 
 } // namespace shoal::exec
 
-#endif // SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_STEPFUNCTION_H
+#endif // SHOAL_DIALECT_EXEC_TRANSFORMS_STEPFUNCTION_H
