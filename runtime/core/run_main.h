@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/standard_output.h"
+#include "shoal-rt/standard_streams.h"
 
 #include <csignal>
 #include <cstdio>
@@ -12,6 +13,7 @@ namespace shoal::rt {
 
 // `before` begins the line, as "shoal-ckpt: "; `run` gives the exit code.
 template <typename Run> int runMain(const char *before, Run run) {
+  openStandardStreams();
   // A file that hits its size limit is an error of that write, with a line that names the file.
   std::signal(SIGXFSZ, SIG_IGN);
   try {

@@ -2,6 +2,8 @@
 // that editors show the verifiers' messages, documentation and definitions (docs/editors.md).
 #include "shoal/Pipelines/Pipelines.h"
 
+#include "shoal-rt/standard_streams.h"
+
 #include "mlir/Support/LogicalResult.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "llvm/ADT/STLExtras.h"
@@ -40,6 +42,7 @@ bool asksForHelp(llvm::StringRef argument) {
 // The other tools refuse deep nesting; a server has to live on, so it gets a stack for any document
 // that an editor can hold. Only what is used of it takes memory.
 int main(int argc, char **argv) {
+  shoal::rt::openStandardStreams();
   constexpr size_t kStackBytes = size_t(16) << 30;
   Invocation invocation{argc, argv};
   // MLIR's own help, which follows, speaks of MLIR alone.

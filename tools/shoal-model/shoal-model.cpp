@@ -6,6 +6,7 @@
 #include "shoal/Support/Files.h"
 
 #include "shoal-rt/exit_codes.h"
+#include "shoal-rt/standard_streams.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -50,6 +51,7 @@ std::string printModel(ModuleOp module) {
 } // namespace
 
 int main(int argc, char **argv) {
+  rt::openStandardStreams();
   // A file that hits its size limit is an error of that write, with a line that names the file.
   std::signal(SIGXFSZ, SIG_IGN);
   ModelCommandLine line;

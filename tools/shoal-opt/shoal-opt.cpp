@@ -2,6 +2,8 @@
 #include "shoal/Pipelines/Pipelines.h"
 #include "shoal/Support/Files.h"
 
+#include "shoal-rt/standard_streams.h"
+
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -12,6 +14,7 @@
 
 // MlirOptMain with one step more: the text is looked at before it is parsed.
 int main(int argc, char **argv) {
+  shoal::rt::openStandardStreams();
   llvm::InitLLVM init(argc, argv);
   mlir::DialectRegistry registry;
   shoal::registerAllDialects(registry);

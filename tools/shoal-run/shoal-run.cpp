@@ -4,6 +4,7 @@
 // `srun ./OUT` work without shoal-run.
 #include "core/error.h"
 #include "job.h"
+#include "shoal-rt/standard_streams.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -13,7 +14,6 @@
 #include <string_view>
 #include <vector>
 
-#include <fcntl.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -74,17 +74,10 @@ int valuesOf(std::string_view option) {
   return 0;
 }
 
-/// Who closes a standard stream wants nothing of it; its number must not be given to a pipe.
-void openStandardStreams() {
-  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (fcntl(stream, F_GETFD) < 0)
-      open("/dev/null", O_RDWR);
-}
-
 } // namespace
 
 int main(int argc, char **argv) {
-  openStandardStreams();
+  shoal::rt::openStandardStreams();
   long ranks = 0;
   bool binds = false, manyHosts = false, oversubscribes = false;
   int at = 1;

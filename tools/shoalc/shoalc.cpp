@@ -10,6 +10,8 @@
 #include "shoal/Pipelines/Pipelines.h"
 #include "shoal/Support/Files.h"
 
+#include "shoal-rt/standard_streams.h"
+
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -84,6 +86,7 @@ private:
 } // namespace
 
 int main(int argc, char **argv) {
+  rt::openStandardStreams();
   // A file that hits its size limit is an error of that write, with a line that names the file.
   std::signal(SIGXFSZ, SIG_IGN);
   CommandLine line;
