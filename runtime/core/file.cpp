@@ -99,16 +99,14 @@ MappedFile::MappedFile(const std::string &path) : path_(path) {
     badInput(path, ": must be a regular file, got: ", kindOf(info.st_mode));
   }
   size_ = uint64_t(info.st_size);
-  if (size_ != 0) {
-    void *address = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
-    int error = errno;
-    if (address == MAP_FAILED) {
-      close(fd);
-      badInput(path, ": cannot be mapped: ", std::strerror(error));
-    }
-    data_ = static_cast<const unsigned char *>(address);
-  }
-  fd_ = fd;
+  device_ = info.st_dev;
+  number_ = info.st_ino;
+  void *address = size_ == 0 ? nullptr : mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
+  int error = errno;
+  close(fd);
+  if (address == MAP_FAILED)
+    badInput(path, ": cannot be mapped: ", std::strerror(error));
+  data_ = static_cast<const unsigned char *>(address);
   static std::once_flag installed;
   std::call_once(installed, [] {
     struct sigaction action = {};
@@ -131,14 +129,15 @@ MappedFile::~MappedFile() {
   }
   if (data_)
     munmap(const_cast<unsigned char *>(data_), size_);
-  close(fd_);
 }
 
 void MappedFile::checkWhole() const {
   struct stat info;
-  if (fstat(fd_, &info) != 0)
+  bool isThere = stat(path_.c_str(), &info) == 0;
+  if (!isThere && errno != ENOENT)
     workFailed(path_, ": cannot be read: ", std::strerror(errno));
-  if (uint64_t(info.st_size) < size_)
+  bool isSame = isThere && info.st_dev == device_ && info.st_ino == number_;
+  if (isSame && uint64_t(info.st_size) < size_)
     workFailed(path_, ": became shorter while it was in use, expected ", size_,
                " bytes, got: ", info.st_size);
 }

@@ -9,11 +9,13 @@
 #include <string>
 
 #include <csignal>
+#include <sys/types.h>
 
 namespace shoal::rt {
 
 // Reading past the end of a file that was cut off since would raise SIGBUS; a handler ends the
-// process then with one line that names the file, exit 1.
+// process then with one line that names the file, exit 1. A mapping keeps no descriptor, of which
+// a process may have a thousand: a checkpoint has a file for each rank.
 class MappedFile {
 public:
   explicit MappedFile(const std::string &path); // exit 2 when it cannot be read
@@ -25,7 +27,8 @@ public:
   const unsigned char *data() const { return data_; }
   uint64_t size() const { return size_; }
   // Bytes cut off behind the end of the last page that is left read as zeros, without a signal:
-  // whoever has read calls this. Exit 1 when the file is shorter than it was.
+  // whoever has read calls this. Exit 1 when the file is shorter than it was. One that lost its
+  // name, or gave it to another file, stays mapped as it was.
   void checkWhole() const;
   // `call(argument)` runs in the handler, before the process ends: it may only store and load.
   static void atFault(void (*call)(void *), void *argument);
@@ -36,7 +39,8 @@ private:
   std::string path_;
   const unsigned char *data_ = nullptr;
   uint64_t size_ = 0;
-  int fd_ = -1;
+  dev_t device_ = 0; // and number: which file it is
+  ino_t number_ = 0;
   std::atomic<MappedFile *> next_ = nullptr; // list of all mappings, for the handler
 
   static std::atomic<MappedFile *> all_;

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <memory>
 #include <vector>
 
 #include <sys/resource.h>
@@ -167,6 +168,37 @@ TEST_F(File, CutOffInsideOfAPage) {
     EXPECT_NE(std::string(error.what()).find("expected 100 bytes, got: 50"), std::string::npos)
         << error.what();
   }
+}
+
+// Its bytes stay where they were mapped, whatever has its name now.
+TEST_F(File, ReplacedOrRemovedWhileMapped) {
+  put("data", std::string(100, 'x'));
+  MappedFile file(path("data"));
+  put("new", "y");
+  fs::rename(path("new"), path("data"));
+  EXPECT_NO_THROW(file.checkWhole());
+  fs::remove(path("data"));
+  EXPECT_NO_THROW(file.checkWhole());
+  EXPECT_EQ(std::string(file.data(), file.data() + file.size()), std::string(100, 'x'));
+}
+
+// A checkpoint of a thousand ranks has more files than a process may have open.
+TEST_F(File, MappingsKeepNoDescriptors) {
+  put("data", std::string(100, 'x'));
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few{64, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<std::unique_ptr<MappedFile>> files;
+  try {
+    for (int i = 0; i < 200; ++i)
+      files.push_back(std::make_unique<MappedFile>(path("data")));
+    for (const auto &file : files)
+      file->checkWhole();
+  } catch (const Error &error) {
+    ADD_FAILURE() << "file " << files.size() << ": " << error.what();
+  }
+  setrlimit(RLIMIT_NOFILE, &before);
 }
 
 using FileDeathTest = File;
