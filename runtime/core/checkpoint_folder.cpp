@@ -168,9 +168,21 @@ std::string CheckpointFolder::begin(uint64_t step) {
   return pending_ = partial;
 }
 
+// Somebody lost a part of it, or has not copied all of it yet.
+void CheckpointFolder::moveAside(uint64_t step, const std::string &path) {
+  std::string aside = cat(path_, "/.", stepName(step), kPartial, "-incomplete");
+  if (rename(path.c_str(), aside.c_str()) != 0)
+    workFailed(path, ": has no ", kIndexName, ", and cannot be moved out of the way: ", std::strerror(errno));
+  std::fprintf(stderr,
+               "note: %s has no %s, which makes a checkpoint complete: moved to %s, which the next save removes\n",
+               oneLine(path).c_str(), kIndexName, oneLine(aside).c_str());
+}
+
 std::string CheckpointFolder::complete(uint64_t step) {
   std::string path = cat(path_, "/", stepName(step));
   syncFolder(pending_);
+  if (struct stat info; lstat(path.c_str(), &info) == 0 && !has(step))
+    moveAside(step, path);
   if (rename(pending_.c_str(), path.c_str()) != 0)
     workFailed(path, ": cannot get its name: ", std::strerror(errno));
   pending_.clear();

@@ -1,6 +1,6 @@
 // The folder of --save: a folder step-000120 per checkpoint, complete or not there at all. What is being written, or
 // removed, has a name that begins with a dot, until a rename; a killed run leaves nothing else behind, and the next
-// save removes that.
+// save removes that. A step's folder that lacks its index came from elsewhere: the step's checkpoint takes its place.
 #ifndef SHOAL_RT_CORE_CHECKPOINT_FOLDER_H
 #define SHOAL_RT_CORE_CHECKPOINT_FOLDER_H
 
@@ -42,12 +42,15 @@ public:
   bool has(uint64_t step) const;
   // Removes what killed runs left, and makes the folder that the files of a checkpoint are written in; its path.
   std::string begin(uint64_t step);
-  // All files are there and on disk: gives the checkpoint its name; its path.
+  // All files are there and on disk: gives the checkpoint its name; its path. What has that name and is incomplete is
+  // moved to a name with a dot, which is told on stderr.
   std::string complete(uint64_t step);
   // Keeps the last `keep`.
   void dropOlder(uint64_t keep);
 
 private:
+  void moveAside(uint64_t step, const std::string &path);
+
   struct Lock { // of the folder, while it is open
     int fd = -1;
     ~Lock();

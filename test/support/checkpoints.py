@@ -287,6 +287,15 @@ def check_refusals(model, plan):
         said = model.run(plan, "--steps", "6", "--resume", folder, tag="older")
         require(said.splitlines().count(note) == 1, f"expected once '{note}', got: {said}")
         require([step for step, _, _ in model.steps("older")] == [3, 4, 5, 6], f"goes on with steps {model.steps('older')}")
+        # Its step is saved again, by the run that goes on.
+        again = model.path("again")
+        shutil.rmtree(again, ignore_errors=True)
+        shutil.copytree(folder, again)
+        said = model.run(plan, "--steps", "5", "--resume", again, "--save", again, "--save-every", "1", tag="again")
+        moved = f"note: {again}/step-000004 has no index.json, which makes a checkpoint complete: moved to {again}/.step-000004.tmp-"
+        require(said.count(moved) == 1, f"expected once '{moved}', got: {said}")
+        require(sorted(os.listdir(again)) == [f"step-00000{step}" for step in (2, 3, 4, 5)], f"left: {os.listdir(again)}")
+        shoal.call(["shoal-ckpt", "verify", f"{again}/step-000004"], 60)
         said = shoal.call(["shoal-ckpt", "verify", folder], 60)
         require(said.splitlines().count(note) == 1 and "step-000002: step 2" in said, f"expected '{note}', got: {said}")
         shutil.rmtree(f"{newest}/index.json", ignore_errors=True)

@@ -3,6 +3,7 @@
 #include "core/checkpoint_folder.h"
 #include "core/checkpoint_index.h"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace shoal::rt {
@@ -77,6 +78,44 @@ TEST_F(CheckpointFolderTest, NewerOnesWithoutIndexAreTold) {
   std::string line = " has no index.json, which makes a checkpoint complete: skipped, step-000009 is taken\n";
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "note: " + path_ + "/step-000010" + line + "note: " + path_ + "/step-000011" + line);
+}
+
+// It is moved and told, and gone with the next save: folders, files and links alike.
+TEST_F(CheckpointFolderTest, IncompleteOnesGiveTheirNames) {
+  fs::create_directories(path_ + "/step-000003/inner");
+  std::ofstream(path_ + "/step-000003/rank-0-of-1.safetensors") << "part";
+  std::ofstream(path_ + "/step-000004") << "file";
+  fs::create_directories(path_ + "/elsewhere/kept");
+  fs::create_symlink("elsewhere", path_ + "/step-000005");
+  CheckpointFolder folder(path_, 0);
+  for (uint64_t step : {3, 4, 5}) {
+    EXPECT_FALSE(folder.has(step));
+    testing::internal::CaptureStderr();
+    save(folder, step);
+    std::string name = stepName(step), aside = "." + name + ".tmp-incomplete";
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "note: " + path_ + "/" + name + " has no index.json, which makes a checkpoint complete: moved to " +
+                  path_ + "/" + aside + ", which the next save removes\n");
+    EXPECT_TRUE(folder.has(step));
+    std::vector<std::string> now = names();
+    EXPECT_EQ(std::count_if(now.begin(), now.end(), [](const std::string &one) { return one[0] == '.'; }), 1);
+    EXPECT_EQ(now.front(), aside);
+  }
+  EXPECT_TRUE(fs::exists(path_ + "/.step-000005.tmp-incomplete/kept"));
+  save(folder, 6);
+  EXPECT_EQ(names(), (std::vector<std::string>{"elsewhere", "step-000003", "step-000004", "step-000005",
+                                               "step-000006"}));
+  EXPECT_TRUE(fs::exists(path_ + "/elsewhere/kept"));
+}
+
+// One that became complete meanwhile stays.
+TEST_F(CheckpointFolderTest, CompleteOnesKeepTheirNames) {
+  CheckpointFolder folder(path_, 0);
+  folder.begin(3);
+  fs::create_directories(path_ + "/step-000003");
+  std::ofstream(path_ + "/step-000003/" + kIndexName) << "theirs";
+  EXPECT_THROW(folder.complete(3), Error);
+  EXPECT_EQ(fs::file_size(path_ + "/step-000003/" + kIndexName), 6u);
 }
 
 TEST_F(CheckpointFolderTest, WhatIsNotCompletedGoes) {
