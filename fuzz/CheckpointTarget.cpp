@@ -8,6 +8,7 @@
 #include "core/step_plan.h"
 #include "shoal-rt/blob_builder.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -111,6 +112,21 @@ void resumeFrom(const std::string &text) {
   resume(at.batched, checkpoint, at.files);
 }
 
+// By counting, in tensors that are small enough to.
+bool holdsEachOnce(const rt::IndexTensor &tensor) {
+  constexpr uint64_t kMostCounted = 1 << 16;
+  auto whole = rt::PlacedBox::dense(std::vector<uint64_t>(tensor.shape.size(), 0), tensor.shape);
+  if (whole.elements() > kMostCounted)
+    return true;
+  std::vector<int> held(whole.elements(), 0);
+  for (const rt::IndexBox &box : tensor.boxes)
+    rt::forEachCommonRun(whole, rt::PlacedBox::dense(box.start, box.shape), [&](uint64_t at, uint64_t, uint64_t count) {
+      for (uint64_t i = 0; i < count; ++i)
+        ++held[at + i];
+    });
+  return std::ranges::all_of(held, [](int count) { return count == 1; });
+}
+
 void read(const std::string &text) {
   fuzz::expectOneLine([&] {
     rt::CheckpointIndex index = rt::parseCheckpointIndex(text, "index.json");
@@ -128,6 +144,7 @@ void read(const std::string &text) {
         for (size_t d = 0; d < tensor.shape.size(); ++d)
           fuzz::require(box.start[d] + box.shape[d] <= tensor.shape[d], "a box must lie in its tensor");
       }
+      fuzz::require(holdsEachOnce(tensor), "each element must be in exactly one box");
     }
     resumeFrom(text);
   });

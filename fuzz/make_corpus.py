@@ -120,6 +120,7 @@ def model(states=1, step=STEP, kind="state", **of):
 
 
 MODEL = model(of="w")
+STAIRS = [box("ab"[i % 2], [i, i], [4 - i, 1]) for i in range(4)] + [box("ba"[i % 2], [i, i + 1], [1, 3 - i]) for i in range(3)]
 NO_BATCHES = {"epoch": 0, "batch": 0, "rows": 0, "batch_rows": 0, "shuffle": False}
 CHECKPOINT = {
     "rows": checkpoint(MODEL),
@@ -129,6 +130,10 @@ CHECKPOINT = {
     "no-batches": checkpoint(MODEL, data=NO_BATCHES),
     "batch-of-none": checkpoint(MODEL, data={**NO_BATCHES, "batch": 1}),
     "columns": checkpoint({"w": kept("param", [2, 4], box("a", [0, 0], [2, 1]), box("b", [0, 1], [2, 3]))}),
+    # Boxes that all reach to the end of one dimension: right ones, and a hole that as many elements in an overlap hide.
+    "stairs": checkpoint({"w": kept("param", [4, 4], *STAIRS)}),
+    "hidden-hole": checkpoint({"w": kept("param", [4, 4], *STAIRS[:-1], box("b", [2, 2], [1, 1]))}),
+    "cut-everywhere": checkpoint({"w": kept("param", [2] * 11, box("a", [0] * 11, [1] * 11), box("b", [1] * 11, [1] * 11))}),
     "nothing": checkpoint({}),
     "overlap": checkpoint({"w": kept("param", [4], box("a", [0], [3]), box("b", [2], [2]))}),
     "hole": checkpoint({"w": kept("param", [4], box("a", [0], [1]), box("b", [2], [2]))}),

@@ -1,5 +1,6 @@
 // Writes an index line by line, and reads it as text that comes from outside.
 #include "core/checkpoint_index.h"
+#include "core/box_cover.h"
 #include "core/crc32c.h"
 #include "core/dataset.h"
 #include "core/error.h"
@@ -17,6 +18,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char *kFormat = "shoal checkpoint";
 constexpr uint64_t kMostSteps = INT64_MAX; // programs count them in an i64
+constexpr size_t kMostCutDimensions = 10; // the time of findCoverFault() grows with them
 constexpr TensorKind kKinds[] = {TensorKind::Param, TensorKind::Buffer, TensorKind::State, TensorKind::Step};
 // The last member, on a line of its own: it covers all bytes in front of that line.
 constexpr std::string_view kSeal = "\"index_crc32c\": \"";
@@ -193,10 +195,9 @@ IndexTensor IndexReader::readTensor(const InputJson &json, const CheckpointIndex
   return tensor;
 }
 
-// As many elements as the tensor has, in boxes inside it that do not meet: so each is in exactly one.
+// Each element is in exactly one box.
 void IndexReader::checkCover(const IndexTensor &tensor, const std::string &where) const {
   size_t rank = tensor.shape.size();
-  uint64_t covered = 0;
   for (const IndexBox &box : tensor.boxes) {
     bool inside = box.start.size() == rank && box.shape.size() == rank;
     for (size_t d = 0; inside && d < rank; ++d)
@@ -204,45 +205,24 @@ void IndexReader::checkCover(const IndexTensor &tensor, const std::string &where
     if (!inside)
       wrong(where, "the box at ", shapeText(box.start), " of shape ", shapeText(box.shape), " must lie in ",
             shapeText(tensor.shape));
-    if (__builtin_add_overflow(covered, elements(box.shape, where), &covered))
-      wrong(where, "its boxes overlap");
   }
-  // Swept along the dimension in which most of them begin apart.
-  std::vector<const IndexBox *> order;
-  for (const IndexBox &box : tensor.boxes)
-    order.push_back(&box);
-  size_t along = 0, most = 0;
-  for (size_t d = 0; d < rank; ++d) {
-    std::vector<uint64_t> starts;
-    for (const IndexBox *box : order)
-      starts.push_back(box->start[d]);
-    std::ranges::sort(starts);
-    size_t distinct = size_t(std::unique(starts.begin(), starts.end()) - starts.begin());
-    if (distinct > most)
-      along = d, most = distinct;
+  if (size_t cut = cutDimensions(tensor).size(); cut > kMostCutDimensions)
+    wrong(where, "its boxes must be cut along at most ", kMostCutDimensions, " of its dimensions, got: ", cut);
+  std::optional<CoverFault> fault = findCoverFault(tensor);
+  if (!fault)
+    return;
+  std::vector<const IndexBox *> holders;
+  for (const IndexBox &box : tensor.boxes) {
+    bool holds = holders.size() < 2;
+    for (size_t d = 0; holds && d < rank; ++d)
+      holds = box.start[d] <= fault->element[d] && fault->element[d] - box.start[d] < box.shape[d];
+    if (holds)
+      holders.push_back(&box);
   }
-  auto meet = [&](const IndexBox &a, const IndexBox &b) {
-    for (size_t d = 0; d < rank; ++d)
-      if (a.start[d] + a.shape[d] <= b.start[d] || b.start[d] + b.shape[d] <= a.start[d])
-        return false;
-    return true;
-  };
-  if (rank != 0)
-    std::ranges::stable_sort(order, {}, [&](const IndexBox *box) { return box->start[along]; });
-  std::vector<const IndexBox *> open;
-  for (const IndexBox *box : order) {
-    if (rank != 0)
-      std::erase_if(open, [&](const IndexBox *other) {
-        return other->start[along] + other->shape[along] <= box->start[along];
-      });
-    for (const IndexBox *other : open)
-      if (meet(*box, *other))
-        wrong(where, "the boxes at ", shapeText(other->start), " of shape ", shapeText(other->shape), " and at ",
-              shapeText(box->start), " of shape ", shapeText(box->shape), " overlap");
-    open.push_back(box);
-  }
-  if (uint64_t all = elements(tensor.shape, where); covered != all)
-    wrong(where, "its boxes must hold all of its ", all, " elements, got: ", covered);
+  if (holders.size() == 2)
+    wrong(where, "the boxes at ", shapeText(holders[0]->start), " of shape ", shapeText(holders[0]->shape), " and at ",
+          shapeText(holders[1]->start), " of shape ", shapeText(holders[1]->shape), " overlap");
+  wrong(where, "its boxes must hold all of its elements, none holds the one at ", shapeText(fault->element));
 }
 
 // State is of parameters, and of each all of it is there.

@@ -125,9 +125,10 @@ TEST(CheckpointIndex, Refusals) {
       {"\"start\":[1,2],\"shape\":[1,4]", "\"start\":[1,2],\"shape\":[1,5]", "must lie in [4, 6]"},
       {"\"start\":[1,2],\"shape\":[1,4]", "\"start\":[1,2],\"shape\":[1,18446744073709551615]", "must lie in [4, 6]"},
       {"\"start\":[1,2],\"shape\":[1,4]", "\"start\":[1],\"shape\":[1,4]", "must lie in [4, 6]"},
-      {"\"start\":[1,2],\"shape\":[1,4]", "\"start\":[1,1],\"shape\":[1,4]", "overlap"},
+      {"\"start\":[1,2],\"shape\":[1,4]", "\"start\":[1,1],\"shape\":[1,4]",
+       "the boxes at [1, 0] of shape [1, 2] and at [1, 1] of shape [1, 4] overlap"},
       {"\"start\":[1,2],\"shape\":[1,4]", "\"start\":[1,2],\"shape\":[1,3]",
-       "must hold all of its 24 elements, got: 23"},
+       "tensor 'w': its boxes must hold all of its elements, none holds the one at [1, 5]"},
       {"\"start\":[],\"shape\":[]}",
        "\"start\":[],\"shape\":[]},{\"file\":\"b.safetensors\",\"tensor\":\"s\",\"start\":[],\"shape\":[]}",
        "tensor 'step': the boxes at [] of shape [] and at [] of shape [] overlap"},
@@ -148,6 +149,13 @@ TEST(CheckpointIndex, Refusals) {
     SCOPED_TRACE(test.part);
     expectBadInput([&] { parseCheckpointIndex(replaced(text, test.from, test.to), "i.json"); }, test.part);
   }
+  CheckpointIndex cut = sample();
+  IndexTensor &buffer = cut.tensors["b"];
+  buffer.kind = TensorKind::Buffer;
+  buffer.shape = buffer.fileShape = std::vector<uint64_t>(11, 2);
+  buffer.boxes.push_back({"b.safetensors", "b", std::vector<uint64_t>(11, 0), std::vector<uint64_t>(11, 1)});
+  expectBadInput([&] { parseCheckpointIndex(toText(cut), "i.json"); },
+                 "tensor 'b': its boxes must be cut along at most 10 of its dimensions, got: 11");
   expectBadInput([] { parseCheckpointIndex("", "i.json"); }, "is not a JSON object");
   expectBadInput([] { parseCheckpointIndex(std::string(100, '['), "i.json"); }, "nested");
 }
