@@ -158,7 +158,7 @@ def Dist_GlobalAttr : Dist_Attr<"Global", "global"> {
   }];
   let genVerifyDecl = 1;
   let parameters = (ins "int64_t":$id, "::mlir::RankedTensorType":$type, "::shoal::dist::ShardingAttr":$sharding);
-  let assemblyFormat = "`<` $id `,` $type `,` $sharding `>`";
+  let hasCustomAssemblyFormat = 1;
 }
 
 def Dist_MemberAttr : Dist_Attr<"Member", "member"> {
@@ -173,7 +173,7 @@ def Dist_MemberAttr : Dist_Attr<"Member", "member"> {
   let builders = [AttrBuilder<(ins "::mlir::Attribute":$role, "::mlir::RankedTensorType":$type, "::shoal::dist::GlobalAttr":$global), [{
     return $_get($_ctxt, role, type, 0, type.getNumElements(), global);
   }]>];
-  let assemblyFormat = "`<` $role `,` custom<TypeAndRange>($type, $begin, $end) (`of` $global^)? `>`";
+  let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// By which files and results know it.
@@ -196,7 +196,7 @@ def Dist_BucketAttr : Dist_Attr<"Bucket", "bucket"> {
     has its members.
   }];
   let parameters = (ins ArrayRefParameter<"::shoal::dist::MemberAttr">:$members);
-  let assemblyFormat = "`<` `[` $members `]` `>`";
+  let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// Of all members, without the padding.

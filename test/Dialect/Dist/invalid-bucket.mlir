@@ -24,8 +24,7 @@ func.func @role(%p: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>, dist
 
 // -----
 
-// expected-error @+2 {{a member of a bucket must be #nn.param, #nn.buffer, #nn.state or the name of a gradient, got: 3}}
-// expected-error @+1 {{failed to parse Dist_BucketAttr parameter 'members'}}
+// expected-error @+1 {{a member of a bucket must be #nn.param, #nn.buffer, #nn.state or the name of a gradient, got: 3}}
 func.func @kind(%p: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>, dist.bucket = #dist.bucket<[<3, tensor<4xf32>>]>}) {
   return
 }
@@ -83,16 +82,35 @@ func.func @piece(%p: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>,
 
 // -----
 
-// expected-error @+2 {{the range of a member must hold elements of 'tensor<4xf32>', got: [2:5]}}
-// expected-error @+1 {{failed to parse Dist_BucketAttr parameter 'members'}}
+// expected-error @+1 {{the range of a member must hold elements of 'tensor<4xf32>', got: [2:5]}}
 func.func @range(%p: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>, dist.bucket = #dist.bucket<[<"w", tensor<4xf32>[2:5]>]>}) {
   return
 }
 
 // -----
 
-// expected-error @+2 {{the range of a member must hold elements of 'tensor<4xf32>', got: [2:2]}}
-// expected-error @+1 {{failed to parse Dist_BucketAttr parameter 'members'}}
+// expected-error @+1 {{a bucket must have at least 1 member}}
+func.func @none(%p: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>, dist.bucket = #dist.bucket<[]>}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{the range of a member must hold elements of 'tensor<8xf32>', got: [-2:3]}}
+func.func @before(%p: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>, dist.bucket = #dist.bucket<[<"w", tensor<8xf32>[-2:3]>]>}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{id must be from 0 to 2^63 - 1, got: -1}}
+func.func @id(%p: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>, dist.bucket = #dist.bucket<[<"w", tensor<4xf32> of <-1, tensor<4xf32>, <@mesh, [{}]>>>]>}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{the range of a member must hold elements of 'tensor<4xf32>', got: [2:2]}}
 func.func @empty(%p: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>, dist.bucket = #dist.bucket<[<"w", tensor<4xf32>[2:2]>]>}) {
   return
 }

@@ -14,24 +14,6 @@ using namespace mlir;
 using namespace shoal;
 using namespace shoal::dist;
 
-/// `tensor<4x3xf32>[0:7]`; without a range all elements.
-static ParseResult parseTypeAndRange(AsmParser &parser, RankedTensorType &type, int64_t &begin, int64_t &end) {
-  if (parser.parseType(type))
-    return failure();
-  begin = 0;
-  end = type.hasStaticShape() ? type.getNumElements() : 0;
-  if (failed(parser.parseOptionalLSquare()))
-    return success();
-  return failure(parser.parseInteger(begin) || parser.parseColon() || parser.parseInteger(end) ||
-                 parser.parseRSquare());
-}
-
-static void printTypeAndRange(AsmPrinter &printer, RankedTensorType type, int64_t begin, int64_t end) {
-  printer << type;
-  if (begin != 0 || end != type.getNumElements())
-    printer << '[' << begin << ':' << end << ']';
-}
-
 #include "shoal/Dialect/Dist/DistEnums.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "shoal/Dialect/Dist/DistAttrs.cpp.inc"
@@ -136,6 +118,71 @@ void FlatAttr::print(AsmPrinter &printer) const {
   printer << '<';
   printAxisList(printer, getAxes());
   printer << (getPerUse() ? ", per_use>" : ">");
+}
+
+// Those of buckets are written out, since a generated parser adds a line with names of C++ to each error.
+
+Attribute GlobalAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  int64_t id;
+  RankedTensorType type;
+  ShardingAttr sharding;
+  if (parser.parseLess() || parser.parseInteger(id) || parser.parseComma() || parser.parseType(type) ||
+      parser.parseComma() || parser.parseCustomAttributeWithFallback(sharding) || parser.parseGreater())
+    return {};
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), id, type, sharding);
+}
+
+void GlobalAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getId() << ", " << getType() << ", ";
+  printer.printStrippedAttrOrType(getSharding());
+  printer << '>';
+}
+
+Attribute MemberAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  Attribute role;
+  RankedTensorType type;
+  GlobalAttr global;
+  if (parser.parseLess() || parser.parseAttribute(role) || parser.parseComma() || parser.parseType(type))
+    return {};
+  // All elements, without a range.
+  int64_t begin = 0, end = type.hasStaticShape() ? type.getNumElements() : 0;
+  if (succeeded(parser.parseOptionalLSquare()) && (parser.parseInteger(begin) || parser.parseColon() ||
+                                                   parser.parseInteger(end) || parser.parseRSquare()))
+    return {};
+  if (succeeded(parser.parseOptionalKeyword("of")) && parser.parseCustomAttributeWithFallback(global))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), role, type, begin, end, global);
+}
+
+void MemberAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getRole() << ", " << getType();
+  if (!isWhole())
+    printer << '[' << getBegin() << ':' << getEnd() << ']';
+  if (getGlobal()) {
+    printer << " of ";
+    printer.printStrippedAttrOrType(getGlobal());
+  }
+  printer << '>';
+}
+
+Attribute BucketAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  SmallVector<MemberAttr> members;
+  if (parser.parseLess() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parser.parseCustomAttributeWithFallback(members.emplace_back());
+      }) || parser.parseGreater())
+    return {};
+  return getChecked([&] { return parser.emitError(loc); }, parser.getContext(), members);
+}
+
+void BucketAttr::print(AsmPrinter &printer) const {
+  printer << "<[";
+  printer.printStrippedAttrOrType(getMembers());
+  printer << "]>";
 }
 
 Attribute MeshAxisAttr::parse(AsmParser &parser, Type) {
