@@ -53,3 +53,14 @@ func.func @unknown(%x: tensor<6x4xf32> {nn.input = "x"}) -> (tensor<f32> {nn.los
   %0 = nn.reduce sum %x dims = [0, 1] : tensor<6x4xf32> -> tensor<f32>
   return %0 : tensor<f32>
 }
+
+// -----
+
+// A flat parameter is sharded over its axes, whatever tensor parallelism has made of them.
+dist.mesh @mesh <["tensor.0"=2, "tensor.1"=3]>
+
+func.func @flat(%w: tensor<12xf32> {nn.param = #nn.param<"w", init = ones>, dist.flat = #dist.flat<{"tensor"}>})
+    -> (tensor<f32> {nn.loss}) {
+  %0 = nn.reduce sum %w dims = [0] : tensor<12xf32> -> tensor<f32>
+  return %0 : tensor<f32>
+}

@@ -52,10 +52,15 @@ struct VerifyAxesPass : shoal::dist::impl::VerifyAxesPassBase<VerifyAxesPass> {
       return;
     llvm::StringSet<> used;
     getOperation().walk([&](Operation *op) {
-      op->getAttrDictionary().walk([&](ShardingAttr sharding) {
-        for (DimShardingAttr dim : sharding.getDims())
+      op->getAttrDictionary().walk([&](Attribute attr) {
+        if (auto dim = dyn_cast<DimShardingAttr>(attr))
           for (StringAttr axis : dim.getAxes())
             used.insert(axis.getValue());
+        // Which may name an axis that tensor parallelism has split.
+        if (auto flat = dyn_cast<FlatAttr>(attr))
+          for (StringAttr axis : flat.getAxes())
+            for (StringAttr part : resolveAxis(mesh.getMesh(), axis))
+              used.insert(part.getValue());
       });
     });
     for (MeshAxisAttr axis : mesh.getMesh().getAxes()) {
