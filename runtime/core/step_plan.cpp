@@ -27,21 +27,26 @@ TrainingPosition resumedPosition(const CheckpointIndex &index, const std::string
 StepPlan planSteps(const Program &program, const Dataset &data, const Options &options, const TrainingPosition &begin) {
   StepPlan plan{begin};
   plan.perEpoch = data.batchesPerEpoch();
-  auto needRows = [&](const char *flag, uint64_t count) {
+  // How long the run is to be, as the user said it or as it is taken.
+  std::string length = options.steps     ? cat("--steps ", *options.steps)
+                       : !data.batched() ? "one step, as without --steps,"
+                       : options.epochs  ? cat("--epochs ", *options.epochs)
+                                         : "one epoch, as without --steps and --epochs,";
+  auto needRows = [&](uint64_t count) {
     if (plan.perEpoch == 0 && count != 0)
-      badInput(flag, " ", count, " needs data, but the input files have 0 rows");
+      badInput(length, " needs data, but the input files have 0 rows");
   };
-  auto reached = [&](const char *flag, uint64_t count) {
-    badInput(flag, " ", count, " counts from the beginning of the training, and the checkpoint is of step ", begin.step,
+  auto reached = [&] {
+    badInput(length, " counts from the beginning of the training, and the checkpoint is of step ", begin.step,
              data.batched() ? cat(" in epoch ", begin.epoch + 1) : "");
   };
   if (!data.batched() || options.steps) {
     plan.total = options.steps.value_or(1);
     if (plan.total < begin.step)
-      reached("--steps", plan.total);
+      reached();
     if (!data.batched())
       return plan;
-    needRows("--steps", plan.steps());
+    needRows(plan.steps());
     if (TrainingPosition end = plan.after(plan.total); plan.perEpoch != 0)
       plan.epochs = end.epoch + (end.batch != 0 ? 1 : 0);
     return plan;
@@ -49,9 +54,9 @@ StepPlan planSteps(const Program &program, const Dataset &data, const Options &o
   plan.epochs = options.epochs.value_or(1);
   // Outputs of no rows are files of no rows, but nothing is learnt from them.
   if (program.header().mode == Mode::Train)
-    needRows("--epochs", plan.epochs);
+    needRows(plan.epochs);
   if (plan.epochs < begin.epoch || (plan.epochs == begin.epoch && begin.batch != 0))
-    reached("--epochs", plan.epochs);
+    reached();
   uint64_t batches = 0;
   if (__builtin_mul_overflow(plan.epochs - begin.epoch, plan.perEpoch, &batches) ||
       __builtin_add_overflow(begin.step, batches - begin.batch, &plan.total))

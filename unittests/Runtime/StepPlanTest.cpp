@@ -85,6 +85,8 @@ TEST(StepPlan, FromACheckpoint) {
   expectBadInput([&] { data.plan(std::nullopt, 2, begin); }, "--epochs 2 counts from the beginning");
   EXPECT_EQ(data.plan(std::nullopt, 2, {11, 2, 0}).steps(), 0u);
   expectBadInput([&] { data.plan(std::nullopt, 1, {11, 2, 0}); }, "--epochs 1 counts from the beginning");
+  expectBadInput([&] { data.plan(std::nullopt, std::nullopt, begin); },
+                 "one epoch, as without --steps and --epochs, counts from the beginning");
 }
 
 TEST(StepPlan, WithoutBatches) {
@@ -95,6 +97,8 @@ TEST(StepPlan, WithoutBatches) {
   expectAt(plan, 4, 0, 0);
   EXPECT_EQ(data.plan(std::nullopt, std::nullopt).total, 1u);
   EXPECT_EQ(data.dataset().batchesPerEpoch(), 0u);
+  expectBadInput([&] { data.plan(std::nullopt, std::nullopt, {2, 0, 0}); },
+                 "one step, as without --steps, counts from the beginning of the training, and the checkpoint is of step 2");
 }
 
 // The farthest place that an index may hold, and counts of steps and epochs behind it.
