@@ -193,7 +193,7 @@ def NN_DynamicSliceOp : NN_Op<"dynamic_slice"> {
   let summary = "elements [start, start + size) of one dimension, start known at run time";
   let description = [{
     `nn.dynamic_slice %x dim = 0 start = %s : tensor<8x4xf32> -> tensor<2x4xf32>`. `start` is clamped so that the slice lies inside.
-    Made by `dist-expand-collectives` for all_slice.
+    Made by `dist-expand-collectives` for all_slice, and by `dist-microbatch` for constants with a value for each row.
   }];
   let arguments = (ins NN_Tensor:$input, NN_IndexScalar:$start, I64Attr:$dim);
   let results = (outs NN_Tensor:$result);

@@ -1,5 +1,5 @@
 // A step in micro-batches is the step: its dropout masks, its counts, its loss and its gradients, also where they do not divide
-// the rows, where a batch is short and where ranks share a micro-batch's rows.
+// the rows, where a batch is short and where ranks share a micro-batch's rows. A constant with a value for each row is split with them.
 // DEFINE: %{mesh} = "data"=1
 // DEFINE: %{count} = 1
 // DEFINE: %{axes} = data-axes=data
@@ -39,7 +39,9 @@ func.func @step(%n: tensor<12x4xi64> {nn.input = "n"}, %w: tensor<4xf64> {nn.par
   %2 = nn.transpose %1 [1, 0] : tensor<12x4xf64> -> tensor<4x12xf64>
   %3 = nn.dropout %2 rate = 0.5 id = 1 : tensor<4x12xf64>
   %4 = nn.transpose %3 [1, 0] : tensor<4x12xf64> -> tensor<12x4xf64>
-  %5 = nn.mul %4, %w : (tensor<12x4xf64>, tensor<4xf64>) -> tensor<12x4xf64>
+  %c = nn.constant dense<[[1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0], [8.0], [9.0], [10.0], [11.0], [12.0]]> : tensor<12x1xf64>
+  %r = nn.mul %4, %c : (tensor<12x4xf64>, tensor<12x1xf64>) -> tensor<12x4xf64>
+  %5 = nn.mul %r, %w : (tensor<12x4xf64>, tensor<4xf64>) -> tensor<12x4xf64>
   %loss = nn.reduce sum %5 dims = [0, 1] : tensor<12x4xf64> -> tensor<f64>
   return %loss : tensor<f64>
 }

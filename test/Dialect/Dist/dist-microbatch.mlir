@@ -74,3 +74,22 @@ func.func @broadcast(%x: tensor<7x2xf32> {nn.input = "x"}, %c: tensor<f32> {nn.p
   %s = nn.reduce sum %p dims = [0] : tensor<7x2xf32> -> tensor<2xf32>
   return %s : tensor<2xf32>
 }
+
+// -----
+
+// A constant with a value for each row is whole in each micro-batch, which reads its part. Where micro-batches do not divide the rows
+// the last value is repeated, so that what a user divides by is not 0.
+// CHECK-LABEL: func.func @weighted
+// CHECK: ^bb0(%{{.*}}: tensor<1x3x4xf32>, %[[MICRO:.*]]: tensor<1xi64>):
+// CHECK: %[[INDEX:.*]] = nn.reshape %[[MICRO]] : tensor<1xi64> -> tensor<i64>
+// CHECK: %[[PART:.*]] = nn.constant dense<3> : tensor<i64>
+// CHECK: %[[OFFSET:.*]] = nn.mul %[[INDEX]], %[[PART]]
+// CHECK: %[[ALL:.*]] = nn.constant dense<{{\[}}[1.000000e+00], [2.000000e+00], [3.000000e+00], [4.000000e+00], [5.000000e+00], [5.000000e+00]]> : tensor<6x1xf32>
+// CHECK: %[[OWN:.*]] = nn.dynamic_slice %[[ALL]] dim = 0 start = %[[OFFSET]] : tensor<6x1xf32> -> tensor<3x1xf32>
+// CHECK: nn.div %{{.*}}, %[[OWN]]
+func.func @weighted(%x: tensor<5x4xf32> {nn.input = "x"}) -> (tensor<f32> {nn.loss}) {
+  %c = nn.constant dense<[[1.0], [2.0], [3.0], [4.0], [5.0]]> : tensor<5x1xf32>
+  %0 = nn.div %x, %c : (tensor<5x4xf32>, tensor<5x1xf32>) -> tensor<5x4xf32>
+  %1 = nn.reduce sum %0 dims = [0, 1] : tensor<5x4xf32> -> tensor<f32>
+  return %1 : tensor<f32>
+}

@@ -55,17 +55,41 @@ ShardingRule ConstantOp::getShardingRule() {
   return rule;
 }
 
+/// With a longer dimension, whose last entry is repeated: what a user divides by is no 0 in padding either.
+static DenseElementsAttr extend(DenseElementsAttr value, unsigned dim, int64_t size) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  int64_t inner = 1, held = shape[dim];
+  for (int64_t behind : ArrayRef(shape).drop_front(dim + 1))
+    inner *= behind;
+  shape[dim] = size;
+  SmallVector<Attribute> from(value.getValues<Attribute>()), to;
+  for (int64_t outer = 0, end = from.size() / (held * inner); outer < end; ++outer)
+    for (int64_t i = 0; i < size; ++i)
+      llvm::append_range(to, ArrayRef(from).slice((outer * held + std::min(i, held - 1)) * inner, inner));
+  return DenseElementsAttr::get(type.clone(shape), to);
+}
+
+/// Every device has the whole of what is not a splat, and reads its part of it.
 LogicalResult ConstantOp::localize(OpBuilder &builder, ValueRange, const LocalizeContext &ctx,
                                    SmallVectorImpl<Value> &results) {
   auto type = ctx.localResultType(0);
   auto value = cast<DenseElementsAttr>(getValue());
-  if (type != value.getType()) {
-    if (!value.isSplat())
-      return emitOpError() << "a constant that is not a splat cannot be sharded, wanted: " << type;
+  if (value.isSplat())
     value = value.resizeSplat(type);
+  SmallVector<unsigned> cut;
+  for (unsigned dim = 0; dim < type.getRank(); ++dim)
+    if (int64_t part = type.getDimSize(dim), whole = getType().getDimSize(dim); !value.isSplat() && part != whole) {
+      cut.push_back(dim);
+      value = extend(value, dim, shardSize(whole, part) * part);
+    }
+  Value local = builder.create<ConstantOp>(getLoc(), value.getType(), value);
+  for (unsigned dim : cut) {
+    SmallVector<int64_t> shape(cast<RankedTensorType>(local.getType()).getShape());
+    shape[dim] = type.getDimSize(dim);
+    local = builder.create<DynamicSliceOp>(getLoc(), type.clone(shape), local, ctx.resultOffset(builder, 0, dim), dim);
   }
-  auto local = builder.create<ConstantOp>(getLoc(), type, value);
-  local->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
+  local.getDefiningOp()->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
   results.push_back(local);
   return success();
 }
