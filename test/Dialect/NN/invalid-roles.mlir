@@ -92,6 +92,27 @@ func.func @name(%a: tensor<4xf32> {nn.input = "a=b"}) { return }
 
 // -----
 
+// The names of arguments that have none in the text, whatever the others are.
+// expected-error @+1 {{'nn.buffer' name must not be step, by which the count of steps is known (nn.step), got: "step"}}
+func.func @step(%a: tensor<f32> {nn.buffer = #nn.buffer<"step", init = 0.0>}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.param' name must not be seed, by which the key of random ops is known (nn.seed), got: "seed"}}
+func.func @seed(%a: tensor<f32> {nn.param = #nn.param<"seed", init = zeros>}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.input' name must not be valid_rows, by which the number of real rows is known (nn.valid_rows), got: "valid_rows"}}
+func.func @rows(%a: tensor<f32> {nn.input = "valid_rows"}) { return }
+
+// -----
+
+// expected-error @+1 {{'nn.metric' name must not be eval_loss, which lines of evaluations have, got: "eval_loss"}}
+func.func @evaluation(%a: tensor<f32>) -> (tensor<f32> {nn.metric = "eval_loss"}) { return %a : tensor<f32> }
+
+// -----
+
 // expected-error @+1 {{'nn.metric' name must not be step, epoch, loss or wall_s, which every line of metrics has, got: "wall_s"}}
 func.func @metric(%a: tensor<f32>) -> (tensor<f32> {nn.metric = "wall_s"}) { return %a : tensor<f32> }
 

@@ -46,20 +46,13 @@ static bool isElementType(Type type) {
 /// A name under which a value is read, written or reported.
 static LogicalResult verifyName(Operation *op, StringRef attribute, StringRef name) {
   StringRef rule = shoal::brokenNameRule(name);
-  // Keys of the files and lines that hold the value beside others.
   bool onCommandLine = attribute == NNDialect::kInputAttr || attribute == NNDialect::kOutputAttr;
   if (rule.empty() && onCommandLine && name.contains('='))
     rule = "hold no '=', since the command line reads NAME=FILE";
-  if (rule.empty() && name == "__metadata__")
-    rule = "not be the one that safetensors files reserve";
-  bool isKey = name == "step" || name == "epoch" || name == "loss" || name == "wall_s";
-  // Made by nn-explicit-counts for evaluations alone.
-  auto func = dyn_cast<FunctionOpInterface>(op);
-  bool isEvaluation = func && func->hasAttr(kEvaluationAttr);
-  if (rule.empty() && attribute == NNDialect::kMetricAttr && name == kLossCountMetric && !isEvaluation)
-    rule = "not be loss_count, by which the batches of an evaluation are weighed";
-  if (rule.empty() && attribute == NNDialect::kMetricAttr && isKey)
-    rule = "not be step, epoch, loss or wall_s, which every line of metrics has";
+  if (rule.empty())
+    rule = brokenReservation(NameScope::Anywhere, attribute, name);
+  if (rule.empty() && !op->hasAttr(kEvaluationAttr))
+    rule = brokenReservation(NameScope::OutsideEvaluations, attribute, name);
   if (rule.empty())
     return success();
   return op->emitOpError() << "'" << attribute << "' name must " << rule << ", got: "

@@ -74,11 +74,11 @@ StringRef getArgName(FunctionOpInterface func, unsigned index) {
       if (auto state = dyn_cast<StateAttr>(value))
         return state.getName();
     if (name == NNDialect::kStepAttr)
-      return "step";
+      return kStepName;
     if (name == NNDialect::kValidRowsAttr)
-      return "valid_rows";
+      return kValidRowsName;
     if (name == NNDialect::kSeedAttr)
-      return "seed";
+      return kSeedName;
   }
   return {};
 }

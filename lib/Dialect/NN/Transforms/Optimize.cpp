@@ -171,17 +171,17 @@ static DenseMap<Type, Value> castForAll(Build b, Value scalar, ArrayRef<Type> el
 
 /// The incremented count of steps, 1 in the first one: Adam's t.
 static Value buildStep(func::FuncOp model, SignatureEdit &signature, OpBuilder &builder) {
-  for (unsigned i = 0; i < model.getNumResults(); ++i)
+  auto index = findArg(model, ArgRole::Step);
+  for (unsigned i = 0; index && i < model.getNumResults(); ++i)
     if (auto updated = model.getResultAttrOfType<StringAttr>(i, NNDialect::kUpdatesAttr))
-      if (updated.getValue() == "step")
+      if (updated.getValue() == getArgName(model, *index))
         return getReturn(model).getOperand(i);
   auto type = RankedTensorType::get({}, builder.getI64Type());
-  auto index = findArg(model, ArgRole::Step);
   Value done = index ? model.getArgument(*index)
                      : signature.addArgument(type, NNDialect::kStepAttr, builder.getUnitAttr());
   Value one = builder.create<ConstantOp>(model.getLoc(), type, 1.0);
   Value step = builder.create<AddOp>(model.getLoc(), done, one);
-  signature.addResult(step, NNDialect::kUpdatesAttr, builder.getStringAttr("step"));
+  signature.addResult(step, NNDialect::kUpdatesAttr, builder.getStringAttr(kStepName));
   return step;
 }
 
@@ -242,12 +242,12 @@ void OptimizePass::update(SignatureEdit &signature, OpBuilder &builder, const Gr
   if (optimizer == "sgd" && momentum == 0) {
     op = builder.create<SgdUpdateOp>(loc, gradient.param, value, rate, weightDecayAttr);
   } else if (optimizer == "sgd") {
-    Value velocity = state(".velocity");
+    Value velocity = state(kVelocitySuffix);
     op = builder.create<MomentumUpdateOp>(loc, gradient.param, value, velocity, rate,
                                           builder.getF64FloatAttr(momentum), weightDecayAttr,
                                           nesterov ? builder.getUnitAttr() : UnitAttr());
   } else {
-    Value m = state(".m"), v = state(".v");
+    Value m = state(kFirstMomentSuffix), v = state(kSecondMomentSuffix);
     op = builder.create<AdamUpdateOp>(
         loc, gradient.param, value, m, v, rate, step, builder.getF64FloatAttr(beta1),
         builder.getF64FloatAttr(beta2), builder.getF64FloatAttr(eps), weightDecayAttr,
@@ -274,7 +274,7 @@ LogicalResult OptimizePass::optimize(func::FuncOp model) {
     Build b{builder, loc};
     Value norm = buildNorm(b, *gradients, element);
     if (gradNorm)
-      signature.addResult(norm, NNDialect::kMetricAttr, builder.getStringAttr("grad_norm"));
+      signature.addResult(norm, NNDialect::kMetricAttr, builder.getStringAttr(kGradNormMetric));
     if (clipGradNorm > 0) {
       SmallVector<Type> wide = llvm::map_to_vector(
           *gradients, [](const Gradient &gradient) { return computeType(elementOf(gradient.value)); });
@@ -293,7 +293,7 @@ LogicalResult OptimizePass::optimize(func::FuncOp model) {
   DenseMap<Type, Value> rates;
   if (isScheduled) {
     Value rate = buildRate(builder, loc, step);
-    signature.addResult(rate, NNDialect::kMetricAttr, builder.getStringAttr("lr"));
+    signature.addResult(rate, NNDialect::kMetricAttr, builder.getStringAttr(kRateMetric));
     SmallVector<Type> own =
         llvm::map_to_vector(*gradients, [](const Gradient &gradient) { return elementOf(gradient.param); });
     rates = castForAll({builder, loc}, rate, own);

@@ -3,7 +3,7 @@
 #ifndef SHOAL_DIALECT_NN_IR_ROLES_H
 #define SHOAL_DIALECT_NN_IR_ROLES_H
 
-#include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Dialect/NN/IR/ReservedNames.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/DenseMap.h"
@@ -20,10 +20,6 @@ inline constexpr llvm::StringLiteral kBatchRowsAttr = "nn.batch_rows";
 
 /// On a model: it computes the loss beside a training step, and updates nothing.
 inline constexpr llvm::StringLiteral kEvaluationAttr = "nn.evaluation";
-
-/// The metric of an evaluation that says how many terms its loss is the mean of; `nn-explicit-counts` adds
-/// it where the loss is a mean.
-inline constexpr llvm::StringLiteral kLossCountMetric = "loss_count";
 
 enum class ArgRole { None, Input, Param, Buffer, State, Step, ValidRows, Seed };
 
