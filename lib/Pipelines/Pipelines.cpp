@@ -23,8 +23,9 @@ void setAxes(PlanOptions &options, llvm::ArrayRef<std::string> meshAxes, bool ha
 }
 
 void buildModelPipeline(OpPassManager &pm, const PlanOptions &options) {
-  // What a user wrote, before any pass counts its elements.
+  // What a user wrote, before any pass counts its elements or adds what the next ones believe.
   pm.addPass(nn::createVerifySizesPass());
+  pm.addPass(nn::createVerifyModelPass());
   // First what a program is for, so that no later pass works on what falls away.
   nn::SelectResultsPassOptions select;
   select.mode = options.mode;

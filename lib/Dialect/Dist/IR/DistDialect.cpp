@@ -5,6 +5,7 @@
 #include "shoal/Dialect/Dist/IR/Memory.h"
 #include "shoal/Dialect/NN/IR/ArgErrors.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Interfaces/MadeAttributes.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -17,8 +18,25 @@ using namespace shoal::dist;
 
 #include "shoal/Dialect/Dist/DistDialect.cpp.inc"
 
+/// What only passes write at L1.
+static constexpr MadeAttribute kMadeAttributes[] = {
+    {DistDialect::kBucketsAttr, "the compiler for dist-pack"},
+    {DistDialect::kWhyAttr, "strategies and dist-propagate"},
+    {DistDialect::kIdAttr, "dist-number"},
+    {DistDialect::kGlobalsAttr, "dist-partition"},
+    {DistDialect::kGlobalAttr, "dist-partition"},
+    {DistDialect::kBucketAttr, "dist-pack"},
+    {DistDialect::kAtAttr, "dist-fold-control-flow"},
+    {DistDialect::kRefetchAttr, "dist-sequence-parallel"},
+    {DistDialect::kFetchAttr, "dist-pack"},
+    {kMemoryAttr, "dist-offload"},
+    {kMicrobatchAttr, "dist-expand-collectives"},
+    {kRunningSumAttr, "dist-expand-collectives"},
+};
+
 void DistDialect::initialize() {
   registerAttributesAndTypes();
+  addInterface<MadeAttributes>(ArrayRef(kMadeAttributes));
   addOperations<
 #define GET_OP_LIST
 #include "shoal/Dialect/Dist/DistOps.cpp.inc"

@@ -1,6 +1,7 @@
 // The exec dialect: its attributes, its buffer type, and what its attributes on kernels mean.
 #include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Exec/IR/Exec.h"
+#include "shoal/Interfaces/MadeAttributes.h"
 #include "shoal/Support/Elements.h"
 
 #include "mlir/IR/Builders.h"
@@ -33,8 +34,21 @@ void ExecDialect::registerTypes() {
       >();
 }
 
+/// What only passes write at L1: all, which are of rank programs or on the way there.
+static constexpr MadeAttribute kMadeAttributes[] = {
+    {ExecDialect::kKernelAttr, "exec-outline-kernels"},
+    {ExecDialect::kInplaceAttr, "exec-outline-kernels"},
+    {ExecDialect::kUnalignedAttr, "exec-outline-kernels"},
+    {ExecDialect::kWorkspaceAttr, "exec-kernel-workspace"},
+    {ExecDialect::kHostAttr, "exec-outline-kernels"},
+    {ExecDialect::kClassAttr, "nn-mixed-precision and dist-pack"},
+    {ExecDialect::kClassesAttr, "exec-outline-kernels"},
+    {ExecDialect::kAtAttr, "exec-lower"},
+};
+
 void ExecDialect::initialize() {
   registerAttributes();
+  addInterface<MadeAttributes>(ArrayRef(kMadeAttributes));
   registerTypes();
   addOperations<
 #define GET_OP_LIST

@@ -1,6 +1,7 @@
 // Registration of the `nn` dialect, and the rules of a model's arguments and results: each has one
 // role, names are unique, and an updated argument keeps its type.
 #include "shoal/Dialect/NN/IR/ArgErrors.h"
+#include "shoal/Interfaces/MadeAttributes.h"
 #include "shoal/Support/Names.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -10,8 +11,17 @@ using namespace shoal::nn;
 
 #include "shoal/Dialect/NN/NNDialect.cpp.inc"
 
+/// What only passes write at L1.
+static constexpr shoal::MadeAttribute kMadeAttributes[] = {
+    {NNDialect::kMasterAttr, "nn-mixed-precision"}, {NNDialect::kStateAttr, "nn-optimize"},
+    {NNDialect::kGradAttr, "nn-differentiate"},     {NNDialect::kRecomputeAttr, "nn-recompute"},
+    {kEvaluationAttr, "nn-select-results"},         {kBatchDimAttr, "nn-explicit-counts"},
+    {kBatchRowsAttr, "dist-microbatch"},
+};
+
 void NNDialect::initialize() {
   registerAttributes();
+  addInterface<shoal::MadeAttributes>(llvm::ArrayRef(kMadeAttributes));
   addOperations<
 #define GET_OP_LIST
 #include "shoal/Dialect/NN/NNOps.cpp.inc"

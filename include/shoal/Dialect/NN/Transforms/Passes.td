@@ -16,6 +16,21 @@ def VerifySizesPass : Pass<"nn-verify-sizes", "::mlir::ModuleOp"> {
   }];
 }
 
+def VerifyModelPass : Pass<"nn-verify-model", "::mlir::ModuleOp"> {
+  let summary = "a model as it was written has nothing that only passes write";
+  let description = [{
+    Passes tell each other by attributes what they did, and believe them. One written by hand would be obeyed where it is not checked, and ignored where it is
+    made again. So each dialect lists the attributes that only its passes write (`MadeAttributes`), and a model may have none of them on ops, arguments or
+    results. Nor may a model use a name that `nn-optimize` gives: of a metric (`grad_norm`, `lr`) or of state (`w.m`, where `w` is a parameter), with
+    whatever optimizer it is trained. A program written by hand on a later level keeps its rights. Changes nothing.
+
+    Refused:
+    ```mlir
+    func.func @f(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>, dist.bucket = #dist.bucket<[<#nn.param<"z", init = ones>, tensor<4xf32>>]>})
+    ```
+  }];
+}
+
 def SelectResultsPass : Pass<"nn-select-results", "::mlir::ModuleOp"> {
   let summary = "keep the results that training, evaluation or inference needs";
   let description = [{
