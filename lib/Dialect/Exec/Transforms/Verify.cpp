@@ -14,6 +14,9 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 
+#include <queue>
+#include <set>
+
 using namespace mlir;
 
 namespace shoal::exec {
@@ -46,6 +49,7 @@ struct Life {
   Clock last;                 // per stream, rows done when its last access there has ended
   Clock known;                // per stream, rows known to have ended before its first access
   bool touched = false;
+  unsigned first = 0;         // its first row in the program, where touched
 };
 
 bool overlap(const ByteRange &a, const ByteRange &b) {
@@ -324,6 +328,7 @@ LogicalResult ProgramVerifier::checkRow(unsigned number) {
     Life &life = lives[access.range.storage];
     if (!life.touched) {
       life.touched = true;
+      life.first = number;
       life.known = clock;
       life.last.assign(numStreams, 0);
     }
@@ -365,26 +370,51 @@ LogicalResult ProgramVerifier::checkLives() {
   auto placeOf = [](const Life &life) { return std::pair(life.memory, life.begin); };
   llvm::stable_sort(order, [&](const auto &a, const auto &b) { return placeOf(*a.second) < placeOf(*b.second); });
   auto endsBefore = [](const Life &a, const Life &b) {
-    for (auto [last, known] : llvm::zip_equal(a.last, b.known))
-      if (last > known)
-        return false;
-    return true;
+    return llvm::all_of_zip(a.last, b.known, [](int64_t last, int64_t known) { return last <= known; });
   };
-  for (unsigned i = 0; i < order.size(); ++i)
-    for (unsigned j = i + 1; j < order.size() && order[j].second->memory == order[i].second->memory &&
-                             order[j].second->begin < order[i].second->end;
-         ++j) {
-      const Life &a = *order[i].second, &b = *order[j].second;
-      bool argument = isa<ArgOp>(order[i].first) || isa<ArgOp>(order[j].first);
-      // An untouched buffer needs no room; arguments are always in use.
-      if (!argument && (!a.touched || !b.touched || endsBefore(a, b) || endsBefore(b, a)))
-        continue;
-      auto diag = order[j].first->emitOpError()
-                  << "shares bytes [" << b.begin << ", " << std::min(a.end, b.end)
-                  << ") with a buffer that is in use at the same time";
-      diag.attachNote(order[i].first->getLoc()) << "the other buffer is here";
-      return diag;
+  auto clash = [&](unsigned i, unsigned j) {
+    const Life &a = *order[i].second, &b = *order[j].second;
+    auto diag = order[j].first->emitOpError()
+                << "shares bytes [" << b.begin << ", " << std::min(a.end, b.end)
+                << ") with a buffer that is in use at the same time";
+    diag.attachNote(order[i].first->getLoc()) << "the other buffer is here";
+    return diag;
+  };
+
+  // From the lowest byte to the highest. Buffers that have the byte at hand have it one after another, in the order of
+  // their first rows; whose turn ends before another's ends before all behind that, so neighbours are enough.
+  using Turn = std::pair<unsigned, unsigned>; // first row, place in `order`
+  std::set<Turn> turns;
+  std::priority_queue<std::pair<int64_t, Turn>, std::vector<std::pair<int64_t, Turn>>, std::greater<>> ends; // of `turns`
+  std::optional<unsigned> farthest, argument; // of all and of arguments, what reaches farthest
+  auto reachesInto = [&](std::optional<unsigned> i, const Life &life) {
+    return i && order[*i].second->memory == life.memory && order[*i].second->end > life.begin;
+  };
+  for (unsigned i = 0; i < order.size(); ++i) {
+    const Life &life = *order[i].second;
+    if (i && order[i - 1].second->memory != life.memory) {
+      turns.clear();
+      ends = {};
     }
+    // Arguments are always in use.
+    bool isArgument = isa<ArgOp>(order[i].first);
+    if (std::optional<unsigned> other = isArgument ? farthest : argument; reachesInto(other, life))
+      return clash(*other, i);
+    for (std::optional<unsigned> *last : {&farthest, isArgument ? &argument : nullptr})
+      if (last && (!reachesInto(*last, life) || order[**last].second->end < life.end))
+        *last = i;
+    // An untouched buffer needs no room.
+    if (isArgument || !life.touched)
+      continue;
+    for (; !ends.empty() && !reachesInto(ends.top().second.second, life); ends.pop())
+      turns.erase(ends.top().second);
+    auto [turn, isNew] = turns.insert({life.first, i});
+    if (turn != turns.begin() && !endsBefore(*order[std::prev(turn)->second].second, life))
+      return clash(std::prev(turn)->second, i);
+    if (auto next = std::next(turn); next != turns.end() && !endsBefore(life, *order[next->second].second))
+      return clash(next->second, i);
+    ends.push({life.end, *turn});
+  }
   return success();
 }
 
