@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string_view>
 
 namespace shoal::rt {
 namespace {
@@ -243,15 +245,20 @@ void IndexReader::checkState(const CheckpointIndex &index) const {
             there.size(), there.empty() ? "" : cat(", '", shortened(there.front()), "'"));
 }
 
-// No more elements than the files have bytes for: whoever makes room for a tensor may believe its shape.
+// What lies in a file is one box, and there are no more elements than the files have bytes for: whoever makes room for a
+// tensor may believe its shape.
 void IndexReader::checkSizes(const CheckpointIndex &index) const {
   uint64_t total = 0;
   for (const auto &[name, file] : index.files)
     if (__builtin_add_overflow(total, file.bytes, &total))
       wrong("the bytes of its files do not fit 64 bits");
   std::map<std::string, uint64_t> taken;
+  std::set<std::pair<std::string_view, std::string_view>> pieces; // file, name there
   for (const auto &[name, tensor] : index.tensors)
     for (const IndexBox &box : tensor.boxes) {
+      if (!pieces.insert({box.file, box.tensor}).second)
+        wrong("tensor '", shortened(name), "': '", shortened(box.tensor), "' in '", shortened(box.file),
+              "' is another box already");
       uint64_t bytes = elements(box.shape, "") * fileElementBytes(tensor.type), &all = taken[box.file];
       if (uint64_t size = index.files.at(box.file).bytes; bytes > size - all)
         wrong("file '", shortened(box.file), "': has ", size, " bytes, too few for the boxes in it");

@@ -135,6 +135,8 @@ TEST(CheckpointIndex, Refusals) {
       {"\"file\":\"b.safetensors\"", "\"file\":\"c.safetensors\"",
        "a box is in 'c.safetensors', which is not among the files"},
       {"\"b.safetensors\": {", "\"../b\": {", "expected the name of a file beside the index, got: '../b'"},
+      {"\"tensor\":\"step[]\"", "\"tensor\":\"w.m[0:2]\"",
+       "tensor 'w.m': 'w.m[0:2]' in 'b.safetensors' is another box already"},
       {"\"bytes\":100", "\"bytes\":31", "file 'a.safetensors': has 31 bytes, too few for the boxes in it"},
       {"\"crc32c\":\"e3069283\"", "\"crc32c\":\"E3069283\"", "must be 8 hexadecimal digits"},
       {"\"fingerprint\": \"", "\"fingerprint\": \"00000000\", \"was\": \"", "\"fingerprint\" must be"},
