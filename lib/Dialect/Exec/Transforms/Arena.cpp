@@ -29,8 +29,8 @@ constexpr int64_t kEnough = 256;
 constexpr unsigned kRounds = 10;
 constexpr int64_t kMaxWork = kMostMeetings;
 
-/// Which buffers are in use at once, found once for all orders; where these are too many to be kept, and one order takes
-/// all the work there may be, as they are asked for.
+/// Which buffers are in use at once, found once for all orders; where these are too many to be kept, and one order
+/// takes all the work there may be, as they are asked for.
 class Arena {
 public:
   Arena(llvm::ArrayRef<ArenaBuffer> buffers, int64_t alignment, int64_t mostMeetings);
