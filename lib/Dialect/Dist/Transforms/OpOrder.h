@@ -11,8 +11,8 @@ class OpOrder {
 public:
   /// `op` stands behind all that were appended before.
   void append(mlir::Operation *op) {
-    places[op] = {static_cast<int64_t>(tails.size()), 0};
-    tails.push_back(op);
+    places[op] = {static_cast<int64_t>(tails.size()) + 1, 0};
+    tails.append({nullptr, op});
   }
 
   bool isBefore(mlir::Operation *a, mlir::Operation *b) const { return get(a) < get(b); }
@@ -29,15 +29,19 @@ public:
   mlir::Operation *getTail(mlir::Operation *other) const { return tails[get(other).first]; }
 
   /// `op` stands behind the tail of `other`, wherever it stood.
-  void putBehind(mlir::Operation *op, mlir::Operation *other) {
-    int64_t group = get(other).first;
+  void putBehind(mlir::Operation *op, mlir::Operation *other) { put(op, get(other).first); }
+  /// `op` stands in front of `other`, which was appended, behind all that are put behind the one before.
+  void putInFront(mlir::Operation *op, mlir::Operation *other) { put(op, get(other).first - 1); }
+
+private:
+  /// A group, and how many were put into any before. 0 is the group in front of all; each op that was appended has one in
+  /// front of it and one that begins with it.
+  using Place = std::pair<int64_t, int64_t>;
+
+  void put(mlir::Operation *op, int64_t group) {
     places[op] = {group, ++count};
     tails[group] = op;
   }
-
-private:
-  /// Of the op that was appended behind which it is put, and how many were put before; 0 is the front.
-  using Place = std::pair<int64_t, int64_t>;
 
   Place get(mlir::Operation *op) const { return places.lookup(op); }
 
