@@ -264,7 +264,7 @@ double normOf(const Tensor &tensor) {
 
 void PlanVerifier::measure(Value value, const Tensor &tensor, double terms) {
   Measure &measure = measures[value];
-  // Inside of an accumulate: of all micro-batches.
+  // Inside of an accumulate `terms` is that of all micro-batches, all else of the last one.
   double norm = normOf(tensor);
   measure = {.terms = std::max({measure.terms, terms, norm}), .made = norm, .norm = norm,
              .allowed = {allow(tensor, terms), {}}};
