@@ -35,7 +35,8 @@ BucketPlan::BucketPlan(func::FuncOp func, const BucketOptions &options, std::vec
 }
 
 void BucketPlan::cut(BundleBuckets &bundle, const BucketOptions &options) {
-  SmallVector<int64_t> sizes = llvm::map_to_vector(bundle.chains, [](const UpdateChain &chain) { return chain.size(); });
+  SmallVector<int64_t> sizes =
+      llvm::map_to_vector(bundle.chains, [](const UpdateChain &chain) { return chain.size(); });
   int64_t total = std::accumulate(sizes.begin(), sizes.end(), int64_t(0));
   MeshAttr mesh = MeshOp(options.mesh).getMesh();
   int64_t devices = mesh.getSize(bundle.front().getFlatAxes());

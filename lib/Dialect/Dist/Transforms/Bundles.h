@@ -52,8 +52,8 @@ using Bundle = std::vector<UpdateChain>;
 /// Whether elements lie sharded over axes of those, and not on one device.
 bool isFlatOver(FlatAttr flat, MeshAttr mesh, llvm::ArrayRef<mlir::StringAttr> axes);
 
-/// The bundles of a step, in the order in which their first gradients are ready. Of a parameter whose update `dist.flat`
-/// wants in a bucket over the axes and cannot be, a remark says why, and its name goes into `whole`.
+/// The bundles of a step, in the order in which their first gradients are ready. Of a parameter whose update
+/// `dist.flat` wants in a bucket over the axes and cannot be, a remark says why, and its name goes into `whole`.
 std::vector<Bundle> findBundles(mlir::func::FuncOp func, MeshAttr mesh, llvm::ArrayRef<mlir::StringAttr> axes,
                                 const StepParts &parts, llvm::DenseSet<llvm::StringRef> &whole);
 

@@ -279,7 +279,8 @@ static LogicalResult verifyFlatAxes(func::FuncOp func, ArrayRef<StringAttr> axes
     auto isOfRun = [&](StringAttr axis) { return llvm::is_contained(axes, axis); };
     if (!flat || llvm::all_of(flat.getAxes(), isOfRun) || llvm::none_of(flat.getAxes(), isOfRun))
       return success();
-    return emitError(loc) << name << " must lie flat over axes that are partitioned together, all batch axes or none, got: "
+    return emitError(loc) << name
+                          << " must lie flat over axes that are partitioned together, all batch axes or none, got: "
                           << flat;
   };
   for (BlockArgument argument : func.getArguments())

@@ -34,8 +34,8 @@ public:
   void putInFront(mlir::Operation *op, mlir::Operation *other) { put(op, get(other).first - 1); }
 
 private:
-  /// A group, and how many were put into any before. 0 is the group in front of all; each op that was appended has one in
-  /// front of it and one that begins with it.
+  /// A group, and how many were put into any before. 0 is the group in front of all; each op that was appended has one
+  /// in front of it and one that begins with it.
   using Place = std::pair<int64_t, int64_t>;
 
   void put(mlir::Operation *op, int64_t group) {
