@@ -56,8 +56,8 @@ func.func @unknown(%x: tensor<6x4xf32> {nn.input = "x"}) -> (tensor<f32> {nn.los
 
 // -----
 
-// A flat parameter is sharded over its axes, whatever tensor parallelism has made of them.
-dist.mesh @mesh <["tensor.0"=2, "tensor.1"=3]>
+// A flat parameter is sharded over its axes.
+dist.mesh @mesh <["tensor"=3]>
 
 func.func @flat(%w: tensor<12xf32> {nn.param = #nn.param<"w", init = ones>, dist.flat = #dist.flat<{"tensor"}>})
     -> (tensor<f32> {nn.loss}) {

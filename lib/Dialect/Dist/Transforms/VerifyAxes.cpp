@@ -56,11 +56,9 @@ struct VerifyAxesPass : shoal::dist::impl::VerifyAxesPassBase<VerifyAxesPass> {
         if (auto dim = dyn_cast<DimShardingAttr>(attr))
           for (StringAttr axis : dim.getAxes())
             used.insert(axis.getValue());
-        // Which may name an axis that tensor parallelism has split.
         if (auto flat = dyn_cast<FlatAttr>(attr))
           for (StringAttr axis : flat.getAxes())
-            for (StringAttr part : resolveAxis(mesh.getMesh(), axis))
-              used.insert(part.getValue());
+            used.insert(axis.getValue());
       });
     });
     for (MeshAxisAttr axis : mesh.getMesh().getAxes()) {
