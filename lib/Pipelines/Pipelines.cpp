@@ -128,7 +128,7 @@ void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
     // are still partial over the data axes, so it stands between the two partitions. Those that are partial over
     // model axes (of norms, when the sequence is sharded) are packed for these before.
     for (const auto &axes : {options.modelAxes, options.dataAxes}) {
-      if (!axes.empty() && (options.mode == "train" || axes == options.dataAxes)) {
+      if (!axes.empty()) {
         dist::PackPassOptions pack;
         pack.bucketMb = options.bucketMb;
         pack.axes = axes;
