@@ -7,6 +7,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <tuple>
@@ -27,10 +28,10 @@ constexpr int64_t kEnough = 256;
 /// How often an order is mended, and how many steps are taken in all: not measured in time, so that a program is the
 /// same everywhere.
 constexpr unsigned kRounds = 10;
-constexpr int64_t kMaxWork = kMostMeetings;
+constexpr int64_t kMaxWork = 20'000'000;
 
-/// Which buffers are in use at once, found once for all orders; where these are too many to be kept, and one order
-/// takes all the work there may be, as they are asked for.
+/// Which buffers are in use at once, found once for all orders; where these are too many to be kept, so that one order
+/// takes more than all the work there may be, asked for in that one.
 class Arena {
 public:
   Arena(llvm::ArrayRef<ArenaBuffer> buffers, int64_t alignment, int64_t mostMeetings);
@@ -153,7 +154,7 @@ int64_t Arena::assign(llvm::ArrayRef<unsigned> order, llvm::MutableArrayRef<int6
       for (unsigned j : meets[i])
         if (isPlaced[j])
           near.push_back({result[j], result[j] + bytes[j], j});
-      llvm::sort(near);
+      llvm::sort(near, std::less<>()); // without a comparator it is qsort
     }
     int64_t free = 0, best = -1, bestGap = 0;
     for (const Placed &other : near) {

@@ -26,8 +26,9 @@ struct ArenaBuffer {
 /// Whether every access of `a` has ended before any of `b` starts.
 bool endsBefore(const ArenaBuffer &a, const ArenaBuffer &b);
 
-/// So many pairs of buffers in use at once are kept, which takes 8 bytes for each.
-inline constexpr int64_t kMostMeetings = 20'000'000;
+/// So many pairs of buffers in use at once are kept, which takes 8 bytes for each: more than 32 micro-batches of Llama 3
+/// 70B have. Beyond it each pair of all buffers is asked for, which is quadratic.
+inline constexpr int64_t kMostMeetings = 256'000'000;
 
 /// Sets offsets from `base` on, multiples of `alignment`. Returns the end of the arena, a multiple of `alignment`.
 /// `mostMeetings` decides what is kept in memory, not what the offsets are.
