@@ -117,8 +117,19 @@ void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
     partition.axes = axes;
     pm.addPass(dist::createPartitionPass(partition));
   };
+  auto packOver = [&](const std::vector<std::string> &axes) {
+    if (axes.empty())
+      return;
+    dist::PackPassOptions pack;
+    pack.bucketMb = options.bucketMb;
+    pack.axes = axes;
+    pack.overlap = options.overlap;
+    pm.addPass(dist::createPackPass(pack));
+  };
   if (options.mode == "infer") {
-    // No gradients to pack: one run, in which a dimension may mix axes in any order.
+    // It has nothing to pack, and tells of what a user lays flat that it stays whole.
+    packOver(options.dataAxes);
+    // One run, in which a dimension may mix axes in any order.
     std::vector<std::string> axes = options.modelAxes;
     axes.insert(axes.end(), options.dataAxes.begin(), options.dataAxes.end());
     partition(axes);
@@ -128,13 +139,8 @@ void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
     // are still partial over the data axes, so it stands between the two partitions. Those that are partial over
     // model axes (of norms, when the sequence is sharded) are packed for these before.
     for (const auto &axes : {options.modelAxes, options.dataAxes}) {
-      if (!axes.empty()) {
-        dist::PackPassOptions pack;
-        pack.bucketMb = options.bucketMb;
-        pack.axes = axes;
-        pack.overlap = options.overlap;
-        pm.addPass(dist::createPackPass(pack));
-      }
+      if (options.mode == "train" || axes == options.dataAxes)
+        packOver(axes);
       partition(axes);
     }
   }

@@ -56,10 +56,26 @@ func.func @unknown(%x: tensor<6x4xf32> {nn.input = "x"}) -> (tensor<f32> {nn.los
 
 // -----
 
-// A flat parameter is sharded over its axes.
-dist.mesh @mesh <["tensor"=3]>
+// Buckets lie over batch axes.
+dist.mesh @mesh <["data"=2, "tensor"=3]>
 
-func.func @flat(%w: tensor<12xf32> {nn.param = #nn.param<"w", init = ones>, dist.flat = #dist.flat<{"tensor"}>})
+func.func @flat_over_tensor(
+    %x: tensor<6x4xf32> {nn.input = "x", dist.sharding = #dist.sharding<@mesh, [{"data"}, {"tensor"}]>},
+    // expected-error @+1 {{a tensor must lie flat over axes that a batch is split over (replica, data), got: #dist.flat<{"data", "tensor"}>; shard it over others by dist.sharding}}
+    %w: tensor<12xf32> {nn.param = #nn.param<"w", init = ones>, dist.flat = #dist.flat<{"data", "tensor"}>})
+    -> (tensor<f32> {nn.loss}) {
+  %0 = nn.reduce sum %w dims = [0] : tensor<12xf32> -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// There is no batch.
+dist.mesh @mesh <["data"=2]>
+
+func.func @no_batch(
+    // expected-error @+1 {{a tensor must lie flat over axes that a batch is split over (replica, data), got: #dist.flat<{"data"}>; shard it over others by dist.sharding}}
+    %w: tensor<12xf32> {nn.param = #nn.param<"w", init = ones>, dist.flat = #dist.flat<{"data"}>})
     -> (tensor<f32> {nn.loss}) {
   %0 = nn.reduce sum %w dims = [0] : tensor<12xf32> -> tensor<f32>
   return %0 : tensor<f32>

@@ -1,4 +1,5 @@
-// dist-verify-axes: no device of the mesh only repeats the work of another one, nor has none in silence.
+// dist-verify-axes: no device of the mesh only repeats the work of another one, nor has none in silence; buckets lie over
+// batch axes.
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
@@ -44,20 +45,41 @@ void tellIdleDevices(func::FuncOp func, MeshOp meshOp) {
   }
 }
 
+/// Buckets, of training and of evaluation, lie over the axes that batches are split over.
+LogicalResult verifyFlat(func::FuncOp func) {
+  bool hasBatch = nn::hasBatchedInput(func);
+  auto verify = [&](Location loc, FlatAttr flat) -> LogicalResult {
+    if (!flat || (hasBatch && llvm::all_of(flat.getAxes(), [](StringAttr axis) {
+          return getAxisRole(axis.getValue()) == AxisRole::Batch;
+        })))
+      return success();
+    return emitError(loc) << "a tensor must lie flat over axes that a batch is split over (replica, data), got: " << flat
+                          << "; shard it over others by dist.sharding";
+  };
+  for (BlockArgument argument : func.getArguments())
+    if (failed(verify(argument.getLoc(),
+                      func.getArgAttrOfType<FlatAttr>(argument.getArgNumber(), DistDialect::kFlatAttr))))
+      return failure();
+  for (auto [i, value] : llvm::enumerate(func.getBody().front().getTerminator()->getOperands()))
+    if (failed(verify(value.getLoc(), func.getResultAttrOfType<FlatAttr>(i, DistDialect::kFlatAttr))))
+      return failure();
+  return success();
+}
+
 struct VerifyAxesPass : shoal::dist::impl::VerifyAxesPassBase<VerifyAxesPass> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
     MeshOp mesh = lookupMesh(getOperation());
     if (!mesh)
       return;
+    for (auto func : getOperation().getOps<func::FuncOp>())
+      if (!func.isExternal() && failed(verifyFlat(func)))
+        return signalPassFailure();
     llvm::StringSet<> used;
     getOperation().walk([&](Operation *op) {
       op->getAttrDictionary().walk([&](Attribute attr) {
         if (auto dim = dyn_cast<DimShardingAttr>(attr))
           for (StringAttr axis : dim.getAxes())
-            used.insert(axis.getValue());
-        if (auto flat = dyn_cast<FlatAttr>(attr))
-          for (StringAttr axis : flat.getAxes())
             used.insert(axis.getValue());
       });
     });

@@ -462,7 +462,7 @@ def VerifyAxesPass : Pass<"dist-verify-axes", "::mlir::ModuleOp"> {
   let summary = "every mesh axis shards something";
   let description = [{
     An axis of more than one device that no sharding names would make its devices repeat each other's work, in silence. Such an axis is
-    refused, in a training or inference step behind `dist-propagate`; evaluation keeps the mesh of training, of which it may need less. Devices that
+    refused, as is a tensor that lies flat over axes which no batch is split over, in a training or inference step behind `dist-propagate`; evaluation keeps the mesh of training, of which it may need less. Devices that
     have no row of a batch, or of a micro-batch, compute padding only, which is right and wasteful: a remark tells of them. Changes nothing.
 
     Refused, when nothing below names "tensor":
