@@ -230,3 +230,27 @@ func.func @terms_of_one_op(%a: tensor<8x4xf32> {dist.global = #dist.global<0, te
   %2 = dist.all_reduce {"x"} sum %1 {reason = "r"} : tensor<8xf32>
   return %2 : tensor<8xf32>
 }
+
+// -----
+
+// A bucket of a region in a region is one for each pair of micro-batches.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: func.func @nested_buckets
+// CHECK: dist.pack {{.*}} group 0 at 0 {dist.microbatch = 0 : i64}
+// CHECK: dist.pack {{.*}} group 2 at 0 {dist.microbatch = 1 : i64}
+// CHECK: dist.pack {{.*}} group 1 at 0 {dist.microbatch = 2 : i64}
+// CHECK: dist.pack {{.*}} group 3 at 0 {dist.microbatch = 3 : i64}
+func.func @nested_buckets(%x: tensor<8x2xf32>) -> tensor<4xf32> {
+  %0 = dist.accumulate(%x) microbatches = 2 {
+  ^bb0(%a: tensor<4x2xf32>):
+    %1 = dist.accumulate(%a) microbatches = 2 {
+    ^bb0(%b: tensor<2x2xf32>):
+      %2 = nn.reshape %b : tensor<2x2xf32> -> tensor<4xf32>
+      %3 = dist.pack %2[0:4] group 0 at 0 : (tensor<4xf32>) -> tensor<4xf32>
+      %4 = dist.all_reduce {"x"} sum %3 : tensor<4xf32>
+      dist.yield %4 : tensor<4xf32>
+    } : (tensor<4x2xf32>) -> tensor<4xf32>
+    dist.yield %1 : tensor<4xf32>
+  } : (tensor<8x2xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

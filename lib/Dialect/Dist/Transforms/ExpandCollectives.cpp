@@ -1,5 +1,6 @@
 // dist-expand-collectives: collectives as libraries offer them, on equal contiguous chunks in rank
 // order, with what brings other forms to that as explicit `nn` ops.
+#include "BucketCut.h"
 #include "UnrollAccumulate.h"
 
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
@@ -190,8 +191,9 @@ struct ExpandCollectivesPass : impl::ExpandCollectivesPassBase<ExpandCollectives
       regions.push_back(op);
       return WalkResult::skip(); // their copies are another's
     });
+    int64_t freeGroup = findFreeGroup(getOperation());
     for (size_t i = 0; i < regions.size(); ++i) // grows
-      unrollAccumulate(regions[i], regions);
+      unrollAccumulate(regions[i], regions, freeGroup);
 
     MeshOp mesh = lookupMesh(getOperation());
     if (!mesh)

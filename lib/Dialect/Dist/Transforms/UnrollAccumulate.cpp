@@ -37,13 +37,14 @@ namespace {
 
 class Unroller {
 public:
-  Unroller(AccumulateOp op, SmallVectorImpl<AccumulateOp> &nested)
-      : op(op), count(op.getMicrobatches()), outer(op->getAttrOfType<IntegerAttr>(kMicrobatchAttr)), nested(nested) {}
+  Unroller(AccumulateOp op, SmallVectorImpl<AccumulateOp> &nested, int64_t &freeGroup)
+      : op(op), count(op.getMicrobatches()), outer(op->getAttrOfType<IntegerAttr>(kMicrobatchAttr)), nested(nested),
+        freeGroup(freeGroup) {}
 
   void run();
 
 private:
-  void copyBody(int64_t micro, int64_t groups);
+  void copyBody(int64_t micro);
   void append(Operation *copy);
   Value addTerm(Value sum, Value term, Attribute number);
   Value addTerms(Value sum, Value value, Attribute number);
@@ -56,6 +57,7 @@ private:
   int64_t count;
   IntegerAttr outer; // the micro-batch that the op is in
   SmallVectorImpl<AccumulateOp> &nested;
+  int64_t &freeGroup;
   OpOrder order; // what is defined outside is in front of all of it
   Operation *first = nullptr;
   SmallVector<Value> sums;
@@ -150,11 +152,12 @@ void Unroller::append(Operation *copy) {
 }
 
 /// The body on one micro-batch, its sums added to those before.
-void Unroller::copyBody(int64_t micro, int64_t groups) {
+void Unroller::copyBody(int64_t micro) {
   OpBuilder b(op);
   Block &body = op.getBody().front();
   IRMapping mapping;
   IntegerAttr number = numberOf(micro);
+  DenseMap<int64_t, int64_t> groups; // of the body -> of this copy
   for (auto [input, argument] : llvm::zip_equal(op.getInputs(), body.getArguments())) {
     auto type = cast<RankedTensorType>(argument.getType());
     Value part = input;
@@ -174,9 +177,13 @@ void Unroller::copyBody(int64_t micro, int64_t groups) {
       nested.push_back(region);
       return WalkResult::skip();
     });
-    // Buckets of two micro-batches are two.
-    if (auto pack = dyn_cast<PackOp>(copy))
-      pack.setGroup(pack.getGroup() + micro * groups);
+    // Buckets of two micro-batches are two, also those of regions in them.
+    if (micro > 0)
+      copy->walk([&](PackOp pack) {
+        auto [group, isNew] = groups.try_emplace(pack.getGroup(), freeGroup);
+        freeGroup += isNew;
+        pack.setGroup(group->second);
+      });
   }
   for (auto [sum, yielded] : llvm::zip_equal(sums, body.getTerminator()->getOperands())) {
     Value value = mapping.lookupOrDefault(yielded);
@@ -185,12 +192,9 @@ void Unroller::copyBody(int64_t micro, int64_t groups) {
 }
 
 void Unroller::run() {
-  int64_t groups = 0;
-  op->getParentOfType<FunctionOpInterface>().walk(
-      [&](PackOp pack) { groups = std::max(groups, int64_t(pack.getGroup()) + 1); });
   sums.resize(op.getNumResults());
   for (int64_t micro = 0; micro < count; ++micro)
-    copyBody(micro, groups);
+    copyBody(micro);
   // The sums stand for the op's results, each of which is one of a micro-batch around the op.
   auto keepTag = [&](Operation *sum, Attribute tag) {
     sum->setAttr(DistDialect::kGlobalsAttr, ArrayAttr::get(op.getContext(), {tag}));
@@ -205,6 +209,8 @@ void Unroller::run() {
   op.erase();
 }
 
-void unrollAccumulate(AccumulateOp op, SmallVectorImpl<AccumulateOp> &nested) { Unroller(op, nested).run(); }
+void unrollAccumulate(AccumulateOp op, SmallVectorImpl<AccumulateOp> &nested, int64_t &freeGroup) {
+  Unroller(op, nested, freeGroup).run();
+}
 
 } // namespace shoal::dist

@@ -7,8 +7,9 @@
 namespace shoal::dist {
 
 /// Replaces the op by one copy of its body per micro-batch, on slices of the inputs, and sums. Adds to `nested` the
-/// copies of such ops that it holds; each knows the micro-batch that it is in.
-void unrollAccumulate(AccumulateOp op, llvm::SmallVectorImpl<AccumulateOp> &nested);
+/// copies of such ops that it holds; each knows the micro-batch that it is in. From `freeGroup` on, the function has no
+/// group of `dist.pack`.
+void unrollAccumulate(AccumulateOp op, llvm::SmallVectorImpl<AccumulateOp> &nested, int64_t &freeGroup);
 
 } // namespace shoal::dist
 
