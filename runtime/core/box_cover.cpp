@@ -3,6 +3,7 @@
 // corner cancel, and where they do not, the first such corner is the first element that is held too often or not at
 // all. (The same in two dimensions: "perfect rectangle".)
 #include "core/box_cover.h"
+#include "core/error.h"
 
 #include <algorithm>
 #include <compare>
@@ -81,6 +82,15 @@ std::vector<size_t> cutDimensions(const IndexTensor &tensor) {
     if (std::ranges::any_of(tensor.boxes, [&](const IndexBox &box) { return box.shape[d] != tensor.shape[d]; }))
       dims.push_back(d);
   return dims;
+}
+
+std::optional<std::string> findCoverCost(const IndexTensor &tensor) {
+  constexpr uint64_t kMostCorners = uint64_t(1) << 25;
+  size_t cut = cutDimensions(tensor).size();
+  if (cut < 25 && tensor.boxes.size() <= kMostCorners >> cut)
+    return std::nullopt;
+  return cat("its boxes must have at most ", kMostCorners, " corners where they are cut, got: ", tensor.boxes.size(),
+             " boxes, cut along ", cut, " dimensions");
 }
 
 std::optional<CoverFault> findCoverFault(const IndexTensor &tensor) {

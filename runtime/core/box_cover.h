@@ -7,12 +7,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace shoal::rt {
 
 // The dimensions along which some box is a part of the tensor.
 std::vector<size_t> cutDimensions(const IndexTensor &tensor);
+
+// Why findCoverFault() would take more than some seconds, if it would.
+std::optional<std::string> findCoverCost(const IndexTensor &tensor);
 
 struct CoverFault {
   std::vector<uint64_t> element;

@@ -20,7 +20,6 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char *kFormat = "shoal checkpoint";
 constexpr uint64_t kMostSteps = INT64_MAX; // programs count them in an i64
-constexpr size_t kMostCutDimensions = 10; // the time of findCoverFault() grows with them
 constexpr TensorKind kKinds[] = {TensorKind::Param, TensorKind::Buffer, TensorKind::State, TensorKind::Step};
 // The last member, on a line of its own: it covers all bytes in front of that line.
 constexpr std::string_view kSeal = "\"index_crc32c\": \"";
@@ -208,8 +207,8 @@ void IndexReader::checkCover(const IndexTensor &tensor, const std::string &where
       wrong(where, "the box at ", shapeText(box.start), " of shape ", shapeText(box.shape), " must lie in ",
             shapeText(tensor.shape));
   }
-  if (size_t cut = cutDimensions(tensor).size(); cut > kMostCutDimensions)
-    wrong(where, "its boxes must be cut along at most ", kMostCutDimensions, " of its dimensions, got: ", cut);
+  if (std::optional<std::string> cost = findCoverCost(tensor))
+    wrong(where, *cost);
   std::optional<CoverFault> fault = findCoverFault(tensor);
   if (!fault)
     return;

@@ -5,6 +5,7 @@
 #include "core/piece.h"
 #include "shoal-rt/traffic.h"
 
+#include <algorithm>
 #include <set>
 
 namespace shoal::rt {
@@ -25,7 +26,7 @@ LoadSummary compare(const Program &program, const Checkpoint &checkpoint) {
   const std::string &path = checkpoint.path();
   LoadSummary summary;
   std::set<std::string> known;
-  std::string stateThere; // the first
+  std::string stateThere, step; // the first; where it is there
   for (const Tensor &tensor : program.tensors()) {
     if (!isKept(tensor.kind) || tensor.begin != 0) // once, though it lie in several buckets
       continue;
@@ -38,7 +39,9 @@ LoadSummary compare(const Program &program, const Checkpoint &checkpoint) {
       badInput(path, ": is of another model: it lacks '", name, "' ", shapeText(program.dims(tensor)));
     else
       summary.newState.push_back(name);
-    if (found && !isModelState(tensor.kind) && stateThere.empty())
+    if (found && tensor.kind == TensorKind::Step)
+      step = name;
+    else if (found && tensor.kind == TensorKind::State && stateThere.empty())
       stateThere = name;
   }
   for (const auto &[name, tensor] : checkpoint.index().tensors) {
@@ -52,6 +55,8 @@ LoadSummary compare(const Program &program, const Checkpoint &checkpoint) {
   if (!stateThere.empty() && !summary.newState.empty())
     badInput(path, ": holds '", shortened(stateThere), "' but not '", shortened(summary.newState.front()),
              "', expected all of the optimizer's state or none");
+  if (!summary.newState.empty() && !step.empty())
+    summary.newState.push_back(step); // it counts what the state is made of
   return summary;
 }
 
@@ -65,8 +70,9 @@ LoadSummary loadCheckpoint(const Program &program, uint32_t position, Checkpoint
       continue;
     const View &view = program.views()[tensor.view];
     char *to = arena + view.offset;
-    const IndexTensor *found = checkpoint.find(std::string(program.str(tensor.name)));
-    if (!found) {
+    std::string name(program.str(tensor.name));
+    const IndexTensor *found = checkpoint.find(name);
+    if (!found || std::ranges::find(summary.newState, name) != summary.newState.end()) {
       drawTensor(program, tensor, position, checkpoint.index().seed, to);
       continue;
     }

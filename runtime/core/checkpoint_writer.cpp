@@ -1,5 +1,6 @@
 // The agreement between shards and index.
 #include "core/checkpoint_writer.h"
+#include "core/box_cover.h"
 #include "core/error.h"
 #include "core/file.h"
 
@@ -22,8 +23,13 @@ template <typename Part> auto asWork(Part part) {
 CheckpointWriter::CheckpointWriter(const World &world, const Program &program, uint32_t position,
                                    const std::string &folder, uint64_t begin, std::optional<uint64_t> keep)
     : world_(world), program_(program), keep_(keep), shares_(shareOut(program)), shard_(program, shares_, position) {
-  if (world.rank() == 0)
-    folder_ = std::make_unique<CheckpointFolder>(folder, begin);
+  if (world.rank() != 0)
+    return;
+  // What could be written and not be read is told before the first step.
+  for (const auto &[name, tensor] : indexTensors(program_, shares_))
+    if (std::optional<std::string> cost = findCoverCost(tensor))
+      badInput("--save: tensor '", name, "': ", *cost);
+  folder_ = std::make_unique<CheckpointFolder>(folder, begin);
 }
 
 // `files` are the ranks' sizes and checksums.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <ranges>
 #include <set>
 
 namespace shoal::rt {
@@ -76,6 +77,11 @@ LoadSummary initializeArguments(const Program &program, uint32_t position, uint6
   std::string stateThere; // the first: state is loaded whole or not at all
   LoadSummary summary;
   clearArguments(program, seed, arena);
+  // The step counts what the state is made of: where that begins anew, so does the step.
+  auto isWantedState = [](const Tensor &tensor) { return tensor.kind == TensorKind::State; };
+  auto isThere = [&](const Tensor &tensor) { return files && files->find(std::string(program.str(tensor.name))); };
+  auto state = program.tensors() | std::views::filter(isWantedState);
+  bool beginsAnew = !state.empty() && std::ranges::none_of(state, isThere);
   for (const Tensor &wanted : program.tensors()) {
     if (wanted.kind == TensorKind::Grad)
       continue; // the step makes them
@@ -84,6 +90,10 @@ LoadSummary initializeArguments(const Program &program, uint32_t position, uint6
     std::string name(program.str(wanted.name));
     std::vector<uint64_t> shape = program.fileShape(wanted);
     const FoundTensor *found = files ? files->find(name) : nullptr;
+    if (found && beginsAnew && wanted.kind == TensorKind::Step) {
+      used.insert(found);
+      found = nullptr;
+    }
     const TensorEntry *tensor = found ? found->tensor : nullptr;
     Piece piece = pieceOf(program, wanted, position);
     bool isFirst = wanted.begin == 0; // of the buckets that hold it
