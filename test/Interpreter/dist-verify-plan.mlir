@@ -6,6 +6,7 @@
 
 // A program without a mesh runs on one device.
 // RUN: shoal-opt %t/global.mlir --dist-verify-plan="reference=%t/global.mlir" -o /dev/null
+// RUN: shoal-opt %t/alone.mlir --dist-verify-plan="reference=%t/alone.mlir" -o /dev/null
 
 // Without the all-reduce of the gradient the update is the first op that differs.
 // RUN: sed 's/%%w, %%reduced/%%w, %%grad/' %t/local.mlir > %t/no_reduction.mlir
@@ -86,4 +87,11 @@ func.func @linear(
   %new = nn.sgd_update %w, %reduced lr = %lr {weight_decay = 0.0, dist.globals = [#dist.global<5, tensor<6x3xf32>, <@mesh, [{}, {}]>>]}
       : tensor<6x3xf32>, tensor<f32>
   return %loss_sum, %new : tensor<f32>, tensor<6x3xf32>
+}
+
+// No mesh, and nothing else of the dist dialect: one device.
+//--- alone.mlir
+func.func @m(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = ones>}) -> (tensor<f32> {nn.loss}) {
+  %0 = nn.reduce sum %w dims = [0] : tensor<4xf32> -> tensor<f32>
+  return %0 : tensor<f32>
 }

@@ -1,5 +1,5 @@
-// Which attributes of a dialect only passes write: a model (L1) by hand that has one would be taken for their work. A program
-// by hand on a later level may have those of its level.
+// Which attributes of a dialect only passes write: a model (L1) by hand that has one would be taken for their work. A
+// program by hand on a later level may have those of its level.
 #ifndef SHOAL_INTERFACES_MADEATTRIBUTES_H
 #define SHOAL_INTERFACES_MADEATTRIBUTES_H
 

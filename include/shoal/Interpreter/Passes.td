@@ -61,6 +61,7 @@ def DistVerifyPlanPass : Pass<"dist-verify-plan", "::mlir::ModuleOp"> {
     Option<"precision", "precision", "std::string", "\"f64\"", "f64, or program: round to the element type after every op">,
     Option<"tolerance", "tolerance", "double", "0.0", "against the root mean square of a tensor; 0: 1e-10 in f64, else 1e-4">,
   ];
+  let dependentDialects = ["::shoal::dist::DistDialect"];
 }
 
 #endif

@@ -21,7 +21,6 @@ using namespace shoal::dist;
 /// What only passes write at L1.
 static constexpr MadeAttribute kMadeAttributes[] = {
     {DistDialect::kBucketsAttr, "the compiler for dist-pack"},
-    {DistDialect::kWhyAttr, "strategies and dist-propagate"},
     {DistDialect::kIdAttr, "dist-number"},
     {DistDialect::kGlobalsAttr, "dist-partition"},
     {DistDialect::kGlobalAttr, "dist-partition"},

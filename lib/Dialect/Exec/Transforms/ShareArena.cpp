@@ -93,6 +93,8 @@ static LogicalResult shareArenas(Programs pair) {
 namespace {
 struct ShareArena : impl::ShareArenaPassBase<ShareArena> {
   void runOnOperation() override {
+    if (llvm::hasNItemsOrLess(getOperation().getOps<ProgramOp>(), 1))
+      return; // nobody to share with
     FailureOr<Programs> programs = findPrograms(getOperation());
     if (failed(programs) || (programs->evaluation && failed(shareArenas(*programs))))
       signalPassFailure();

@@ -1,5 +1,5 @@
-// Names that the compiler and the runtime give, so that no value of a model may have them: one table for the verifier of the
-// nn dialect and for `nn-verify-model`.
+// Names that the compiler and the runtime give, so that no value of a model may have them: one table for the verifier
+// of the nn dialect and for `nn-verify-model`.
 #ifndef SHOAL_DIALECT_NN_IR_RESERVEDNAMES_H
 #define SHOAL_DIALECT_NN_IR_RESERVEDNAMES_H
 
@@ -29,8 +29,8 @@ enum class NameScope {
   Model               // as a user wrote it: a pass gives it later, where it is asked to
 };
 
-/// The rule that a name of the role in `attribute` ("nn.param", "nn.metric") breaks in that scope, to be put behind "... name
-/// must"; empty when it is free.
+/// The rule that a name of the role in `attribute` ("nn.param", "nn.metric") breaks in that scope, to be put behind "...
+/// name must"; empty when it is free.
 llvm::StringRef brokenReservation(NameScope scope, llvm::StringRef attribute, llvm::StringRef name);
 
 } // namespace shoal::nn
