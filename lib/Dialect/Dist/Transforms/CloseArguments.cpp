@@ -41,6 +41,8 @@ private:
       ShardingAttr sharding = parameter ? arguments.get(*parameter) : ShardingAttr();
       if (!sharding || sharding.isReplicated() || tensor.getRank() == 0) {
         arguments.set(index, ShardingAttr::getReplicated(symbol, tensor.getRank()));
+        if (parameter)
+          arguments.setFlatAs(index, *parameter);
         continue;
       }
       auto whole = cast<RankedTensorType>(func.getArgumentTypes()[*parameter]);

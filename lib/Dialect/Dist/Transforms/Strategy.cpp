@@ -55,9 +55,7 @@ ArgAnnotator::Answer ArgAnnotator::ask(unsigned index, unsigned dim, ArrayRef<St
   return hand && hand.getDims()[dim].getIsClosed() ? Answer::Closed : Answer::Free;
 }
 
-void ArgAnnotator::setAs(unsigned index, unsigned other) {
-  ShardingAttr sharding = get(other);
-  set(index, sharding);
+void ArgAnnotator::copyCauses(unsigned index, unsigned other, ArrayRef<StringAttr> axes) {
   // Of axes that are there by hand the file says nothing at this argument.
   CauseAttr hand = getHandCause(FunctionOpInterface(func).getArgument(other));
   auto whyOf = [&](unsigned argument) {
@@ -69,9 +67,24 @@ void ArgAnnotator::setAs(unsigned index, unsigned other) {
     if (!both.get(entry.getName()))
       both.push_back(entry);
   DictionaryAttr why = both.empty() ? DictionaryAttr() : both.getDictionary(func.getContext());
+  signature.setArgAttr(index, DistDialect::kWhyAttr, axes.empty() ? why : addCause(why, axes, hand));
+}
+
+void ArgAnnotator::setAs(unsigned index, unsigned other) {
+  ShardingAttr sharding = get(other);
+  set(index, sharding);
+  SmallVector<StringAttr> axes;
   for (DimShardingAttr dim : sharding.getDims())
-    why = dim.getAxes().empty() ? why : addCause(why, dim.getAxes(), hand);
-  signature.setArgAttr(index, DistDialect::kWhyAttr, why);
+    llvm::append_range(axes, dim.getAxes());
+  copyCauses(index, other, axes);
+}
+
+void ArgAnnotator::setFlatAs(unsigned index, unsigned other) {
+  auto flat = dyn_cast_or_null<FlatAttr>(signature.getArgAttr(other, DistDialect::kFlatAttr));
+  if (!flat || signature.getArgAttr(index, DistDialect::kFlatAttr))
+    return;
+  signature.setArgAttr(index, DistDialect::kFlatAttr, FlatAttr::get(func.getContext(), flat.getAxes(), false));
+  copyCauses(index, other, flat.getAxes());
 }
 
 void ArgAnnotator::shard(unsigned index, unsigned dim, ArrayRef<StringAttr> axes, CauseAttr cause) {

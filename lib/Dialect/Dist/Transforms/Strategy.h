@@ -42,8 +42,12 @@ public:
   void set(unsigned index, ShardingAttr sharding);
   /// Lays an argument as another one, for the same causes.
   void setAs(unsigned index, unsigned other);
+  /// Lays an argument flat over the axes of another one that lies flat, for the same causes.
+  void setFlatAs(unsigned index, unsigned other);
 
 private:
+  void copyCauses(unsigned index, unsigned other, llvm::ArrayRef<mlir::StringAttr> axes);
+
   mlir::FunctionOpInterface func;
   mlir::FlatSymbolRefAttr symbol;
   SignatureEdit signature;
