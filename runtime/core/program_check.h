@@ -4,11 +4,9 @@
 #define SHOAL_RT_CORE_PROGRAM_CHECK_H
 
 #include "core/program.h"
+#include "shoal-rt/arena_limit.h"
 
 namespace shoal::rt {
-
-// More than any machine has; keeps later products inside 64 bits.
-inline constexpr uint64_t kMaxArenaBytes = uint64_t(1) << 46;
 
 // Whether a * b is at most `limit`; else `product` says nothing.
 inline bool multiplyFits(uint64_t a, uint64_t b, uint64_t limit, uint64_t &product) {

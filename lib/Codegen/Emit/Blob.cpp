@@ -2,6 +2,7 @@
 #include "shoal/Codegen/Emit.h"
 
 #include "shoal/Dialect/Exec/IR/Exec.h"
+#include "shoal-rt/arena_limit.h"
 #include "shoal-rt/blob_builder.h"
 
 using namespace mlir;
@@ -359,6 +360,10 @@ FailureOr<Program> emitProgram(ModuleOp module, StringRef plan) {
   FailureOr<exec::Programs> programs = exec::findPrograms(module);
   if (failed(programs) || failed(checkOneMemory(module)))
     return failure();
+  for (exec::ProgramOp program : module.getOps<exec::ProgramOp>())
+    if (uint64_t(program.getArena()) > rt::kMaxArenaBytes)
+      return program.emitOpError() << "arena must be at most " << rt::kMaxArenaBytes
+                                   << " bytes, which is what the runtime takes, got: " << program.getArena();
   Program result = Emitter(programs->step, plan).run();
   if (programs->evaluation) // numbers the same kernels
     result.evaluation = Emitter(programs->evaluation, plan).run().blob;
