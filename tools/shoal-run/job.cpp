@@ -68,26 +68,16 @@ void sendSignal(int handle, int signal) {
 Job::Job(unsigned ranks) {
   if (ranks == 0)
     return;
-  makeFolder();
-  board_ = Board::create(folder_ + "/board", ranks);
+  std::string path = folder_.path() + "/board";
+  board_ = Board::create(path, ranks);
   handles_.assign(ranks, -1);
-  setenv(kBoardVariable, cat(hostName(), ":", folder_, "/board").c_str(), 1);
+  setenv(kBoardVariable, cat(hostName(), ":", path).c_str(), 1);
 }
 
 Job::~Job() {
   for (int handle : handles_)
     if (handle >= 0)
       close(handle);
-  std::error_code error;
-  if (!folder_.empty())
-    std::filesystem::remove_all(folder_, error);
-}
-
-void Job::makeFolder() {
-  std::string name = sharedFolder() + "/shoal-run-XXXXXX";
-  if (!mkdtemp(name.data()))
-    workFailed(name, ": cannot be made: ", std::strerror(errno));
-  folder_ = name;
 }
 
 void Job::start(const std::vector<char *> &command) {

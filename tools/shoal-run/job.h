@@ -5,6 +5,7 @@
 
 #include "box_filter.h"
 #include "core/board.h"
+#include "launch_folder.h"
 
 #include <chrono>
 #include <optional>
@@ -25,10 +26,11 @@ public:
   // ended shoal-run.
   int run(const std::vector<char *> &command);
 
+  const std::string &folder() const { return folder_.path(); }
+
 private:
   using Clock = std::chrono::steady_clock;
 
-  void makeFolder();
   void start(const std::vector<char *> &command);
   void loop();
   void readErrors();
@@ -44,7 +46,7 @@ private:
   void killOrphans() const;
   bool isOurs(pid_t pid) const;
 
-  std::string folder_; // for what ranks share: the board, MPI's segments
+  LaunchFolder folder_;
   shoal::rt::Board board_;
   std::vector<int> handles_; // per rank: a pidfd, -1: not yet seen, -2: ended
   pid_t mpirun_ = -1;

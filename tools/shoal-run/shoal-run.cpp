@@ -40,6 +40,8 @@ All other options before the program are mpirun's own (--hostfile, --host, -x, -
   on a terminal            SHOAL_TERMINAL=1, so that rank 0 shows a progress line
   which rank died where    it watches the ranks on a progress board (SHOAL_BOARD), tells in one
                            line which rank died or that none moves any more, and ends the job
+  on this machine alone    OMPI_MCA_orte_tmpdir_base, a folder of this launch that is gone with it,
+                           unless you say where Open MPI keeps its session
 The exit code is the program's: 0 success, 1 the work failed (also: a rank died or none moved for
 --timeout), 2 wrong command line or input; 128 + the number of a signal that shoal-run got.
 )";
@@ -72,6 +74,25 @@ int valuesOf(std::string_view option) {
     if (option == name)
       return 2;
   return 0;
+}
+
+// Whether the user, here or in an option, says where Open MPI keeps its session: it refuses to be told twice.
+bool namesSessionBase(int count, char **options) {
+  for (const char *name : {"orte_tmpdir_base", "orte_local_tmpdir_base", "orte_remote_tmpdir_base"})
+    if (std::getenv((std::string("OMPI_MCA_") + name).c_str()))
+      return true;
+  for (int i = 0; i < count; ++i)
+    if (std::string_view(options[i]).ends_with("tmpdir_base"))
+      return true;
+  return false;
+}
+
+// Whether a batch system says on which machines mpirun starts ranks.
+bool isInAllocation() {
+  for (const char *name : {"SLURM_JOB_ID", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "PE_HOSTFILE"})
+    if (std::getenv(name))
+      return true;
+  return false;
 }
 
 } // namespace
@@ -149,6 +170,9 @@ int main(int argc, char **argv) {
   pointers.push_back(nullptr);
   try {
     Job job(severalPrograms ? 0 : unsigned(ranks));
+    // Other machines would make the folder, and keep it.
+    if (!manyHosts && !isInAllocation() && !namesSessionBase(at, argv))
+      setenv("OMPI_MCA_orte_tmpdir_base", job.folder().c_str(), 1);
     return job.run(pointers);
   } catch (const shoal::rt::Error &error) {
     std::fprintf(stderr, "error: %s\n", error.what());
