@@ -16,21 +16,7 @@ namespace fs = std::filesystem;
 
 using test::expectBadInput;
 using test::ScratchFile;
-
-// A folder that is gone when the test ends.
-class ScratchFolder {
-public:
-  ScratchFolder() {
-    path_ = testing::TempDir() + "shoal-XXXXXX";
-    if (!mkdtemp(path_.data()))
-      ADD_FAILURE() << "no folder";
-  }
-  ~ScratchFolder() { fs::remove_all(path_); }
-  std::string operator/(const std::string &name) const { return path_ + "/" + name; }
-
-private:
-  std::string path_;
-};
+using test::ScratchFolder;
 
 template <typename T> std::vector<T> elementsOf(const std::string &path, FileType type) {
   NpyFile file(path);

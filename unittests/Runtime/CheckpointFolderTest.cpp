@@ -14,12 +14,6 @@ namespace fs = std::filesystem;
 
 class CheckpointFolderTest : public testing::Test {
 protected:
-  CheckpointFolderTest() {
-    path_ = testing::TempDir() + "shoal-XXXXXX";
-    EXPECT_NE(mkdtemp(path_.data()), nullptr);
-  }
-  ~CheckpointFolderTest() override { fs::remove_all(path_); }
-
   void save(CheckpointFolder &folder, uint64_t step) {
     std::string partial = folder.begin(step);
     EXPECT_TRUE(completeCheckpoints(path_).count(step) == 0);
@@ -34,7 +28,8 @@ protected:
     return names;
   }
 
-  std::string path_;
+  test::ScratchFolder scratch_;
+  const std::string &path_ = scratch_.path();
 };
 
 TEST_F(CheckpointFolderTest, Names) {

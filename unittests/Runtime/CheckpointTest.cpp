@@ -146,12 +146,6 @@ std::vector<char> memoryOf(const Program &program, uint32_t position) {
 
 class CheckpointTest : public testing::Test {
 protected:
-  CheckpointTest() {
-    folder_ = testing::TempDir() + "shoal-XXXXXX";
-    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
-  }
-  ~CheckpointTest() override { fs::remove_all(folder_); }
-
   // As the ranks of a program would.
   void save(const Program &program) {
     CheckpointIndex index;
@@ -187,7 +181,8 @@ protected:
     return loadCheckpoint(program, 0, checkpoint, arena.data());
   }
 
-  std::string folder_;
+  test::ScratchFolder scratch_;
+  const std::string &folder_ = scratch_.path();
 };
 
 TEST_F(CheckpointTest, AnyPlanReadsAnyOther) {

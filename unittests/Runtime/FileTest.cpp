@@ -18,11 +18,6 @@ using test::ScratchFile;
 
 // A folder of its own, so that what is left behind is seen.
 struct File : testing::Test {
-  void SetUp() override {
-    folder = testing::TempDir() + "shoal-file-XXXXXX";
-    ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  }
-  void TearDown() override { fs::remove_all(folder); }
   std::string path(const char *name) const { return folder + "/" + name; }
   void put(const char *name, const std::string &text) { std::ofstream(path(name)) << text; }
   std::string get(const char *name) const {
@@ -33,7 +28,8 @@ struct File : testing::Test {
     return size_t(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
   }
 
-  std::string folder;
+  test::ScratchFolder scratch;
+  const std::string &folder = scratch.path();
 };
 
 TEST_F(File, AppearsOnCommit) {
@@ -128,9 +124,6 @@ TEST_F(File, SizeLimitIsAnErrorOfTheWrite) {
 }
 
 TEST_F(File, LiesInFolders) {
-  namespace fs = std::filesystem;
-  std::string folder = testing::TempDir() + "shoal-lies-in";
-  fs::remove_all(folder);
   fs::create_directories(folder + "/runs/step");
   fs::create_directory_symlink("runs", folder + "/link");
   for (const char *inside : {"/runs", "/runs/", "/runs/a", "/runs/step/b", "/link/step/../c", "/runs/new/deep/d"})
@@ -140,7 +133,6 @@ TEST_F(File, LiesInFolders) {
     EXPECT_FALSE(liesIn(folder + outside, folder + "/runs")) << outside;
   EXPECT_TRUE(liesIn("no-such/a", fs::current_path().string() + "/no-such"));
   EXPECT_EQ(identityOf("no-such"), identityOf(fs::current_path().string() + "/no-such"));
-  fs::remove_all(folder);
 }
 
 TEST_F(File, ErrorsAreOneShortLine) {

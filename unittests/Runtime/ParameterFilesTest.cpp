@@ -2,25 +2,15 @@
 #include "TestSupport.h"
 #include "core/parameter_files.h"
 
-#include <filesystem>
-
 namespace shoal::rt {
 namespace {
 
 using test::expectBadInput;
 
-// A folder of files, gone when the test ends.
-class Folder {
-public:
-  Folder() {
-    path_ = testing::TempDir() + "shoal-XXXXXX";
-    EXPECT_NE(mkdtemp(path_.data()), nullptr);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-
+struct Folder : test::ScratchFolder {
   std::string write(const std::string &name, const std::string &bytes) const {
-    std::ofstream(path_ + "/" + name, std::ios::binary) << bytes;
-    return path_ + "/" + name;
+    std::ofstream(*this / name, std::ios::binary) << bytes;
+    return *this / name;
   }
   // Each tensor is one byte: the first of its name.
   std::string tensors(const std::string &name, const std::vector<std::string> &names) const {
@@ -32,9 +22,6 @@ public:
     }
     return write(name, SafetensorsLayout(specs).header() + data);
   }
-
-private:
-  std::string path_;
 };
 
 TEST(ParameterFiles, OneFile) {

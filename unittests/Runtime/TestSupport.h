@@ -1,10 +1,11 @@
-// Helpers of the runtime's unit tests: scratch files, and errors checked by code and text.
+// Helpers of the runtime's unit tests: scratch files and folders, and errors checked by code and text.
 #ifndef SHOAL_UNITTESTS_RUNTIME_TESTSUPPORT_H
 #define SHOAL_UNITTESTS_RUNTIME_TESTSUPPORT_H
 
 #include "core/error.h"
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -27,6 +28,23 @@ public:
     std::ifstream in(path_, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
+
+private:
+  std::string path_;
+};
+
+// A folder that is gone, with all that is in it, when the test ends.
+class ScratchFolder {
+public:
+  ScratchFolder() {
+    path_ = testing::TempDir() + "shoal-XXXXXX";
+    EXPECT_NE(mkdtemp(path_.data()), nullptr);
+  }
+  ~ScratchFolder() { std::filesystem::remove_all(path_); }
+  ScratchFolder(const ScratchFolder &) = delete;
+  ScratchFolder &operator=(const ScratchFolder &) = delete;
+  const std::string &path() const { return path_; }
+  std::string operator/(const std::string &name) const { return path_ + "/" + name; }
 
 private:
   std::string path_;
