@@ -101,6 +101,7 @@ private:
   IndexTensor readTensor(const InputJson &json, const CheckpointIndex &index, const std::string &where) const;
   void checkCover(const IndexTensor &tensor, const std::string &where) const;
   void checkState(const CheckpointIndex &index) const;
+  void checkFileShape(const IndexTensor &state, const IndexTensor &param, const std::string &where) const;
   void checkSizes(const CheckpointIndex &index) const;
   void checkPosition(const CheckpointIndex &index) const;
 
@@ -237,11 +238,23 @@ void IndexReader::checkState(const CheckpointIndex &index) const {
       wrong("tensor '", shortened(name), "': \"of\" must name a parameter, got: '", shortened(tensor.of), "', ",
             of == index.tensors.end() ? "which is not there" : cat("of kind ", tensorKindName(of->second.kind)));
     states[tensor.of].push_back(name);
+    checkFileShape(tensor, of->second, cat("tensor '", shortened(name), "': "));
   }
   for (const auto &[name, tensor] : index.tensors)
     if (const std::vector<std::string> &there = states[name]; there.size() != tensor.states)
       wrong("tensor '", shortened(name), "': must have ", tensor.states, " tensors of state (\"states\"), got: ",
             there.size(), there.empty() ? "" : cat(", '", shortened(there.front()), "'"));
+}
+
+// State may have any shape: an optimizer by hand may keep less or more than its parameter has. In files it lies as
+// that does, where it has as many elements, and else as it is.
+void IndexReader::checkFileShape(const IndexTensor &state, const IndexTensor &param, const std::string &where) const {
+  bool isAsLarge = elements(state.shape, where) == elements(param.shape, where);
+  bool isOwn = state.fileShape == state.shape && (!isAsLarge || param.fileShape == param.shape);
+  if (!isOwn && (!isAsLarge || state.fileShape != param.fileShape))
+    wrong(where, "state of shape ", shapeText(state.shape), " must have the file_shape ",
+          shapeText(isAsLarge ? param.fileShape : state.shape),
+          isAsLarge ? ", which its parameter has, got: " : ", its own, got: ", shapeText(state.fileShape));
 }
 
 // What lies in a file is one box, and there are no more elements than the files have bytes for: whoever makes room for a

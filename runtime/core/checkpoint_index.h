@@ -64,7 +64,7 @@ struct CheckpointIndex {
 std::string toText(const CheckpointIndex &index);
 
 // Reads what toText() wrote; `path` is for errors. Exit 2 on anything else: a byte that changed, another version, boxes
-// that overlap or leave elements out, a part of a parameter's state.
+// that overlap or leave elements out, a part of a parameter's state, state that no optimizer keeps so.
 CheckpointIndex parseCheckpointIndex(std::string_view text, const std::string &path);
 
 } // namespace shoal::rt

@@ -162,5 +162,26 @@ TEST(CheckpointIndex, Refusals) {
   expectBadInput([] { parseCheckpointIndex(std::string(100, '['), "i.json"); }, "nested");
 }
 
+TEST(CheckpointIndex, StateLiesInFilesAsItsParameter) {
+  using Shape = std::vector<uint64_t>;
+  auto parse = [](const Shape &shape, const Shape &fileShape) {
+    CheckpointIndex index = sample();
+    index.files["b.safetensors"].bytes = 300;
+    index.tensors["w.m"] = {TensorKind::State, FileType::F32, shape, fileShape,
+                            {{"b.safetensors", "w.m", Shape(shape.size(), 0), shape}}, "w"};
+    parseCheckpointIndex(toText(index), "i.json");
+  };
+  // The parameter has shape [4, 6], and [24] in files; its state any shape.
+  parse({4, 6}, {24});
+  parse({6, 4}, {24});
+  parse({24}, {24});
+  parse({4}, {4});
+  parse({}, {});
+  expectBadInput([&] { parse({4, 6}, {4, 6}); }, "i.json: tensor 'w.m': state of shape [4, 6] must have the file_shape "
+                                                 "[24], which its parameter has, got: [4, 6]");
+  expectBadInput([&] { parse({4}, {2, 2}); },
+                 "i.json: tensor 'w.m': state of shape [4] must have the file_shape [4], its own, got: [2, 2]");
+}
+
 } // namespace
 } // namespace shoal::rt

@@ -219,10 +219,13 @@ void Lowering::createArguments() {
     Logical logical = logicalOf(step.getArgAttr(i, dist::DistDialect::kGlobalAttr));
     std::optional<nn::InitialValue> initial = nn::getInitialValue(step, i);
     auto [kind, a, b] = initial.value_or(nn::InitialValue());
-    // State is kept as its parameter is.
+    // State is kept as its parameter is, where it has as many elements.
     auto state = step.getArgAttrOfType<nn::StateAttr>(i, nn::NNDialect::kStateAttr);
     unsigned kept = state ? arguments.find(state.getOf()).value_or(i) : i;
     std::optional<ArrayRef<int64_t>> file = nn::getFileShape(step, kept);
+    RankedTensorType whole = logical.type ? cast<RankedTensorType>(logical.type.getValue()) : type;
+    if (file && state && ShapedType::getNumElements(*file) != whole.getNumElements())
+      file.reset();
     std::optional<nn::IndexRange> range = nn::getIndexRange(step, i);
     bool mayIgnore = range && range->ignored;
     auto bucket = step.getArgAttrOfType<dist::BucketAttr>(i, dist::DistDialect::kBucketAttr);
