@@ -5,7 +5,6 @@
 #include "core/piece.h"
 #include "shoal-rt/traffic.h"
 
-#include <algorithm>
 #include <set>
 
 namespace shoal::rt {
@@ -21,14 +20,13 @@ void checkTensor(const Program &program, const Tensor &tensor, const IndexTensor
     badInput(path, ": '", name, "' holds ", fileTypeName(found.type), ", expected ", dtypeName(type));
 }
 
-// The first difference between the two models, or between their states, ends the run.
-LoadSummary compare(const Program &program, const Checkpoint &checkpoint) {
+// The first difference between the two models, or between their states, ends the run. The names that are without use.
+std::vector<std::string> compare(const Program &program, const Checkpoint &checkpoint) {
   const std::string &path = checkpoint.path();
-  LoadSummary summary;
+  std::vector<std::string> unused;
   std::set<std::string> known;
-  std::string stateThere, step; // the first; where it is there
   for (const Tensor &tensor : program.tensors()) {
-    if (!isKept(tensor.kind) || tensor.begin != 0) // once, though it lie in several buckets
+    if (!isSaved(tensor.kind) || tensor.begin != 0) // once, though it lie in several buckets
       continue;
     std::string name(program.str(tensor.name));
     known.insert(name);
@@ -37,12 +35,6 @@ LoadSummary compare(const Program &program, const Checkpoint &checkpoint) {
       checkTensor(program, tensor, *found, path);
     else if (isModelState(tensor.kind))
       badInput(path, ": is of another model: it lacks '", name, "' ", shapeText(program.dims(tensor)));
-    else
-      summary.newState.push_back(name);
-    if (found && tensor.kind == TensorKind::Step)
-      step = name;
-    else if (found && tensor.kind == TensorKind::State && stateThere.empty())
-      stateThere = name;
   }
   for (const auto &[name, tensor] : checkpoint.index().tensors) {
     if (known.count(name))
@@ -50,29 +42,29 @@ LoadSummary compare(const Program &program, const Checkpoint &checkpoint) {
     if (isModelState(tensor.kind))
       badInput(path, ": is of another model: it holds '", shortened(name), "' ", shapeText(tensor.shape),
                ", which this program has not");
-    summary.unused.push_back(name);
+    unused.push_back(name);
   }
-  if (!stateThere.empty() && !summary.newState.empty())
-    badInput(path, ": holds '", shortened(stateThere), "' but not '", shortened(summary.newState.front()),
-             "', expected all of the optimizer's state or none");
-  if (!summary.newState.empty() && !step.empty())
-    summary.newState.push_back(step); // it counts what the state is made of
-  return summary;
+  return unused;
 }
 
 } // namespace
 
 LoadSummary loadCheckpoint(const Program &program, uint32_t position, Checkpoint &checkpoint, char *arena) {
-  LoadSummary summary = compare(program, checkpoint);
+  LoadSummary summary{compare(program, checkpoint), {}};
+  NewState newState =
+      findNewState(program, [&](const std::string &name) { return checkpoint.find(name) != nullptr; });
+  if (!newState.fault.empty())
+    badInput(checkpoint.path(), ": ", newState.fault);
+  summary.newState = newState.names;
   clearArguments(program, checkpoint.index().seed, arena);
   for (const Tensor &tensor : program.tensors()) {
-    if (!isKept(tensor.kind))
+    if (!isSaved(tensor.kind))
       continue;
     const View &view = program.views()[tensor.view];
     char *to = arena + view.offset;
     std::string name(program.str(tensor.name));
     const IndexTensor *found = checkpoint.find(name);
-    if (!found || std::ranges::find(summary.newState, name) != summary.newState.end()) {
+    if (newState.holds(tensor)) {
       drawTensor(program, tensor, position, checkpoint.index().seed, to);
       continue;
     }

@@ -38,7 +38,7 @@ std::vector<PlacedBox> boxesAt(const Program &program, const Tensor &tensor, uin
 std::vector<Share> shareOut(const Program &program) {
   std::vector<Part> parts;
   for (const Tensor &tensor : program.tensors()) {
-    if (!isKept(tensor.kind))
+    if (!isSaved(tensor.kind))
       continue;
     std::map<std::vector<uint64_t>, size_t> known; // of this tensor, into `parts`
     for (uint32_t position = 0; position < program.numPositions(); ++position) {

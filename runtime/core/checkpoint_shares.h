@@ -10,7 +10,7 @@
 namespace shoal::rt {
 
 // Whether a checkpoint holds it: what keeps its contents from step to step.
-constexpr bool isKept(TensorKind kind) { return kind != TensorKind::Grad; }
+constexpr bool isSaved(TensorKind kind) { return kind != TensorKind::Grad; }
 
 // The boxes of a tensor that `position` holds; offsets are elements of its view. None where it holds padding alone.
 std::vector<PlacedBox> boxesAt(const Program &program, const Tensor &tensor, uint32_t position);

@@ -12,7 +12,7 @@ namespace shoal::rt {
 namespace {
 
 // What keeps its contents from step to step; the rest is filled before each.
-bool isKept(const Arg &arg) {
+bool outlivesStep(const Arg &arg) {
   return arg.kind != ArgKind::Input && arg.kind != ArgKind::ValidRows;
 }
 
@@ -63,7 +63,7 @@ void checkEvaluation(const Program &training, const Program &evaluation) {
     numbers.try_emplace(training.str(training.args()[i].name), i);
   for (size_t i = 0; i < evaluation.args().size(); ++i) {
     const Arg &arg = evaluation.args()[i];
-    if (!isKept(arg))
+    if (!outlivesStep(arg))
       continue;
     std::string_view name = evaluation.str(arg.name);
     auto found = numbers.find(name);

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <ranges>
 #include <set>
 
 namespace shoal::rt {
@@ -39,7 +38,36 @@ private:
   std::set<std::string> told_;
 };
 
+bool isOptimizers(const Tensor &tensor) {
+  return tensor.kind == TensorKind::State || tensor.kind == TensorKind::Step;
+}
+
 } // namespace
+
+bool NewState::holds(const Tensor &tensor) const { return !names.empty() && isOptimizers(tensor); }
+
+NewState findNewState(const Program &program, const std::function<bool(const std::string &)> &isThere) {
+  std::vector<std::string> all, steps;
+  std::string there, missing; // the first
+  for (const Tensor &tensor : program.tensors()) {
+    if (!isOptimizers(tensor) || tensor.begin != 0) // once, though it lie in several buckets
+      continue;
+    const std::string &name =
+        (tensor.kind == TensorKind::State ? all : steps).emplace_back(program.str(tensor.name));
+    if (!isThere(name))
+      missing = missing.empty() ? name : missing;
+    else if (tensor.kind == TensorKind::State && there.empty())
+      there = name;
+  }
+  if (missing.empty())
+    return {};
+  if (there.empty()) {
+    all.insert(all.end(), steps.begin(), steps.end());
+    return {std::move(all), ""};
+  }
+  return {{}, cat("holds '", shortened(there), "' but not '", shortened(missing),
+                  "', expected all of the optimizer's state or none")};
+}
 
 void clearArguments(const Program &program, uint64_t seed, char *arena) {
   for (const Arg &arg : program.args()) {
@@ -74,14 +102,11 @@ LoadSummary initializeArguments(const Program &program, uint32_t position, uint6
   Faults faults;
   std::set<const FoundTensor *> used;
   bool isMissing = false;
-  std::string stateThere; // the first: state is loaded whole or not at all
-  LoadSummary summary;
+  NewState newState;
+  if (files)
+    newState = findNewState(program, [&](const std::string &name) { return files->find(name) != nullptr; });
+  LoadSummary summary{{}, newState.names};
   clearArguments(program, seed, arena);
-  // The step counts what the state is made of: where that begins anew, so does the step.
-  auto isWantedState = [](const Tensor &tensor) { return tensor.kind == TensorKind::State; };
-  auto isThere = [&](const Tensor &tensor) { return files && files->find(std::string(program.str(tensor.name))); };
-  auto state = program.tensors() | std::views::filter(isWantedState);
-  bool beginsAnew = !state.empty() && std::ranges::none_of(state, isThere);
   for (const Tensor &wanted : program.tensors()) {
     if (wanted.kind == TensorKind::Grad)
       continue; // the step makes them
@@ -90,19 +115,12 @@ LoadSummary initializeArguments(const Program &program, uint32_t position, uint6
     std::string name(program.str(wanted.name));
     std::vector<uint64_t> shape = program.fileShape(wanted);
     const FoundTensor *found = files ? files->find(name) : nullptr;
-    if (found && beginsAnew && wanted.kind == TensorKind::Step) {
+    if (found && newState.holds(wanted)) {
       used.insert(found);
       found = nullptr;
     }
     const TensorEntry *tensor = found ? found->tensor : nullptr;
     Piece piece = pieceOf(program, wanted, position);
-    bool isFirst = wanted.begin == 0; // of the buckets that hold it
-    if (files && isFirst && (wanted.kind == TensorKind::State || wanted.kind == TensorKind::Step)) {
-      if (!tensor)
-        summary.newState.push_back(name);
-      else if (stateThere.empty())
-        stateThere = name;
-    }
     if (tensor) {
       used.insert(found);
       if (tensor->shape != shape)
@@ -123,9 +141,8 @@ LoadSummary initializeArguments(const Program &program, uint32_t position, uint6
       drawTensor(program, wanted, position, seed, to);
     }
   }
-  if (!stateThere.empty() && !summary.newState.empty())
-    faults.add(cat("holds '", stateThere, "' but not '", summary.newState.front(),
-                   "', expected all of the optimizer's state or none"));
+  if (!newState.fault.empty())
+    faults.add(newState.fault);
   if (!files)
     return summary;
   std::vector<std::string> &unused = summary.unused;

@@ -8,6 +8,8 @@
 #include "core/program.h"
 #include "mpi/world.h"
 
+#include <functional>
+#include <string>
 #include <vector>
 
 namespace shoal::rt {
@@ -20,6 +22,16 @@ struct LoadSummary {
   std::vector<std::string> unused;   // the files' tensors that found no use
   std::vector<std::string> newState; // state and step that files without any leave as they begin
 };
+// What of the optimizer's state and step begins anew, by the names that a checkpoint or files hold: nothing, or all of
+// it where no state is there; the step counts what the state is made of. A part of the state is a fault.
+struct NewState {
+  std::vector<std::string> names; // in the program's order, the step behind
+  std::string fault;              // for one line; empty: none
+  // Whether the tensor's first value is drawn, whatever is there.
+  bool holds(const Tensor &tensor) const;
+};
+NewState findNewState(const Program &program, const std::function<bool(const std::string &)> &isThere);
+
 // Zeros, and the key of random ops in its place.
 void clearArguments(const Program &program, uint64_t seed, char *arena);
 // The first values of a tensor, into its storage.

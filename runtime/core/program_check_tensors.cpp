@@ -27,7 +27,10 @@ bool mayOwn(ArgKind arg, TensorKind tensor) {
   return false;
 }
 
-bool isKept(ArgKind kind) { return kind != ArgKind::Input && kind != ArgKind::ValidRows && kind != ArgKind::Seed; }
+// Whether files know the argument, or what lies in it, by a name.
+bool holdsTensors(ArgKind kind) {
+  return kind != ArgKind::Input && kind != ArgKind::ValidRows && kind != ArgKind::Seed;
+}
 
 bool isRandom(InitKind init) {
   return init == InitKind::Uniform || init == InitKind::Normal || init == InitKind::KaimingUniform ||
@@ -182,7 +185,7 @@ void ProgramChecker::checkTensors() const {
                " elements once, got: the first ", next);
   }
   for (size_t i = 0; i < args.size(); ++i)
-    if (isKept(p.args_[i].kind) != (args[i].tensors != 0))
+    if (holdsTensors(p.args_[i].kind) != (args[i].tensors != 0))
       badInput("program: argument ", i, " '", p.str(p.args_[i].name), "' is kept from step to step and must be or ",
                "hold tensors, got: none");
   for (size_t i = 0; i < results.size(); ++i)

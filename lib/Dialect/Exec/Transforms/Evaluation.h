@@ -7,7 +7,7 @@
 namespace shoal::exec {
 
 /// Whether an argument keeps its contents from step to step; others are filled before each.
-bool isKept(ArgOp argument);
+bool outlivesStep(ArgOp argument);
 
 /// Part of `exec-verify`: both programs mean the same by what they share, and evaluation leaves what
 /// training keeps as it is.

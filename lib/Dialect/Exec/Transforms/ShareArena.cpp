@@ -15,7 +15,7 @@ namespace shoal::exec {
 #define GEN_PASS_DEF_SHAREARENAPASS
 #include "shoal/passes/ShoalExec.h.inc"
 
-bool isKept(ArgOp argument) {
+bool outlivesStep(ArgOp argument) {
   return argument.getKind() != ArgKind::input && argument.getKind() != ArgKind::valid_rows;
 }
 
@@ -47,7 +47,7 @@ static LogicalResult checkArenas(ProgramOp program) {
 static void shareArena(Programs pair, Memory memory) {
   int64_t kept = 0; // end of what training keeps
   for (auto argument : pair.step.getBody().getOps<ArgOp>()) {
-    if (!isKept(argument) || getMemory(argument.getResult()) != memory)
+    if (!outlivesStep(argument) || getMemory(argument.getResult()) != memory)
       continue;
     int64_t end = argument.getOffset() + argument.getResult().getType().getNumBytes();
     kept = std::max<int64_t>(kept, llvm::alignTo(end, kBufferAlignment));
@@ -56,7 +56,7 @@ static void shareArena(Programs pair, Memory memory) {
   int64_t size = getArenaBytes(pair.evaluation, memory), start = size;
   auto forRest = [&](auto visit) {
     for (auto argument : pair.evaluation.getBody().getOps<ArgOp>())
-      if (!isKept(argument) && getMemory(argument.getResult()) == memory)
+      if (!outlivesStep(argument) && getMemory(argument.getResult()) == memory)
         visit(argument);
     for (auto buffer : pair.evaluation.getBody().getOps<BufferOp>())
       if (getMemory(buffer.getResult()) == memory)
@@ -74,10 +74,10 @@ static LogicalResult shareArenas(Programs pair) {
     return failure();
   llvm::StringMap<ArgOp> places;
   for (auto argument : pair.step.getBody().getOps<ArgOp>())
-    if (isKept(argument))
+    if (outlivesStep(argument))
       places[argument.getName()] = argument;
   for (auto argument : pair.evaluation.getBody().getOps<ArgOp>()) {
-    if (!isKept(argument))
+    if (!outlivesStep(argument))
       continue;
     ArgOp place = places.lookup(argument.getName());
     if (!place)

@@ -43,12 +43,12 @@ LogicalResult verifyEvaluation(Programs pair) {
   llvm::StringMap<ArgOp> kept;
   SmallVector<ArgOp> order; // by offset
   for (auto argument : pair.step.getBody().getOps<ArgOp>())
-    if (isKept(argument)) {
+    if (outlivesStep(argument)) {
       kept[argument.getName()] = argument;
       order.push_back(argument);
     }
   for (auto argument : pair.evaluation.getBody().getOps<ArgOp>()) {
-    if (!isKept(argument))
+    if (!outlivesStep(argument))
       continue;
     ArgOp other = kept.lookup(argument.getName());
     if (!other)
@@ -83,7 +83,7 @@ LogicalResult verifyEvaluation(Programs pair) {
   };
   for (Operation &op : pair.evaluation.getBody().front()) {
     SmallVector<Value> written;
-    if (auto argument = dyn_cast<ArgOp>(op); argument && !isKept(argument))
+    if (auto argument = dyn_cast<ArgOp>(op); argument && !outlivesStep(argument))
       written.push_back(argument.getResult());
     else if (auto row = dyn_cast<RowOpInterface>(op))
       row.getWrites(written);

@@ -31,7 +31,7 @@ private:
   void findForward();
   void findActivations();
   void findLossLayers();
-  bool isKept(Value value) const;
+  bool isSavedForBackward(Value value) const;
   bool isRepeatable(Operation *op) const;
   bool isOfLayer(Operation *user, Attribute layer) const;
   /// Of the ops that make `value` from what is kept, those that are not repeated yet, in program order.
@@ -118,7 +118,7 @@ bool Recomputer::isRepeatable(Operation *op) const {
 }
 
 /// What enters another layer serves that one's backward pass, and is there for its own; with it all that its op makes.
-bool Recomputer::isKept(Value value) const {
+bool Recomputer::isSavedForBackward(Value value) const {
   Operation *op = value.getDefiningOp();
   return !op || !activations.contains(value) || !isRepeatable(op) ||
          llvm::any_of(op->getUsers(), [&](Operation *user) { return !isOfLayer(user, layerOf(op)); });
@@ -127,7 +127,7 @@ bool Recomputer::isKept(Value value) const {
 SmallVector<Operation *> Recomputer::findMissing(Value value) const {
   llvm::SetVector<Operation *> missing;
   auto add = [&](Value value) {
-    if (!isKept(value) && !repeated.contains(value.getDefiningOp()))
+    if (!isSavedForBackward(value) && !repeated.contains(value.getDefiningOp()))
       missing.insert(value.getDefiningOp());
   };
   add(value);
@@ -145,7 +145,7 @@ void Recomputer::repeat(Operation *op, OpBuilder &builder) {
   copy->setDiscardableAttr(NNDialect::kRecomputeAttr, builder.getUnitAttr());
   repeated.insert(op);
   for (auto [value, repeatedValue] : llvm::zip_equal(op->getResults(), copy->getResults()))
-    if (!isKept(value))
+    if (!isSavedForBackward(value))
       again.map(value, repeatedValue);
 }
 
@@ -170,7 +170,7 @@ LogicalResult Recomputer::run() {
     SmallVector<Value> read;
     forEachRead(reader, [&](Value value) { read.push_back(value); });
     for (Value value : read) {
-      if (isKept(value))
+      if (isSavedForBackward(value))
         continue;
       for (Operation *op : findMissing(value))
         repeat(op, builder);
