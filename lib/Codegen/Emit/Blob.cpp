@@ -11,104 +11,40 @@ namespace shoal::codegen {
 
 namespace {
 
-rt::Mode modeOf(exec::Mode mode) {
-  switch (mode) {
-  case exec::Mode::train:
-    return rt::Mode::Train;
-  case exec::Mode::infer:
-    return rt::Mode::Infer;
-  case exec::Mode::eval:
-    return rt::Mode::Eval;
-  }
-  llvm_unreachable("every mode is listed");
-}
-
-rt::StorageClass classOf(exec::StorageClass storage) {
-  switch (storage) {
-  case exec::StorageClass::param:
-    return rt::StorageClass::Param;
-  case exec::StorageClass::optimizer:
-    return rt::StorageClass::Optimizer;
-  case exec::StorageClass::input:
-    return rt::StorageClass::Input;
-  case exec::StorageClass::grad:
-    return rt::StorageClass::Grad;
-  case exec::StorageClass::activation:
-    return rt::StorageClass::Activation;
-  case exec::StorageClass::workspace:
-    return rt::StorageClass::Workspace;
-  }
-  llvm_unreachable("every storage class is listed");
-}
-
-rt::ArgKind kindOf(exec::ArgKind kind) {
-  switch (kind) {
-  case exec::ArgKind::input:
-    return rt::ArgKind::Input;
-  case exec::ArgKind::param:
-    return rt::ArgKind::Param;
-  case exec::ArgKind::state:
-    return rt::ArgKind::State;
-  case exec::ArgKind::step:
-    return rt::ArgKind::Step;
-  case exec::ArgKind::valid_rows:
-    return rt::ArgKind::ValidRows;
-  case exec::ArgKind::buffer:
-    return rt::ArgKind::Buffer;
-  case exec::ArgKind::seed:
-    return rt::ArgKind::Seed;
-  }
-  llvm_unreachable("every kind of argument is listed");
-}
-
-rt::InitKind initOf(exec::Init init) {
-  switch (init) {
-  case exec::Init::none:
-    return rt::InitKind::None;
-  case exec::Init::constant:
-    return rt::InitKind::Constant;
-  case exec::Init::uniform:
-    return rt::InitKind::Uniform;
-  case exec::Init::normal:
-    return rt::InitKind::Normal;
-  case exec::Init::kaiming_uniform:
-    return rt::InitKind::KaimingUniform;
-  case exec::Init::xavier_uniform:
-    return rt::InitKind::XavierUniform;
-  }
-  llvm_unreachable("every init is listed");
-}
-
-rt::Reduction reductionOf(dist::ReduceKindAttrEnum kind) {
-  switch (kind) {
-  case dist::ReduceKindAttrEnum::sum:
-    return rt::Reduction::Sum;
-  case dist::ReduceKindAttrEnum::max:
-    return rt::Reduction::Max;
-  case dist::ReduceKindAttrEnum::min:
-    return rt::Reduction::Min;
-  }
-  llvm_unreachable("every reduction is listed");
-}
-
-rt::ResultKind kindOf(exec::ResultKind kind) {
-  switch (kind) {
-  case exec::ResultKind::loss:
-    return rt::ResultKind::Loss;
-  case exec::ResultKind::metric:
-    return rt::ResultKind::Metric;
-  case exec::ResultKind::output:
-    return rt::ResultKind::Output;
-  case exec::ResultKind::grad:
-    return rt::ResultKind::Grad;
-  }
-  llvm_unreachable("every kind of result is listed");
-}
+// The table's enums are those of the IR, value for value, so that a cast makes one of the other.
+template <auto ir, auto table> constexpr bool same = uint32_t(ir) == uint32_t(table);
+static_assert(exec::getMaxEnumValForMode() == 2 && same<exec::Mode::train, rt::Mode::Train> &&
+              same<exec::Mode::infer, rt::Mode::Infer> && same<exec::Mode::eval, rt::Mode::Eval>);
+static_assert(exec::getMaxEnumValForStorageClass() == 5 &&
+              same<exec::StorageClass::param, rt::StorageClass::Param> &&
+              same<exec::StorageClass::optimizer, rt::StorageClass::Optimizer> &&
+              same<exec::StorageClass::input, rt::StorageClass::Input> &&
+              same<exec::StorageClass::grad, rt::StorageClass::Grad> &&
+              same<exec::StorageClass::activation, rt::StorageClass::Activation> &&
+              same<exec::StorageClass::workspace, rt::StorageClass::Workspace>);
+static_assert(exec::getMaxEnumValForArgKind() == 6 && same<exec::ArgKind::input, rt::ArgKind::Input> &&
+              same<exec::ArgKind::param, rt::ArgKind::Param> && same<exec::ArgKind::state, rt::ArgKind::State> &&
+              same<exec::ArgKind::step, rt::ArgKind::Step> &&
+              same<exec::ArgKind::valid_rows, rt::ArgKind::ValidRows> &&
+              same<exec::ArgKind::buffer, rt::ArgKind::Buffer> && same<exec::ArgKind::seed, rt::ArgKind::Seed>);
+static_assert(exec::getMaxEnumValForInit() == 5 && same<exec::Init::none, rt::InitKind::None> &&
+              same<exec::Init::constant, rt::InitKind::Constant> &&
+              same<exec::Init::uniform, rt::InitKind::Uniform> && same<exec::Init::normal, rt::InitKind::Normal> &&
+              same<exec::Init::kaiming_uniform, rt::InitKind::KaimingUniform> &&
+              same<exec::Init::xavier_uniform, rt::InitKind::XavierUniform>);
+static_assert(dist::getMaxEnumValForReduceKindAttrEnum() == 2 &&
+              same<dist::ReduceKindAttrEnum::sum, rt::Reduction::Sum> &&
+              same<dist::ReduceKindAttrEnum::max, rt::Reduction::Max> &&
+              same<dist::ReduceKindAttrEnum::min, rt::Reduction::Min>);
+static_assert(exec::getMaxEnumValForResultKind() == 3 && same<exec::ResultKind::loss, rt::ResultKind::Loss> &&
+              same<exec::ResultKind::metric, rt::ResultKind::Metric> &&
+              same<exec::ResultKind::output, rt::ResultKind::Output> &&
+              same<exec::ResultKind::grad, rt::ResultKind::Grad>);
 
 class Emitter {
 public:
   Emitter(exec::ProgramOp program, StringRef plan)
-      : program(program), blob(program.getSymName().str(), modeOf(program.getMode()), plan.str()) {}
+      : program(program), blob(program.getSymName().str(), rt::Mode(program.getMode()), plan.str()) {}
 
   Program run();
 
@@ -158,7 +94,7 @@ uint32_t Emitter::groupOf(dist::AxesAttr attr) {
 /// What the bytes of an exec.arg or exec.buffer are counted as.
 static rt::StorageClass storageClassOf(Operation *storage) {
   auto argument = dyn_cast<exec::ArgOp>(storage);
-  return classOf(argument ? argument.getStorageClass() : cast<exec::BufferOp>(storage).getStorage());
+  return rt::StorageClass(argument ? argument.getStorageClass() : cast<exec::BufferOp>(storage).getStorage());
 }
 
 uint32_t Emitter::viewOf(Value buffer) {
@@ -215,7 +151,7 @@ std::vector<rt::BlobBuilder::MemberSpec> Emitter::membersOf(std::optional<dist::
     spec.dims = dimsOf(member.getType().getShape(), member.getWholeType(),
                        global ? std::optional(global.getSharding()) : std::nullopt);
     if (std::optional<nn::InitialValue> initial = nn::getInitialValue(member.getRole())) {
-      spec.init = initOf(exec::initOf(initial));
+      spec.init = rt::InitKind(exec::initOf(initial));
       spec.a = initial->a;
       spec.b = initial->b;
     }
@@ -231,11 +167,11 @@ void Emitter::addArgument(exec::ArgOp op) {
   rt::BlobBuilder::ArgSpec spec;
   spec.name = op.getName().str();
   spec.of = op.getOf().value_or("").str();
-  spec.kind = kindOf(op.getKind());
+  spec.kind = rt::ArgKind(op.getKind());
   spec.view = viewOf(op.getResult());
   spec.dims = dimsOf(op.getResult().getType().getShape(), op.getGlobal(), op.getSharding());
   spec.batchDim = int64_t(op.getBatchDim());
-  spec.init = initOf(op.getInit());
+  spec.init = rt::InitKind(op.getInit());
   spec.a = op.getA().convertToDouble();
   spec.b = op.getB().convertToDouble();
   if (std::optional<ArrayRef<int64_t>> file = op.getFile())
@@ -250,7 +186,7 @@ void Emitter::addArgument(exec::ArgOp op) {
 uint32_t Emitter::addResult(exec::ProbeOp op) {
   rt::BlobBuilder::ResultSpec spec;
   spec.name = op.getResultName().str();
-  spec.kind = kindOf(op.getKind());
+  spec.kind = rt::ResultKind(op.getKind());
   spec.view = viewOf(op.getInput());
   spec.dims = dimsOf(op.getInput().getType().getShape(), op.getGlobal(), op.getSharding());
   spec.batchDim = int64_t(op.getBatchDim());
@@ -286,7 +222,7 @@ void Emitter::addRow(exec::RowOpInterface row) {
   row.getParams(params);
   spec.params.assign(params.begin(), params.end());
   if (std::optional<dist::ReduceKindAttrEnum> kind = row.getReduction())
-    spec.b = uint32_t(reductionOf(*kind));
+    spec.b = uint32_t(rt::Reduction(*kind));
   SmallVector<exec::Message> messages;
   row.getMessages(mesh, messages);
   for (const exec::Message &message : messages) {
