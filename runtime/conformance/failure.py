@@ -2,12 +2,15 @@
 """Ranks of the linear model die, stop or come late at every point where others wait for them: the job
 ends in time, with one line that names the rank and the operation, and leaves nothing behind.
 
-usage: failure.py --programs FOLDER --bin FOLDER --signal LIBRARY --support FOLDER --work FOLDER [--all]
+usage: failure.py --programs FOLDER --bin FOLDER --signal LIBRARY --support FOLDER --work FOLDER [--all] [--jobs N]
 
---all, or SHOAL_TEST_FULL=1, stops and kills every rank at every call; else the rank changes from call to call.
+--all, or SHOAL_TEST_FULL=1, stops and kills every rank at every call; else the rank changes from call to call. Most of the time
+is that of time-outs, so N runs (8) go on at once, each in a folder of its own.
 """
 
 import argparse
+import concurrent.futures
+import itertools
 import json
 import os
 import re
@@ -16,19 +19,24 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+import threading
 import time
 
 parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
 for name in ("programs", "bin", "signal", "support", "work"):
     parser.add_argument("--" + name, required=True)
 parser.add_argument("--all", action="store_true")
+parser.add_argument("--jobs", type=int, default=8)
 args = parser.parse_args()
 args.all |= bool(os.environ.get("SHOAL_TEST_FULL"))
 sys.path.insert(0, args.support)
 from tensor_files import tensor, write_npy  # noqa: E402
 
-RANKS, STEPS, TIMEOUT = 4, 2, 2.0
+RANKS, STEPS = 4, 2
+TIMEOUT = 4.0  # seconds, in which ranks that all start at once on few cores have all started
 END = 5  # seconds after the signal, and after the time-out where a rank was stopped
+LIMIT = 120  # of any run
 WIDE_COLUMNS = 65536  # of linear-wide-4
 # Without shoal-run the board comes with MPI, so its first calls are not watched: MPI_Init_thread, MPI_Comm_split_type,
 # MPI_Bcast, MPI_Barrier.
@@ -42,6 +50,7 @@ OPERATIONS = {"MPI_Init_thread": "the start of MPI", "MPI_Finalize": "the end of
               "MPI_Gather": "the collection of texts", "MPI_Gatherv": "the collection of texts",
               "MPI_Iallreduce": r"all_reduce .*\(step \d+\)", "MPI_Ibarrier": r"all_reduce .*\(step \d+\)"}
 failures = []
+worker = threading.local()  # .folder: where a thread of the pool works, out of the way of the others
 
 
 def check(holds, what):
@@ -51,7 +60,16 @@ def check(holds, what):
 
 
 def path(name):
-    return os.path.join(args.work, name)
+    return os.path.join(worker.folder, name)
+
+
+def make_inputs(folder):
+    worker.folder = folder
+    os.makedirs(folder)
+    write_npy(path("x.npy"), tensor("f64", (23, 3), [i % 7 / 7 for i in range(69)]))
+    write_npy(path("y.npy"), tensor("f64", (23,), [i % 5 / 5 for i in range(23)]))
+    write_npy(path("wide.npy"), tensor("f64", (23, WIDE_COLUMNS), [0.0] * (23 * WIDE_COLUMNS)))
+    write_npy(path("nan.npy"), tensor("f64", (23,), [float("nan")] * 23))
 
 
 def shared_files():
@@ -59,7 +77,7 @@ def shared_files():
 
 
 def alive():
-    """Processes of this test's program, but those that are dead and not reaped."""
+    """Processes of this test's program that this thread has started, but those that are dead and not reaped."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -69,7 +87,7 @@ def alive():
                 state = f.read().rsplit(")", 1)[1].split()[0]
         except OSError:
             continue
-        if state != "Z" and command[0].startswith(args.programs) and any(args.work in w for w in command):
+        if state != "Z" and command[0].startswith(args.programs) and any(w.startswith("x=" + path("")) for w in command):
             found.append(pid)
     return found
 
@@ -83,14 +101,40 @@ def command(launcher, *options, y="y.npy", wide=False):
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
+def wait(job, launcher):
+    """Exit code, stderr, the moment of the end."""
+    begin, seen, gone = time.monotonic(), False, None
+    while True:
+        try:
+            _, errors = job.communicate(timeout=0.5)
+            break
+        except subprocess.TimeoutExpired:
+            now = time.monotonic()
+            if now - begin > LIMIT:
+                job.kill()
+                sys.exit(f"no end within {LIMIT} s: {job.args}\n{job.communicate()[1]}")
+        if launcher != "mpirun":
+            continue
+        # Open MPI 4.1's mpirun itself sometimes never ends after an MPI_Abort, which has ended the ranks.
+        seen, gone = seen or bool(alive()), gone or (now if seen and not alive() else None)
+        if gone and now - gone > END:
+            job.kill()
+            return 1, job.communicate()[1], gone
+    return job.returncode, errors, time.monotonic()
+
+
 def run(launcher, *options, env=None, **inputs):
     """Exit code, lines that are errors or warnings, the moment of the end. After a crash: all lines but notes."""
-    done = subprocess.run(command(launcher, *options, **inputs), capture_output=True, text=True, timeout=120,
-                          env={**ENVIRONMENT, **(env or {})})
-    lines = [line for line in done.stderr.splitlines() if line.startswith(("error: ", "warning: "))]
+    # Open MPI keeps the sessions of all launches in one folder, where one that ends may hinder one that begins.
+    with tempfile.TemporaryDirectory(prefix="shoal-") as base:
+        own = {"OMPI_MCA_orte_tmpdir_base": base} if launcher == "mpirun" else {}
+        job = subprocess.Popen(command(launcher, *options, **inputs), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env={**ENVIRONMENT, **own, **(env or {})})
+        code, errors, end = wait(job, launcher)
+    lines = [line for line in errors.splitlines() if line.startswith(("error: ", "warning: "))]
     if launcher == "shoal-run" and env and env.get("SHOAL_SIGNAL") == str(int(signal.SIGSEGV)):
-        lines = [line for line in done.stderr.splitlines() if line and not line.startswith("note: ")]
-    return done.returncode, lines, time.monotonic()
+        lines = [line for line in errors.splitlines() if line and not line.startswith("note: ")]
+    return code, lines, end
 
 
 def with_signal(launcher, rank, number, *options, env, **inputs):
@@ -116,27 +160,27 @@ def check_end(where, code, lines, seconds, says, number):
 
 def signals(launcher, number, says, *options):
     """Every call of a run in turn, until a run has fewer. Windows add the calls that make and free them."""
+    def one(call, rank):
+        """The name of the call, '' where the run has fewer."""
+        code, lines, seconds, name = with_signal(
+            launcher, rank, number, "--steps", str(STEPS), "--report", path("r.json"), *options,
+            env={"SHOAL_SIGNAL_CALL": str(call)})
+        where = f"{launcher}, signal {int(number)} in rank {rank} at call {call} ({name}): {code} {lines} {seconds:.1f} s"
+        if not name:
+            check(code == 0 and not lines, where)
+            return name
+        # Open MPI 4.1's mpirun itself sometimes crashes at its end after an MPI_Abort.
+        code = 1 if launcher == "mpirun" and code == -signal.SIGSEGV else code
+        check_end(where, code, lines, seconds, says.format(rank=rank), number)
+        if name in OPERATIONS:
+            check(lines and re.search(OPERATIONS[name], lines[0]), "it names the operation: " + where)
+        return name
+
     seen = set()
-    for call in range(1, 100):
-        names = set()
-        for rank in range(RANKS) if args.all else [call % RANKS]:
-            if launcher == "mpirun" and call <= STARTING_CALLS:
-                continue
-            code, lines, seconds, name = with_signal(
-                launcher, rank, number, "--steps", str(STEPS), "--report", path("r.json"), *options,
-                env={"SHOAL_SIGNAL_CALL": str(call)})
-            names.add(name)
-            where = f"{launcher}, signal {int(number)} in rank {rank} at call {call} ({name}): {code} {lines} {seconds:.1f} s"
-            if not name:
-                check(code == 0 and not lines, where)
-                continue
-            # Open MPI 4.1's mpirun itself sometimes crashes at its end after an MPI_Abort.
-            code = 1 if launcher == "mpirun" and code == -signal.SIGSEGV else code
-            check_end(where, code, lines, seconds, says.format(rank=rank), number)
-            if name in OPERATIONS:
-                check(lines and re.search(OPERATIONS[name], lines[0]), "it names the operation: " + where)
+    for call in range(STARTING_CALLS + 1 if launcher == "mpirun" else 1, 100):
+        names = set((yield [(one, call, rank) for rank in (range(RANKS) if args.all else [call % RANKS])]))
         seen |= names
-        if names and names == {""}:
+        if names == {""}:
             break
     starting = {"MPI_Init_thread"} if launcher != "mpirun" else set()
     transfers = {"MPI_Win_allocate_shared"} if "windows" in options else {"MPI_Iallreduce"}
@@ -155,7 +199,7 @@ def crash():
 def in_windows(number, says):
     """Every rank within an all-reduce that goes through windows, where it makes no call of MPI. The rank runs on
     while the signal comes, so not each try hits."""
-    for rank in range(RANKS):
+    def one(rank):
         hit = False
         for attempt in range(5):
             code, lines, seconds, name = with_signal(
@@ -168,6 +212,8 @@ def in_windows(number, says):
             if hit:
                 break
         check(hit, f"windows, signal {int(number)}: rank {rank} was never hit within the all-reduce")
+
+    yield [(one, rank) for rank in range(RANKS)]
 
 
 def stop(pids):
@@ -193,7 +239,7 @@ def whole_job():
               f"{name}: {job.returncode} {lines}")
         check(time.monotonic() - begin < END + TIMEOUT + 5, f"{name}: {time.monotonic() - begin} s")
         check(not alive(), f"{name}: processes are left")
-        check(not [f for f in os.listdir(args.work) if "never" in f], f"{name}: files are left")
+        check(not [f for f in os.listdir(worker.folder) if "never" in f], f"{name}: files are left")
 
 
 def boards():
@@ -264,13 +310,34 @@ def no_number():
         check(f.read() == "older", "an older file stays")
 
 
+def at_once(*series):
+    """Goes through generators that yield lists of calls, and are sent what the calls return, in one pool of threads."""
+    numbers = itertools.count()
+
+    def step(one, results):
+        try:
+            calls = one.send(results)
+        except StopIteration:
+            return
+        waiting[one] = [pool.submit(*call) for call in calls]
+
+    waiting = {}
+    with concurrent.futures.ThreadPoolExecutor(
+            args.jobs, initializer=lambda: make_inputs(os.path.join(args.work, f"worker-{next(numbers)}"))) as pool:
+        for one in series:
+            step(one, None)
+        while waiting:
+            running = [future for future in itertools.chain(*waiting.values()) if not future.done()]
+            concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
+            for one, futures in list(waiting.items()):
+                if all(future.done() for future in futures):
+                    del waiting[one]
+                    step(one, [future.result() for future in futures])
+
+
 def main():
     shutil.rmtree(args.work, ignore_errors=True)
-    os.makedirs(args.work)
-    write_npy(path("x.npy"), tensor("f64", (23, 3), [i % 7 / 7 for i in range(69)]))
-    write_npy(path("y.npy"), tensor("f64", (23,), [i % 5 / 5 for i in range(23)]))
-    write_npy(path("wide.npy"), tensor("f64", (23, WIDE_COLUMNS), [0.0] * (23 * WIDE_COLUMNS)))
-    write_npy(path("nan.npy"), tensor("f64", (23,), [float("nan")] * 23))
+    make_inputs(os.path.join(args.work, "main"))
     before = shared_files()
     boards()
     delays_and_trace()
@@ -279,12 +346,11 @@ def main():
     whole_job()
     killed = r"error: rank {rank} ended by signal 9 \(Killed\) "
     stopped = r"error: rank \d waited \d\.\d s in .*; rank {rank} .*, stopped by a signal"
-    in_windows(signal.SIGKILL, killed)
-    in_windows(signal.SIGSTOP, stopped)
-    signals("shoal-run", signal.SIGKILL, killed)
-    signals("shoal-run", signal.SIGSTOP, stopped)
-    signals("shoal-run", signal.SIGSTOP, stopped, "--local-comm", "windows")
-    signals("mpirun", signal.SIGSTOP, stopped)
+    at_once(in_windows(signal.SIGKILL, killed), in_windows(signal.SIGSTOP, stopped),
+            signals("shoal-run", signal.SIGKILL, killed),
+            signals("shoal-run", signal.SIGSTOP, stopped),
+            signals("shoal-run", signal.SIGSTOP, stopped, "--local-comm", "windows"),
+            signals("mpirun", signal.SIGSTOP, stopped))
     # Runs of other tests have such files, too, but not for long.
     left, begin = shared_files() - before, time.monotonic()
     while left and time.monotonic() - begin < 60:
