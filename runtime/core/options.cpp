@@ -7,6 +7,7 @@
 #include "core/option_values.h"
 #include "core/parameter_files.h"
 #include "core/token_model.h"
+#include "shoal-rt/option_error.h"
 #include "shoal-rt/report.h"
 
 #include <algorithm>
@@ -344,9 +345,7 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
-    std::string line = error.what();
-    std::replace(line.begin(), line.end(), '\n', ' ');
-    badInput(line, "; see --help");
+    badInput(optionError(error), "; see --help");
   }
   if (help) {
     std::string file(argc > 0 ? argv[0] : "");

@@ -3,6 +3,7 @@
 #include "core/checkpoint_folder.h"
 #include "core/checkpoint_tools.h"
 #include "core/run_main.h"
+#include "shoal-rt/option_error.h"
 
 #include <cstdio>
 
@@ -42,7 +43,7 @@ int run(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error);
-    badInput(error.what());
+    badInput(optionError(error));
   }
   Checkpoint checkpoint(findCheckpoint(folder));
   std::string text = inspect->parsed()  ? inspectCheckpoint(checkpoint)

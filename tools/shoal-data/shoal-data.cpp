@@ -4,6 +4,7 @@
 #include "core/option_values.h"
 #include "core/run_main.h"
 #include "shoal-rt/most_size.h"
+#include "shoal-rt/option_error.h"
 
 #include <cstdio>
 
@@ -79,7 +80,7 @@ int run(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error);
-    badInput(error.what());
+    badInput(optionError(error));
   }
   if (bytes->parsed())
     makeSamples(line);

@@ -2,6 +2,7 @@
 #include "Options.h"
 
 #include "shoal-rt/most_size.h"
+#include "shoal-rt/option_error.h"
 
 #include <CLI/CLI.hpp>
 
@@ -69,7 +70,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, ModelCommandLine &lin
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error);
-    std::cerr << "shoal-model: error: " << error.what() << "\n";
+    std::cerr << "shoal-model: error: " << rt::optionError(error) << "\n";
     return 2;
   }
   line.family = families.at(family);

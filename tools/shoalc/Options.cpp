@@ -4,6 +4,8 @@
 
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
 
+#include "shoal-rt/option_error.h"
+
 #include <CLI/CLI.hpp>
 
 #include <cmath>
@@ -236,7 +238,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error);
-    return fail(error.what());
+    return fail(rt::optionError(error));
   }
 
   for (const char *name : {"FILE", "-o", "--report", "--runtime", "--cpu", "--gpu-arch"})
