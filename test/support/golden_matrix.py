@@ -16,6 +16,7 @@ import time
 
 import shoal
 from golden import prepare_case, run_case
+from pairwise import covering_pairs
 
 TENSOR, SEQUENCE = "--tensor-parallel", "--tensor-parallel --sequence-parallel"
 FACTORS = {
@@ -38,21 +39,6 @@ def every_combination():
     return [c for c in itertools.product(*FACTORS.values()) if means_something(c)]
 
 
-def pairs_of(combination):
-    return set(itertools.combinations(enumerate(combination), 2))
-
-
-def covering_pairs():
-    """The combination with the most pairs that are still missing, the first of equals, until none is missing."""
-    combinations = every_combination()
-    missing = set().union(*map(pairs_of, combinations))
-    chosen = []
-    while missing:
-        chosen.append(max(combinations, key=lambda c: len(pairs_of(c) & missing)))
-        missing -= pairs_of(chosen[-1])
-    return chosen
-
-
 def plan_of(combination):
     return " ".join(word for word in combination[1:] if word)
 
@@ -67,7 +53,9 @@ def main():
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
 
-    chosen = covering_pairs() if args.set == "pairs" else every_combination()
+    chosen = every_combination()
+    if args.set == "pairs":
+        chosen = covering_pairs(chosen)
     chosen = [c for c in chosen if all(word in f"{c[0]} {plan_of(c)}" for word in args.only)]
     if not chosen:
         shoal.wrong_usage(f"--only must leave a plan of --set {args.set}, got: {', '.join(args.only)} (--list prints all)")

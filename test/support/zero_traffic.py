@@ -2,7 +2,8 @@
 """Holds the bytes of data parallelism and ZeRO, sent and kept, against their formulas.
 
 usage: zero_traffic.py --work FOLDER --pmpi LIBRARY.so [--full]
-       zero_traffic.py --work FOLDER --published | --peak [--full]
+       zero_traffic.py --work FOLDER --published SOURCE_FOLDER
+       zero_traffic.py --work FOLDER --peak [--full]
 
 GPT-2 and Llama of two blocks over 2 and 4 ranks, in f32 and in bf16 with gradients of 2 and of 4 bytes, in 1 and 4
 micro-batches, alone and with tensor and sequence parallelism, in one bucket and in many that cut tensors, which send
@@ -10,8 +11,8 @@ the same bytes. What is sent, and the peak, are told by three witnesses, which m
 the program, and a library below MPI's profiling interface, which counts what MPI is given, and sees how much memory was
 asked for where it lies. Bytes sent by kind, and bytes of parameters, gradients and optimizer, each by itself, are those
 of the formulas, exactly; a peak holds activations, too, for which there is no formula: what it gains from stage to
-stage is zero_peaks.py's. With --published a model of 7.5 billion parameters is compiled for 64 ranks, and its model
-states are those that the authors of ZeRO print (Rajbhandari et al., 2020, figure 1). --peak is GPT-2 of 124 million
+stage is zero_peaks.py's. With --published a model of 7.5 billion parameters is compiled for 64 ranks by the commands that
+README gives, and its model states are those that README and the authors of ZeRO print (Rajbhandari et al., 2020, figure 1). --peak is GPT-2 of 124 million
 parameters over 4 ranks: under ZeRO-3 a rank's peak is less than half of DDP's, promised, and with --full counted.
 --full runs all combinations in one bucket, and of many buckets some in which any two choices meet, as they do in all
 runs without it.
@@ -22,9 +23,12 @@ import collections
 import itertools
 import json
 import os
+import re
+import shlex
 import sys
 
 import shoal
+from pairwise import covering_pairs
 from tensor_files import tensor, write_npy
 from transformer_traffic import HEADS, INNER, KV_HEADS, VOCAB, WIDTH, measure, parameters, write_rows
 
@@ -145,42 +149,38 @@ def check(args, plan, number):
 
 
 def cover(plans):
-    """Some of the plans, among which any two choices of two kinds meet."""
-    def pairs(plan):
-        return set(itertools.combinations(sorted(plan.items()), 2))
-
-    missing, chosen = set().union(*map(pairs, plans)), []
-    while missing:
-        best = max(plans, key=lambda plan: len(pairs(plan) & missing))
-        missing -= pairs(best)
-        chosen.append(best)
-    return chosen
+    return covering_pairs(plans, lambda plan: plan.values())
 
 
 def published(args):
     """The faults of what the compiler promises for 7.5 billion parameters over 64 ranks."""
-    ranks, layers, width, tokens = 64, 36, 4096, 8
-    vocab = 61112 - tokens
-    count = layers * (12 * width * width + 13 * width) + (vocab + tokens) * width + 2 * width
-    with open(f"{args.work}/config.json", "w") as f:
-        json.dump({"model_type": "gpt2", "vocab_size": vocab, "n_positions": tokens, "n_embd": width, "n_layer": layers,
-                   "n_head": 32}, f)
-    # Of two micro-batches: of one, ZeRO-1 lets gradients go as soon as they are reduced.
-    shoal.call(["shoal-model", "gpt2", "--config", f"{args.work}/config.json", "--batch", str(2 * ranks), "--seq", str(tokens),
-                "--dropout", "off", "-o", f"{args.work}/model.mlir"], shoal.COMPILE_LIMIT)
+    root = os.path.abspath(args.published)
+    with open(f"{root}/README.md") as f:
+        page = f.read()
+    write, compile_model = map(shlex.split, re.search(r"^```sh\n(shoal-model .*gpt-7.5b.*\nshoalc .*)\n```", page, re.M)[1].split("\n"))
+    path = f"{root}/{write[write.index('--config') + 1]}"
+    write[write.index("--config") + 1] = path
+    with open(path) as f:
+        config = json.load(f)
+    ranks, layers, width = 64, config["n_layer"], config["n_embd"]
+    count = layers * (12 * width * width + 13 * width) + (config["vocab_size"] + config["n_positions"]) * width + 2 * width
+    zero_at, dtype_at, report_at = (compile_model.index(flag) + 1 for flag in ("--zero", "--grad-dtype", "--report"))
+    os.chdir(args.work)
+    shoal.call(write, shoal.COMPILE_LIMIT)
     faults = []
     for dtype, paper in ("bf16 gradients", (120, 31.4, 16.6, 1.9)), ("bf16", (135, 46.4, 16.9, 2.1)):
+        compile_model[dtype_at] = {"bf16 gradients": "bf16", "bf16": "f32"}[dtype]
         for zero, gigabytes in enumerate(paper):
-            report = f"{args.work}/{zero}.json"
-            shoal.call(["shoalc", f"{args.work}/model.mlir", "--mesh", f"data={ranks}", "--optimizer", "adam", "--emit", "exec",
-                        "-o", f"{args.work}/model.exec", "--report", report, "--zero", str(zero), "--microbatches", "2", *DTYPES[dtype][-1]],
-                       shoal.COMPILE_LIMIT)
-            for entry in shoal.ranks_of_report(report):
+            compile_model[zero_at] = str(zero)
+            shoal.call(compile_model, shoal.COMPILE_LIMIT)
+            for entry in shoal.ranks_of_report(compile_model[report_at]):
                 wanted = states(zero, dtype, count, ranks)
                 wrong = find_wrong_states(entry, wanted)
                 if wrong or round(sum(wanted.values()) / 1e9, 1) != gigabytes:
                     faults.append(f"--zero {zero} in {dtype}: {gigabytes} GB are published{wrong}")
                     break
+    if "are 120, 31.4, 16.6 and 1.9 GB under stages 0 to 3:" not in " ".join(page.split()):
+        faults.append("README gives other numbers for bf16 with gradients in bf16")
     return faults
 
 
@@ -220,7 +220,7 @@ def main():
     parser.add_argument("--work", required=True)
     parser.add_argument("--pmpi")
     parser.add_argument("--full", action="store_true")
-    parser.add_argument("--published", action="store_true")
+    parser.add_argument("--published", metavar="SOURCE_FOLDER")
     parser.add_argument("--peak", action="store_true")
     args = parser.parse_args()
     write_rows(args.work, ROWS)
