@@ -14,7 +14,7 @@ import sys
 
 import shoal
 from golden import Checker
-from plans import check_reports, ranks_of
+from plans import check_reports
 from tensor_files import read_npy, tensor, write_npy, write_safetensors
 
 ROWS, FEATURES, CLASSES, IGNORED = 12, 5, 3, -100
@@ -73,7 +73,7 @@ def main():
             f.write(text.replace("MESH", mesh))
         program = shoal.shoalc(path("model.mlir"), path("program"), "--mode", "infer", "--verify-plan",
                                "--report", path("promise.json"))
-        ranks = ranks_of(mesh)
+        ranks = shoal.ranks_of(mesh)
         shoal.run(ranks, program, "--data", f"x={args.work}/x.npy", "--data", f"y={args.work}/y.npy",
                   "--load", f"{args.work}/w.safetensors", "--report", path("counted.json"),
                   "--output", f"loss={path('loss.npy')}", "--output", f"gradient={path('gradient.npy')}")

@@ -128,10 +128,7 @@ class Model:
 
     @staticmethod
     def ranks(plan):
-        ranks = 1
-        for size in plan.split()[0].split(",") if plan else []:
-            ranks *= int(size.split("=")[1])
-        return ranks
+        return shoal.ranks_of(plan.split()[0] if plan else "")
 
     def steps(self, tag):
         return [(r["step"], r["epoch"], r["loss"]) for r in read_metrics(self.path(f"{tag}.jsonl"))]

@@ -18,7 +18,7 @@ import sys
 import shoal
 from metrics import read_evaluations, read_metrics
 from philox import dropout_factors
-from plans import ranks_of, split_plan
+from plans import split_plan
 from tensor_files import read_npy, read_safetensors, tensor, write_npy
 
 ROWS, COLUMNS, RATE, IDS = 10, 7, 0.25, (6, 2**32 - 1)
@@ -65,7 +65,7 @@ def check_plan(work, index, plan, seed):
         f.write(text.replace("MESH", mesh))
     write_npy(path("x.npy"), tensor("f64", (ROWS, COLUMNS), x))
     program = shoal.shoalc(path("model.mlir"), path("program"), "--lr", "1", "--report", path("promise.json"), *options)
-    ranks, data = ranks_of(mesh), ("--data", f"x={path('x.npy')}", "--eval-data", f"x={path('x.npy')}")
+    ranks, data = shoal.ranks_of(mesh), ("--data", f"x={path('x.npy')}", "--eval-data", f"x={path('x.npy')}")
     shoal.run(ranks, program, *data, "--steps", "2", "--seed", str(seed), "--eval-every", "2",
               "--dump-grads", path("grads.safetensors"), "--dump-params", path("params.safetensors"),
               "--metrics", path("metrics.jsonl"), "--report", path("counted.json"))

@@ -143,7 +143,6 @@ def run_case(case, model, plan, work, extra, programs):
     """Compiles and runs the case under a plan; returns the checker with its findings. `programs` are those that were
     compiled before, by model and options: cases of one model share them."""
     mesh, *flags = plan.split()
-    ranks = math.prod(int(axis.split("=")[1]) for axis in mesh.split(",")) if mesh != "one" else 1
 
     def path(name):
         return os.path.join(work, re.sub(r"[^\w=]+", "-", plan) + "-" + name)
@@ -155,7 +154,7 @@ def run_case(case, model, plan, work, extra, programs):
     if (model, *options) not in programs:
         programs[model, *options] = shoal.shoalc(model, path("program"), *options)
     data = [a for i in case["inputs"] for a in ("--data", f"{i['name']}={work}/{i['name']}.npy")]
-    shoal.run(ranks, programs[model, *options], *data, "--load", f"{work}/params.safetensors",
+    shoal.run(shoal.ranks_of(mesh), programs[model, *options], *data, "--load", f"{work}/params.safetensors",
               "--steps", str(len(case["losses"])), "--metrics", path("metrics.jsonl"),
               "--dump-params", path("params.safetensors"), "--dump-grads", path("grads.safetensors"))
 

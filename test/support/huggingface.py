@@ -11,7 +11,6 @@ losses relatively, to 1e-5. What is trained is written back with the checkpoint'
 
 import argparse
 import json
-import math
 import os
 import sys
 
@@ -67,7 +66,7 @@ def compare(case, checkpoint, work, mesh="", flags=()):
     """Compiles the model for inference and for training, and runs both from the checkpoint. Returns the checker with
     its findings, what the inference said, and the two programs; the trained parameters are in trained.safetensors."""
     ids, labels = write_data(case, work)
-    ranks = math.prod(int(axis.split("=")[1]) for axis in mesh.split(",") if axis)
+    ranks = shoal.ranks_of(mesh)
     plan = (["--mesh", mesh] if mesh else []) + list(flags)
     model = f"{work}/model.mlir"
     family = "gpt2" if case["config"]["model_type"] == "gpt2" else "llama"

@@ -42,9 +42,7 @@ def main():
     faults = []
     for plan in args.plans:
         program = shoal.shoalc(args.model, os.path.join(args.work, "program"), *plan.split())
-        ranks = 1
-        for axis in plan.split()[1].split(",") if plan else []:
-            ranks *= int(axis.split("=")[1])
+        ranks = shoal.ranks_of(plan.split()[1] if plan else "")
 
         def command(**replaced):
             words = ["shoal-run", "-n", str(ranks), os.path.abspath(program), "--epochs", "1"]

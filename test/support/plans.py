@@ -43,13 +43,6 @@ def make_data(text, rows, work):
     return options
 
 
-def ranks_of(mesh):
-    n = 1
-    for size in re.findall(r'"=(\d+)', mesh):
-        n *= int(size)
-    return n
-
-
 def check_reports(plan, promised, counted):
     for ours, theirs in zip(promised, counted, strict=True):
         if ours != theirs:
@@ -73,7 +66,7 @@ def run_plan(args, text, data, index, plan):
         f.write(text.replace("MESH", mesh))
     program = shoal.shoalc(path("model.mlir"), path("program"), "--report", path("promise.json"),
                            *shlex.split(args.shoalc), *options)
-    shoal.run(ranks_of(mesh), program, *data, "--steps", str(args.steps), "--seed", "3", "--shuffle", "--metrics", path("metrics.jsonl"),
+    shoal.run(shoal.ranks_of(mesh), program, *data, "--steps", str(args.steps), "--seed", "3", "--shuffle", "--metrics", path("metrics.jsonl"),
               "--report", path("counted.json"), "--dump-params", path("params.safetensors"),
               "--dump-grads", path("grads.safetensors"))
     check_reports(plan, shoal.ranks_of_report(path("promise.json")), shoal.ranks_of_report(path("counted.json")))

@@ -4,7 +4,9 @@ The tools are found on PATH. A tool that fails ends the test with its own output
 """
 
 import json
+import math
 import os
+import re
 import subprocess
 import sys
 
@@ -19,20 +21,23 @@ def wrong_usage(text):
 
 
 def call(command, limit, expect=0, env=None):
-    """Runs `command` and returns what it wrote; ends the test unless it exits with `expect`."""
+    """Runs `command` and returns what it wrote, stdout and then stderr: one pipe for both would mix them as mpirun happens to
+    forward them. Ends the test unless it exits with `expect`."""
     environment = {**os.environ, **(env or {})}
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=limit, env=environment, errors="replace")
+        done = subprocess.run(command, capture_output=True, timeout=limit, env=environment)
     except FileNotFoundError:
         sys.exit(f"{command[0]}: not found on PATH")
     except subprocess.TimeoutExpired as expired:
-        output = expired.stdout or b""
-        output = output if isinstance(output, str) else output.decode(errors="replace")
-        sys.exit(f"no end within {limit} s: {' '.join(command)}\n{output}")
+        sys.exit(f"no end within {limit} s: {' '.join(command)}\n{both_streams(expired)}")
     if done.returncode != expect:
-        sys.exit(f"exit status {done.returncode}, expected {expect}: {' '.join(command)}\n{done.stdout}")
-    return done.stdout
+        sys.exit(f"exit status {done.returncode}, expected {expect}: {' '.join(command)}\n{both_streams(done)}")
+    return both_streams(done)
+
+
+def both_streams(done):
+    output, errors = ((stream or b"").decode(errors="replace") for stream in (done.stdout, done.stderr))
+    return output + ("\n" if errors and output and not output.endswith("\n") else "") + errors
 
 
 def shoalc(model, output, *options):
@@ -44,6 +49,11 @@ def shoalc(model, output, *options):
 def mesh_options(ranks):
     """One rank compiles without a mesh: that is the program every plan is compared to."""
     return ["--mesh", f"data={ranks}"] if ranks > 1 else []
+
+
+def ranks_of(mesh):
+    """Of a mesh as --mesh has it, or as a program: 4 of "data=2,tensor=2". Without axes it is one device."""
+    return math.prod(map(int, re.findall(r"=(\d+)", mesh)))
 
 
 def run(ranks, program, *options, expect=0, env=None):
