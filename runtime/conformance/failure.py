@@ -5,7 +5,7 @@ ends in time, with one line that names the rank and the operation, and leaves no
 usage: failure.py --programs FOLDER --bin FOLDER --signal LIBRARY --support FOLDER --work FOLDER [--all] [--jobs N]
 
 --all, or SHOAL_TEST_FULL=1, stops and kills every rank at every call; else the rank changes from call to call. Most of the time
-is that of time-outs, so N runs (8) go on at once, each in a folder of its own.
+is that of time-outs, so N runs (6) go on at once, each in a folder of its own.
 """
 
 import argparse
@@ -27,15 +27,15 @@ parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
 for name in ("programs", "bin", "signal", "support", "work"):
     parser.add_argument("--" + name, required=True)
 parser.add_argument("--all", action="store_true")
-parser.add_argument("--jobs", type=int, default=8)
+parser.add_argument("--jobs", type=int, default=6)
 args = parser.parse_args()
 args.all |= bool(os.environ.get("SHOAL_TEST_FULL"))
 sys.path.insert(0, args.support)
 from tensor_files import tensor, write_npy  # noqa: E402
 
 RANKS, STEPS = 4, 2
-TIMEOUT = 4.0  # seconds, in which ranks that all start at once on few cores have all started
-END = 5  # seconds after the signal, and after the time-out where a rank was stopped
+TIMEOUT = 8.0  # seconds, in which ranks that all start at once on few busy cores have all started
+END = 10  # seconds after the signal, and after the time-out where a rank was stopped
 LIMIT = 120  # of any run
 WIDE_COLUMNS = 65536  # of linear-wide-4
 # Without shoal-run the board comes with MPI, so its first calls are not watched: MPI_Init_thread, MPI_Comm_split_type,
