@@ -46,8 +46,7 @@ func.func @other(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 // The axis on another dimension of a batched input contradicts the strategy.
 dist.mesh @mesh <["data"=4]>
-// expected-error @+2 {{data parallelism shards dimension 0 of input "x" over "data", but its annotation uses the axis elsewhere: #dist.sharding<@mesh, [{}, {"data"}]>}}
-// expected-note @+1 {{annotated here}}
+// expected-error @+1 {{argument 0 "x": data parallelism shards dimension 0 over "data", but its annotation uses the axis elsewhere: #dist.sharding<@mesh, [{}, {"data"}]>}}
 func.func @f(%x: tensor<32x64xf32> {nn.input = "x", dist.sharding = #dist.sharding<@mesh, [{}, {"data"}]>}) -> tensor<32x64xf32> {
   return %x : tensor<32x64xf32>
 }

@@ -42,7 +42,7 @@ func.func @moves(%x: tensor<8x4xf32> {nn.input = "x"}) -> (tensor<4xf32> {nn.out
 // -----
 
 // No region has all rows of a result.
-// expected-error @+1 {{result 0 has rows of the batch, which no micro-batch has all of; return a sum of them or leave --microbatches out}}
+// expected-error @+1 {{result 0 "y": has rows of the batch, which no micro-batch has all of; return a sum of them or leave --microbatches out}}
 func.func @rows(%x: tensor<8x4xf32> {nn.input = "x"}) -> (tensor<8x4xf32> {nn.output = "y"}) {
   %y = nn.relu %x : tensor<8x4xf32>
   return %y : tensor<8x4xf32>
@@ -62,7 +62,7 @@ func.func @parameter(%x: tensor<8x4xf32> {nn.input = "x"},
 // -----
 
 // Micro-batches of micro-batches are none.
-// expected-error @+1 {{is split into micro-batches already, got input "x"}}
+// expected-error @+1 {{argument 0 "x": is split into micro-batches already}}
 func.func @again(%x: tensor<2x4x4xf32> {nn.input = "x", nn.batch_rows = 8 : i64}) -> (tensor<4xf32> {nn.output = "s"}) {
   %s = nn.reduce sum %x dims = [0, 1] : tensor<2x4x4xf32> -> tensor<4xf32>
   return %s : tensor<4xf32>

@@ -121,7 +121,7 @@ func.func @no_rule_whole(%a: tensor<8xf32>, %b: tensor<8xf32> {dist.sharding = #
 
 dist.mesh @mesh <["x"=2]>
 
-// expected-error @+2 {{result #0 updates argument "w" and must have its sharding #dist.sharding<@mesh, [{"x"}]>, got: #dist.sharding<@mesh, [{}]>}}
+// expected-error @+2 {{result 0 "w": updates argument "w" and must have its sharding #dist.sharding<@mesh, [{"x"}]>, got: #dist.sharding<@mesh, [{}]>}}
 // expected-note @+1 {{the argument is here}}
 func.func @updates(%w: tensor<8xf32> {nn.param = #nn.param<"w", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{"x"}]>})
     -> (tensor<8xf32> {nn.updates = "w", dist.sharding = #dist.sharding<@mesh, [{}]>}) {

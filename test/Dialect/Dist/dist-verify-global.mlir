@@ -127,7 +127,7 @@ func.func @reshard_annotated(%a: tensor<8xf32> {dist.sharding = #dist.sharding<@
 // -----
 
 dist.mesh @mesh <["x"=2]>
-// expected-error @+1 {{result #0 updates argument "w" and has no sharding; run dist-propagate}}
+// expected-error @+1 {{result 0 "w": updates argument "w" and has no sharding; run dist-propagate}}
 func.func @updates(%w: tensor<8xf32> {nn.param = #nn.param<"w", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{"x"}]>})
     -> (tensor<8xf32> {nn.updates = "w"}) {
   return %w : tensor<8xf32>

@@ -136,7 +136,7 @@ func.func @file(%p: tensor<4xf32> {nn.param = #nn.param<"b", init = zeros>,
 
 dist.mesh @mesh <["data"=2]>
 // Results too.
-// expected-error @+1 {{result 0: a bucket of gradients has a member that is none: #nn.param<"w", init = zeros>}}
+// expected-error @+1 {{result 0 "b": a bucket of gradients has a member that is none: #nn.param<"w", init = zeros>}}
 func.func @gradient() -> (tensor<4xf32> {nn.grad = "b", dist.bucket = #dist.bucket<[<#nn.param<"w", init = zeros>, tensor<4xf32>>]>}) {
   %0 = nn.constant dense<0.0> : tensor<4xf32>
   return %0 : tensor<4xf32>

@@ -158,7 +158,7 @@ func.func private @f(tensor<4xf32> {dist.sharding = 1})
 
 // -----
 
-// expected-error @+1 {{has an argument attribute that the dist dialect does not know: "dist.shard"}}
+// expected-error @+1 {{argument 0: has an argument attribute that the dist dialect does not know: "dist.shard"}}
 func.func private @f(tensor<4xf32> {dist.shard = 1})
 
 // -----

@@ -29,7 +29,7 @@ func.func @a(%x: tensor<2xf32> {nn.input = "x"}) -> tensor<2xf32> {
 // -----
 
 // Batched inputs have one number of rows.
-// expected-error @+1 {{batched inputs must have one number of rows, got: 2 in "x" and 3 in "y"}}
+// expected-error @+1 {{batched inputs must have one number of rows, got: 2 in "x" and 3 here}}
 func.func @a(%x: tensor<2xf32> {nn.input = "x"}, %y: tensor<3xf32> {nn.input = "y"}) {
   return
 }

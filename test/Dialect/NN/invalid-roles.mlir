@@ -1,7 +1,18 @@
 // RUN: shoal-opt %s -split-input-file -verify-diagnostics -o /dev/null
 
-// expected-error @+1 {{argument names must be unique, got: "x" for arguments 0 and 1}}
-func.func @names(%a: tensor<2xf32> {nn.input = "x"}, %b: tensor<2xf32> {nn.param = #nn.param<"x", init = zeros>}) { return }
+// Each fault is told where it is: of an argument, at its own line.
+func.func @names(
+    // expected-note @+1 {{argument 0 is here}}
+    %a: tensor<2xf32> {nn.input = "x"},
+    // expected-error @+1 {{'func.func' op argument 1 "x": argument names must be unique, got: that of argument 0}}
+    %b: tensor<2xf32> {nn.param = #nn.param<"x", init = zeros>}) { return }
+
+// -----
+
+func.func @reserved(
+    %a: tensor<2xf32> {nn.input = "x"},
+    // expected-error @+1 {{'func.func' op argument 1: 'nn.param' name must not be empty, got: ""}}
+    %b: tensor<2xf32> {nn.param = #nn.param<"", init = zeros>}) { return }
 
 // -----
 
@@ -60,7 +71,8 @@ func.func @buffer(%a: tensor<4xf32> {nn.buffer = "b"}) { return }
 
 // -----
 
-// expected-error @+1 {{result 0 must have the type of the argument it updates, 'tensor<4xf32>', got: 'tensor<2xf32>'}}
+// expected-error @+2 {{result 0 "b": must have the type of the argument it updates, 'tensor<4xf32>', got: 'tensor<2xf32>'}}
+// expected-note @+1 {{argument 0 is here}}
 func.func @buffer(%a: tensor<4xf32> {nn.buffer = #nn.buffer<"b", init = 0.0>}, %b: tensor<2xf32>) -> (tensor<2xf32> {nn.updates = "b"}) {
   return %b : tensor<2xf32>
 }
@@ -108,7 +120,7 @@ func.func @rows(%a: tensor<f32> {nn.input = "valid_rows"}) { return }
 
 // -----
 
-// expected-error @+1 {{'nn.metric' name must not be eval_loss, which lines of evaluations have, got: "eval_loss"}}
+// expected-error @+1 {{result 0 "eval_loss": 'nn.metric' name must not be eval_loss, which lines of evaluations have, got: "eval_loss"}}
 func.func @evaluation(%a: tensor<f32>) -> (tensor<f32> {nn.metric = "eval_loss"}) { return %a : tensor<f32> }
 
 // -----
@@ -118,7 +130,7 @@ func.func @metric(%a: tensor<f32>) -> (tensor<f32> {nn.metric = "wall_s"}) { ret
 
 // -----
 
-// expected-error @+1 {{'nn.output' names must be unique, got: "y" for results 0 and 1}}
+// expected-error @+1 {{result 1 "y": 'nn.output' names must be unique, got: that of result 0}}
 func.func @outputs(%a: tensor<f32>) -> (tensor<f32> {nn.output = "y"}, tensor<f32> {nn.output = "y"}) { return %a, %a : tensor<f32>, tensor<f32> }
 
 // -----
@@ -153,27 +165,28 @@ func.func @finite(%a: tensor<4xf32> {nn.param = #nn.param<"w", init = constant(1
 
 // -----
 
-// expected-error @+1 {{'nn.loss' needs a scalar float tensor, got: 'tensor<2xf32>'}}
+// expected-error @+1 {{result 0: 'nn.loss' needs a scalar float tensor, got: 'tensor<2xf32>'}}
 func.func @loss(%a: tensor<2xf32>) -> (tensor<2xf32> {nn.loss}) { return %a : tensor<2xf32> }
 
 // -----
 
-// expected-error @+1 {{one result is the loss, got: 0 and 1}}
+// expected-error @+1 {{result 1: one result is the loss, got: result 0, too}}
 func.func @losses(%a: tensor<f32>) -> (tensor<f32> {nn.loss}, tensor<f32> {nn.loss}) { return %a, %a : tensor<f32>, tensor<f32> }
 
 // -----
 
-// expected-error @+1 {{result 0 updates an unknown argument: "v"}}
+// expected-error @+1 {{result 0 "v": updates an unknown argument: "v"}}
 func.func @updates(%a: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<4xf32> {nn.updates = "v"}) { return %a : tensor<4xf32> }
 
 // -----
 
-// expected-error @+1 {{result 0 must have the type of the argument it updates, 'tensor<4xf32>', got: 'tensor<f32>'}}
+// expected-error @+2 {{result 0 "w": must have the type of the argument it updates, 'tensor<4xf32>', got: 'tensor<f32>'}}
+// expected-note @+1 {{argument 0 is here}}
 func.func @updates(%a: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}, %s: tensor<f32>) -> (tensor<f32> {nn.updates = "w"}) { return %s : tensor<f32> }
 
 // -----
 
-// expected-error @+1 {{argument "w" is updated by results 0 and 1}}
+// expected-error @+1 {{argument 0 "w": is updated by results 0 and 1}}
 func.func @updates(%a: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<4xf32> {nn.updates = "w"}, tensor<4xf32> {nn.updates = "w"}) { return %a, %a : tensor<4xf32>, tensor<4xf32> }
 
 // -----

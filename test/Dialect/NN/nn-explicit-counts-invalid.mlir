@@ -1,6 +1,6 @@
 // RUN: shoal-opt %s --nn-explicit-counts --allow-unregistered-dialect -split-input-file -verify-diagnostics -o /dev/null
 
-// expected-error @+1 {{batched inputs must have one number of rows, got: 8 in "x" and 4 in "y"}}
+// expected-error @+1 {{argument 1 "y": batched inputs must have one number of rows, got: 8 in "x" and 4 here}}
 func.func @rows(%x: tensor<8xf32> {nn.input = "x"}, %y: tensor<4xf32> {nn.input = "y"}) { return }
 
 // -----

@@ -50,21 +50,21 @@ func.func @none(%w: tensor<f32> {nn.param = #nn.param<"w", init = zeros>}) -> (t
 
 // -----
 
-// expected-error @+1 {{result 0 is the gradient of an unknown parameter: "v"}}
+// expected-error @+1 {{result 0 "v": is the gradient of an unknown parameter: "v"}}
 func.func @unknown(%w: tensor<f32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.grad = "v"}) {
   return %w : tensor<f32>
 }
 
 // -----
 
-// expected-error @+1 {{parameter "w" already has an update, result 1}}
+// expected-error @+1 {{argument 0 "w": already has an update, result 1}}
 func.func @updated(%w: tensor<f32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.grad = "w"}, tensor<f32> {nn.updates = "w"}) {
   return %w, %w : tensor<f32>, tensor<f32>
 }
 
 // -----
 
-// expected-error @+1 {{gradient of "w" must have the shape of 'tensor<f32>' and be of floats, got: 'tensor<2xf32>'}}
+// expected-error @+1 {{result 0 "w": gradient of "w" must have the shape of 'tensor<f32>' and be of floats, got: 'tensor<2xf32>'}}
 func.func @type(%w: tensor<f32> {nn.param = #nn.param<"w", init = zeros>}, %g: tensor<2xf32>) -> (tensor<2xf32> {nn.grad = "w"}) {
   return %g : tensor<2xf32>
 }

@@ -102,7 +102,7 @@ func.func @state(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}, %m
 
 // -----
 
-// expected-error @+1 {{result 1: 'nn.grad' is made by nn-differentiate; remove it}}
+// expected-error @+1 {{result 1 "w": 'nn.grad' is made by nn-differentiate; remove it}}
 func.func @gradient(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.loss}, tensor<4xf32> {nn.grad = "w"}) {
   %0 = nn.reduce sum %w dims = [0] : tensor<4xf32> -> tensor<f32>
   return %0, %w : tensor<f32>, tensor<4xf32>
@@ -128,7 +128,7 @@ func.func @moment(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}, %
 
 // -----
 
-// expected-error @+1 {{result 0: 'nn.metric' name must not be grad_norm, which --grad-norm reports}}
+// expected-error @+1 {{result 0 "grad_norm": 'nn.metric' name must not be grad_norm, which --grad-norm reports}}
 func.func @norm(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.loss, nn.metric = "grad_norm"}) {
   %0 = nn.reduce sum %w dims = [0] : tensor<4xf32> -> tensor<f32>
   return %0 : tensor<f32>
@@ -136,7 +136,7 @@ func.func @norm(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}) -> 
 
 // -----
 
-// expected-error @+1 {{result 0: 'nn.metric' name must not be lr, which --lr-schedule reports}}
+// expected-error @+1 {{result 0 "lr": 'nn.metric' name must not be lr, which --lr-schedule reports}}
 func.func @rate(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.loss, nn.metric = "lr"}) {
   %0 = nn.reduce sum %w dims = [0] : tensor<4xf32> -> tensor<f32>
   return %0 : tensor<f32>

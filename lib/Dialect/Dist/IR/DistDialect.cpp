@@ -3,7 +3,7 @@
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Dist/IR/Memory.h"
-#include "shoal/Dialect/NN/IR/ArgErrors.h"
+#include "shoal/Dialect/NN/IR/SignatureErrors.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interfaces/MadeAttributes.h"
 
@@ -277,7 +277,7 @@ static LogicalResult verifyFlat(Operation *op, EmitError emitError, Attribute at
   return success();
 }
 
-static LogicalResult verifyWhy(Operation *op, NamedAttribute attr) {
+static LogicalResult verifyWhy(EmitError emitError, NamedAttribute attr) {
   auto causes = dyn_cast<DictionaryAttr>(attr.getValue());
   auto isCause = [](Attribute cause) { return isa<CauseAttr>(cause); };
   if (causes && llvm::all_of(causes, [&](NamedAttribute entry) {
@@ -285,8 +285,8 @@ static LogicalResult verifyWhy(Operation *op, NamedAttribute attr) {
         return several ? several.size() > 1 && llvm::all_of(several, isCause) : isCause(entry.getValue());
       }))
     return success();
-  return op->emitOpError() << attr.getName() << " must be a dictionary of #dist.cause by mesh axis, got: "
-                           << attr.getValue();
+  return emitError() << attr.getName() << " must be a dictionary of #dist.cause by mesh axis, got: "
+                     << attr.getValue();
 }
 
 /// The rules of a bucket that its members alone do not tell; `attrs` are those of the argument or result.
@@ -363,7 +363,7 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   if (name == kGlobalsAttr)
     return verifyGlobals(op, attr);
   if (name == kWhyAttr)
-    return verifyWhy(op, attr);
+    return verifyWhy([&] { return op->emitOpError(); }, attr);
   if (name == kIdAttr) {
     auto id = dyn_cast<IntegerAttr>(attr.getValue());
     if (!id || !id.getType().isInteger(64) || id.getInt() < 0)
@@ -419,7 +419,7 @@ LogicalResult DistDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
     if (attr.getName() == kGlobalAttr)
       return verifyGlobal(op, emit, attr.getName(), attr.getValue(), func.getArgumentTypes()[argument]);
     if (attr.getName() == kWhyAttr)
-      return verifyWhy(op, attr);
+      return verifyWhy(emit, attr);
     if (attr.getName() == kBucketAttr)
       return verifyBucket(op, emit, attr.getValue(), func.getArgumentTypes()[argument], func.getArgAttrDict(argument));
     if (attr.getName() == kMemoryAttr) {
@@ -434,6 +434,7 @@ LogicalResult DistDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
       return verifyFlat(op, emit, attr.getValue(), role == nn::ArgRole::Param || role == nn::ArgRole::State,
                         "parameters and optimizer state");
     }
+    return emit() << "has an argument attribute that the dist dialect does not know: " << attr.getName();
   }
   return op->emitOpError("has an argument attribute that the dist dialect does not know: ")
          << attr.getName();
@@ -442,7 +443,7 @@ LogicalResult DistDialect::verifyRegionArgAttribute(Operation *op, unsigned, uns
 LogicalResult DistDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned result,
                                                        NamedAttribute attr) {
   auto func = dyn_cast<FunctionOpInterface>(op);
-  auto emit = [&] { return op->emitOpError() << "result " << result << ": "; };
+  auto emit = [&] { return nn::emitResultError(func, result); };
   if (func && result < func.getNumResults()) {
     if (attr.getName() == kShardingAttr)
       return verifyAnnotation(op, emit, attr.getValue(), func.getResultTypes()[result]);
@@ -451,10 +452,11 @@ LogicalResult DistDialect::verifyRegionResultAttribute(Operation *op, unsigned, 
     if (attr.getName() == kBucketAttr)
       return verifyBucket(op, emit, attr.getValue(), func.getResultTypes()[result], func.getResultAttrDict(result));
     if (attr.getName() == kWhyAttr)
-      return verifyWhy(op, attr);
+      return verifyWhy(emit, attr);
     if (attr.getName() == kFlatAttr)
       return verifyFlat(op, emit, attr.getValue(), bool(func.getResultAttr(result, nn::NNDialect::kGradAttr)),
                         "gradients");
+    return emit() << "has a result attribute that the dist dialect does not know: " << attr.getName();
   }
   return op->emitOpError("has a result attribute that the dist dialect does not know: ")
          << attr.getName();

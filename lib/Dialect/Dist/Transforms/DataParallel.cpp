@@ -2,7 +2,7 @@
 #include "Strategy.h"
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
-#include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Dialect/NN/IR/SignatureErrors.h"
 
 namespace shoal::dist {
 #define GEN_PASS_DEF_DATAPARALLELPASS
@@ -57,12 +57,10 @@ private:
       case ArgAnnotator::Answer::Closed: // written by hand: these rows stay together
         break;
       case ArgAnnotator::Answer::UsedElsewhere: {
-        InFlightDiagnostic diag = func.emitError("data parallelism shards dimension ")
-                                  << dim << " of input \"" << nn::getArgName(func, index) << "\" over ";
+        InFlightDiagnostic diag = nn::emitArgError(func, index) << "data parallelism shards dimension " << dim
+                                                                << " over ";
         llvm::interleaveComma(split, diag);
-        diag << ", but its annotation uses the axis elsewhere: " << arguments.get(index);
-        diag.attachNote(func.getArgument(index).getLoc()) << "annotated here";
-        return diag;
+        return diag << ", but its annotation uses the axis elsewhere: " << arguments.get(index);
       }
       }
     }

@@ -3,7 +3,7 @@
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
-#include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Dialect/NN/IR/SignatureErrors.h"
 #include "shoal/Support/SignatureEdit.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -274,7 +274,7 @@ private:
              << llvm::range_size(func.getBody());
     for (unsigned i = 0; i < func.getNumArguments(); ++i)
       if (func.getArgAttr(i, nn::kBatchRowsAttr))
-        return func.emitOpError("is split into micro-batches already, got input \"") << nn::getArgName(func, i) << "\"";
+        return nn::emitArgError(func, i) << "is split into micro-batches already";
     FailureOr<int64_t> rows = nn::getBatchRows(func);
     if (failed(rows))
       return failure();

@@ -1,7 +1,7 @@
 // Follows the rows of the batch, and decides for every value when it is known; see MicrobatchPlan.h.
 #include "MicrobatchPlan.h"
 
-#include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Dialect/NN/IR/SignatureErrors.h"
 
 using namespace mlir;
 
@@ -103,9 +103,8 @@ LogicalResult MicrobatchPlan::decide(func::FuncOp model, bool &found) {
   }
   for (auto [index, value] : llvm::enumerate(model.front().getTerminator()->getOperands()))
     if (getWhen(value) == When::Each)
-      return model.emitOpError() << "result " << index
-                                 << " has rows of the batch, which no micro-batch has all of; return a sum "
-                                 << "of them or leave --microbatches out";
+      return nn::emitResultError(model, index) << "has rows of the batch, which no micro-batch has all of; return a "
+                                               << "sum of them or leave --microbatches out";
   return success();
 }
 

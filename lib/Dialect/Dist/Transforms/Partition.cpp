@@ -7,7 +7,7 @@
 #include "Partitioner.h"
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
-#include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Dialect/NN/IR/SignatureErrors.h"
 #include "shoal/Support/DeadOps.h"
 
 #include "mlir/Pass/Pass.h"
@@ -144,8 +144,8 @@ LogicalResult Partitioner::setBoundary(bool isArgument, unsigned index, RankedTe
     tag = GlobalAttr::get(func.getContext(), index, type, mesh.toSharding(mesh.whole(type.getRank())));
   GlobalAttr extended = mesh.extend(tag, layout);
   if (!extended)
-    return func.emitOpError(isArgument ? "argument " : "result ")
-           << index << " lies as " << tag << " and then as " << mesh.print(layout)
+    return (isArgument ? nn::emitArgError(func, index) : nn::emitResultError(func, index))
+           << "lies as " << tag << " and then as " << mesh.print(layout)
            << ", which does not divide it: partition these axes in one run";
   set(global, extended);
   set(sharding, mesh.hasRemaining() ? mesh.toSharding(rest) : ShardingAttr());
@@ -206,8 +206,7 @@ LogicalResult Partitioner::run() {
     int64_t rank = type ? type.getRank() : 0;
     PlanMesh::Parts lies = *parts ? **parts : PlanMesh::Parts{mesh.whole(rank), mesh.whole(rank)};
     if (!lies.layout.unreduced.empty())
-      return func.emitOpError("argument ")
-             << argument.getArgNumber() << " cannot be partial: " << mesh.print(lies.layout);
+      return nn::emitArgError(func, argument.getArgNumber()) << "cannot be partial: " << mesh.print(lies.layout);
     Type localType = type ? mesh.localType(type, lies.layout) : argument.getType();
     values.define(argument, lies.layout, local->addArgument(localType, argument.getLoc()),
                   lies.rest);

@@ -1,7 +1,7 @@
 // Builds the slots and nodes of a function and writes their layouts back; see PropagationGraph.h.
 #include "PropagationGraph.h"
 
-#include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Dialect/NN/IR/SignatureErrors.h"
 #include "shoal/Support/Elements.h"
 #include "shoal/Support/SignatureEdit.h"
 
@@ -223,10 +223,9 @@ LogicalResult PropagationGraph::addReturn(Operation &op) {
       // The new value takes the buffer of the old one: one layout for both.
       Slot &slot = slots[*argument];
       if (annotation && slot.annotation && !annotation.sameLayout(slot.annotation)) {
-        InFlightDiagnostic diag = func.emitOpError("result #")
-                                  << index << " updates argument " << updates
-                                  << " and must have its sharding " << slot.annotation
-                                  << ", got: " << annotation;
+        InFlightDiagnostic diag = nn::emitResultError(func, index)
+                                  << "updates argument " << updates << " and must have its sharding "
+                                  << slot.annotation << ", got: " << annotation;
         diag.attachNote(slot.loc) << "the argument is here";
         return diag;
       }

@@ -3,7 +3,7 @@
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
-#include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Dialect/NN/IR/SignatureErrors.h"
 
 namespace shoal::dist {
 #define GEN_PASS_DEF_VERIFYGLOBALPASS
@@ -85,12 +85,11 @@ private:
       ShardingAttr ofArgument = getSharding(func.getArgument(*argument));
       ShardingAttr ofResult = getResultSharding(func, index);
       if (!ofResult)
-        return func.emitError("result #") << index << " updates argument " << updates
-                                          << " and has no sharding; run dist-propagate";
+        return nn::emitResultError(func, index) << "updates argument " << updates
+                                                << " and has no sharding; run dist-propagate";
       if (!ofArgument || !ofArgument.sameLayout(ofResult))
-        return func.emitError("result #")
-               << index << " updates argument " << updates << " and must have its sharding "
-               << ofArgument << ", got: " << ofResult;
+        return nn::emitResultError(func, index) << "updates argument " << updates << " and must have its sharding "
+                                                << ofArgument << ", got: " << ofResult;
     }
     return success();
   }

@@ -1,6 +1,6 @@
 // Registration of the `nn` dialect, and the rules of a model's arguments and results: each has one
 // role, names are unique, and an updated argument keeps its type.
-#include "shoal/Dialect/NN/IR/ArgErrors.h"
+#include "shoal/Dialect/NN/IR/SignatureErrors.h"
 #include "shoal/Interfaces/MadeAttributes.h"
 #include "shoal/Support/Names.h"
 
@@ -53,8 +53,11 @@ static bool isElementType(Type type) {
          type.isSignlessInteger(32) || type.isSignlessInteger(64);
 }
 
+/// Begins an error about an argument or a result.
+using EmitError = llvm::function_ref<InFlightDiagnostic()>;
+
 /// A name under which a value is read, written or reported.
-static LogicalResult verifyName(Operation *op, StringRef attribute, StringRef name) {
+static LogicalResult verifyName(Operation *op, EmitError emitError, StringRef attribute, StringRef name) {
   StringRef rule = shoal::brokenNameRule(name);
   bool onCommandLine = attribute == NNDialect::kInputAttr || attribute == NNDialect::kOutputAttr;
   if (rule.empty() && onCommandLine && name.contains('='))
@@ -65,8 +68,8 @@ static LogicalResult verifyName(Operation *op, StringRef attribute, StringRef na
     rule = brokenReservation(NameScope::OutsideEvaluations, attribute, name);
   if (rule.empty())
     return success();
-  return op->emitOpError() << "'" << attribute << "' name must " << rule << ", got: "
-                           << StringAttr::get(op->getContext(), name);
+  return emitError() << "'" << attribute << "' name must " << rule << ", got: "
+                     << StringAttr::get(op->getContext(), name);
 }
 
 /// Names are checked once per function, when its first argument with a role is reached.
@@ -77,9 +80,12 @@ static LogicalResult verifyArgNames(FunctionOpInterface func, unsigned first) {
     if (name.empty())
       continue;
     auto [it, inserted] = seen.try_emplace(name, i);
-    if (!inserted)
-      return func.emitOpError() << "argument names must be unique, got: \"" << name
-                                << "\" for arguments " << it->second << " and " << i;
+    if (!inserted) {
+      InFlightDiagnostic diag = emitArgError(func, i) << "argument names must be unique, got: that of argument "
+                                                      << it->second;
+      diag.attachNote(getArgLoc(func, it->second)) << "argument " << it->second << " is here";
+      return diag;
+    }
   }
   return success();
 }
@@ -176,7 +182,7 @@ LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
   } else if (!isa<StateAttr>(value)) {
     return emitArgError(func, argIndex) << "'" << name << "' must be #nn.state, got: " << value;
   }
-  if (failed(verifyName(op, name, getArgName(func, argIndex))))
+  if (failed(verifyName(op, [&] { return emitArgError(func, argIndex); }, name, getArgName(func, argIndex))))
     return failure();
 
   for (unsigned i = 0; i < argIndex; ++i)
@@ -225,14 +231,16 @@ static LogicalResult verifyUpdates(FunctionOpInterface func) {
       continue;
     auto arg = args.find(name.getValue());
     if (arg == args.end())
-      return func.emitOpError() << "result " << i << " updates an unknown argument: " << name;
+      return emitResultError(func, i) << "updates an unknown argument: " << name;
     Type argType = func.getArgumentTypes()[arg->second], resultType = func.getResultTypes()[i];
-    if (argType != resultType)
-      return func.emitOpError() << "result " << i << " must have the type of the argument it "
-                                << "updates, " << argType << ", got: " << resultType;
+    if (argType != resultType) {
+      InFlightDiagnostic diag = emitResultError(func, i) << "must have the type of the argument it updates, "
+                                                         << argType << ", got: " << resultType;
+      diag.attachNote(getArgLoc(func, arg->second)) << "argument " << arg->second << " is here";
+      return diag;
+    }
     if (!updated.try_emplace(name.getValue(), i).second)
-      return func.emitOpError() << "argument " << name << " is updated by results "
-                                << updated[name.getValue()] << " and " << i;
+      return emitArgError(func, arg->second) << "is updated by results " << updated[name.getValue()] << " and " << i;
   }
   return success();
 }
@@ -253,9 +261,7 @@ static LogicalResult verifyResultNames(FunctionOpInterface func) {
         continue;
       auto [it, inserted] = seen.try_emplace({attr.getName(), attr.getValue()}, i);
       if (!inserted)
-        return func.emitOpError() << "'" << role << "' names must be unique, got: "
-                                  << attr.getValue() << " for results " << it->second << " and "
-                                  << i;
+        return emitResultError(func, i) << "'" << role << "' names must be unique, got: that of result " << it->second;
     }
   return verifyUpdates(func);
 }
@@ -272,31 +278,31 @@ LogicalResult NNDialect::verifyRegionResultAttribute(Operation *op, unsigned, un
 
   if (name == kLossAttr) {
     if (!isa<UnitAttr>(value))
-      return op->emitOpError() << "'" << name << "' takes no value, got: " << value;
+      return emitResultError(func, resultIndex) << "'" << name << "' takes no value, got: " << value;
     for (unsigned i = 0; i < resultIndex; ++i)
       if (func.getResultAttr(i, kLossAttr))
-        return op->emitOpError() << "one result is the loss, got: " << i << " and " << resultIndex;
+        return emitResultError(func, resultIndex) << "one result is the loss, got: result " << i << ", too";
   } else if (isResultName(name)) {
     auto text = dyn_cast<StringAttr>(value);
     if (!text)
-      return op->emitOpError() << "'" << name << "' must be a name, got: " << value;
-    if (failed(verifyName(op, name, text)))
+      return emitResultError(func, resultIndex) << "'" << name << "' must be a name, got: " << value;
+    if (failed(verifyName(op, [&] { return emitResultError(func, resultIndex); }, name, text)))
       return failure();
     if (tensor && !isElementType(tensor.getElementType()))
-      return op->emitOpError() << "'" << name << "' needs elements of f32, f64, bf16, i32, i64 or "
+      return emitResultError(func, resultIndex) << "'" << name << "' needs elements of f32, f64, bf16, i32, i64 or "
                                << "i1, got: " << type;
   } else if (name == kBatchDimAttr) {
     auto dim = dyn_cast<IntegerAttr>(value);
     if (!dim || !tensor || dim.getValue().uge(tensor.getRank()))
-      return op->emitOpError() << "'" << name << "' must be a dimension of " << type
+      return emitResultError(func, resultIndex) << "'" << name << "' must be a dimension of " << type
                                << ", got: " << value;
   } else {
-    return op->emitOpError() << "unknown result attribute '" << name << "'";
+    return emitResultError(func, resultIndex) << "unknown result attribute '" << name << "'";
   }
 
   bool needsScalar = name == kLossAttr || name == kMetricAttr;
   if (needsScalar && (!tensor || tensor.getRank() != 0 || !isa<FloatType>(tensor.getElementType())))
-    return op->emitOpError() << "'" << name << "' needs a scalar float tensor, got: " << type;
+    return emitResultError(func, resultIndex) << "'" << name << "' needs a scalar float tensor, got: " << type;
   if (!isResultName(name))
     return success();
   for (unsigned i = 0; i < resultIndex; ++i)

@@ -1,5 +1,5 @@
 // Reads the `nn.*` attributes of a model's arguments and results.
-#include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Dialect/NN/IR/SignatureErrors.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -126,14 +126,13 @@ FailureOr<int64_t> getBatchRows(FunctionOpInterface func, function_ref<RankedTen
     auto type = wholeType ? wholeType(i) : cast<RankedTensorType>(func.getArgumentTypes()[i]);
     int64_t held = split ? split.getInt() : type.getDimSize(0);
     if (first && held != rows)
-      return func.emitError() << "batched inputs must have one number of rows, got: " << rows << " in \""
-                              << getArgName(func, *first) << "\" and " << held << " in \"" << getArgName(func, i)
-                              << "\"";
+      return emitArgError(func, i) << "batched inputs must have one number of rows, got: " << rows << " in \""
+                                   << getArgName(func, *first) << "\" and " << held << " here";
     first = first.value_or(i);
     rows = held;
   }
   if (first && rows < 1)
-    return func.emitError() << "a batch must have at least 1 row, got: " << rows;
+    return emitArgError(func, *first) << "a batch must have at least 1 row, got: " << rows;
   return rows;
 }
 

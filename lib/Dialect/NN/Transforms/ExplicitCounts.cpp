@@ -5,6 +5,7 @@
 #include "../IR/Build.h"
 #include "ModelRewriter.h"
 
+#include "shoal/Dialect/NN/IR/SignatureErrors.h"
 #include "shoal/Interfaces/BatchDims.h"
 #include "shoal/Support/Decomposition.h"
 #include "shoal/Support/SignatureEdit.h"
@@ -67,8 +68,7 @@ LogicalResult CountRewriter::addValidRows() {
     return rows;
   for (unsigned i = 0; i < model.getNumArguments(); ++i)
     if (getBatchDim(model, i) != 0)
-      return model.emitOpError() << "is split into micro-batches, got input \"" << getArgName(model, i)
-                                 << "\": rows are counted before";
+      return emitArgError(model, i) << "is split into micro-batches: rows are counted before";
   batch = BatchDims(*rows);
   // A batch of one row is never short.
   if (*rows > 1)

@@ -5,6 +5,7 @@
 #include "../IR/Build.h"
 #include "ModelRewriter.h"
 
+#include "shoal/Dialect/NN/IR/SignatureErrors.h"
 #include "shoal/Support/SignatureEdit.h"
 
 #include "mlir/Support/DebugStringHelper.h"
@@ -110,23 +111,21 @@ FailureOr<SmallVector<Gradient>> OptimizePass::findGradients(func::FuncOp model)
     if (auto updated = model.getResultAttrOfType<StringAttr>(i, NNDialect::kUpdatesAttr)) {
       auto arg = arguments.find(updated.getValue());
       if (arg && getArgRole(model, *arg) == ArgRole::Param)
-        return model.emitOpError()
-               << "parameter " << updated << " already has an update, result " << i;
+        return emitArgError(model, *arg) << "already has an update, result " << i;
     }
     auto name = model.getResultAttrOfType<StringAttr>(i, NNDialect::kGradAttr);
     if (!name)
       continue;
     auto arg = arguments.find(name.getValue());
     if (!arg || getArgRole(model, *arg) != ArgRole::Param)
-      return model.emitOpError() << "result " << i
-                                 << " is the gradient of an unknown parameter: " << name;
+      return emitResultError(model, i) << "is the gradient of an unknown parameter: " << name;
     Value value = getReturn(model).getOperand(i);
     Gradient gradient{name, model.getArgument(*arg), value, value.getDefiningOp()};
     auto param = cast<RankedTensorType>(gradient.param.getType());
     auto type = dyn_cast<RankedTensorType>(gradient.value.getType());
     if (!type || type.getShape() != param.getShape() || !isa<FloatType>(type.getElementType()))
-      return model.emitOpError() << "gradient of " << name << " must have the shape of " << param
-                                 << " and be of floats, got: " << gradient.value.getType();
+      return emitResultError(model, i) << "gradient of " << name << " must have the shape of " << param
+                                       << " and be of floats, got: " << gradient.value.getType();
     gradients.push_back(gradient);
   }
   if (gradients.empty())

@@ -1,7 +1,7 @@
 // nn-verify-model: a model as it was written has nothing that only passes write, and no name that passes give.
 #include "shoal/Dialect/NN/Transforms/Passes.h"
 
-#include "shoal/Dialect/NN/IR/ArgErrors.h"
+#include "shoal/Dialect/NN/IR/SignatureErrors.h"
 #include "shoal/Interfaces/MadeAttributes.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -50,7 +50,7 @@ static LogicalResult verifyFunction(FunctionOpInterface func) {
         failed(verifyArgumentName(func, i, arguments)))
       return failure();
   for (unsigned i = 0; i < func.getNumResults(); ++i) {
-    auto emitError = [&] { return func.emitOpError() << "result " << i << ": "; };
+    auto emitError = [&] { return emitResultError(func, i); };
     if (failed(verifyAttributes(func.getResultAttrs(i), emitError)))
       return failure();
     for (NamedRole named : getResultRoles(func, i))
