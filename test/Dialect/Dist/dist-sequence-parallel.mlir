@@ -83,3 +83,27 @@ func.func @hidden(%x: tensor<4x6x8xf32> {nn.input = "x"}, %g: tensor<8xf32> {nn.
   %loss = nn.reduce sum %3 dims = [0, 1, 2] : tensor<4x6x8xf32> -> tensor<f32>
   return %loss : tensor<f32>
 }
+
+// No norm stands between a product and the next one: what the first scatters is gathered whole for the second, in both passes.
+// CHECK-LABEL: func.func @no_norm
+// CHECK: %[[E:.*]] = nn.embedding
+// CHECK: %[[ES:.*]] = dist.reshard %[[E]] <@mesh, [{?}, {"tensor"}, {?}]> {{.*}}"the residual stream behind nn.embedding"
+// CHECK: %[[EW:.*]] = dist.reshard %[[ES]] <@mesh, [{?}, {}, {?}]> {reason = "the whole sequence for nn.tensordot"}
+// CHECK: nn.tensordot %[[EW]], %{{.*}} axes = 1 :
+// CHECK: nn.reduce sum
+// CHECK: %[[D:.*]] = nn.tensordot %{{.*}}, %{{.*}} axes = 1 {transpose_b}
+// CHECK: %[[DS:.*]] = dist.reshard %[[D]] <@mesh, [{?}, {"tensor"}, {?}]> {{.*}}"the residual stream behind nn.tensordot"
+// CHECK: %[[DW:.*]] = dist.reshard %[[DS]] <@mesh, [{?}, {}, {?}]> {reason = "the whole sequence for nn.tensordot"}
+// CHECK: nn.tensordot %[[DW]], %{{.*}} axes = 2 {transpose_a}
+func.func @no_norm(%ids: tensor<4x6xi64> {nn.input = "ids"},
+                   %e: tensor<16x8xf32> {nn.param = #nn.param<"e", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{"tensor"}, {}]>},
+                   %w: tensor<8x16xf32> {nn.param = #nn.param<"w", init = zeros>, dist.sharding = #dist.sharding<@mesh, [{}, {"tensor"}]>})
+    -> (tensor<f32> {nn.loss}, tensor<8x16xf32> {nn.grad = "w"}) {
+  %0 = nn.embedding %e, %ids : (tensor<16x8xf32>, tensor<4x6xi64>) -> tensor<4x6x8xf32>
+  %1 = nn.tensordot %0, %w axes = 1 : (tensor<4x6x8xf32>, tensor<8x16xf32>) -> tensor<4x6x16xf32>
+  %loss = nn.reduce sum %1 dims = [0, 1, 2] : tensor<4x6x16xf32> -> tensor<f32>
+  %2 = nn.tanh %1 : tensor<4x6x16xf32>
+  %3 = nn.tensordot %2, %w axes = 1 {transpose_b} : (tensor<4x6x16xf32>, tensor<8x16xf32>) -> tensor<4x6x8xf32>
+  %4 = nn.tensordot %3, %2 axes = 2 {transpose_a} : (tensor<4x6x8xf32>, tensor<4x6x16xf32>) -> tensor<8x16xf32>
+  return %loss, %4 : tensor<f32>, tensor<8x16xf32>
+}

@@ -64,7 +64,8 @@ private:
 
   /// The value with its sequence sharded, or whole; other dimensions stay open.
   ShardingAttr toSharding(Value value, bool isShardedAlong) const;
-  ReshardOp reshard(OpBuilder &builder, Value value, bool isShardedAlong, Operation *cause);
+  /// Lays `value`, which is `of` the stream or its shard, so.
+  ReshardOp reshard(OpBuilder &builder, Value value, Value of, bool isShardedAlong, Operation *cause);
 
   func::FuncOp func;
   MeshOp mesh;
@@ -182,9 +183,9 @@ ShardingAttr SequenceParallel::toSharding(Value value, bool isShardedAlong) cons
   return ShardingAttr::get(symbol.getContext(), symbol, dims, ReduceKindAttrEnum::sum, {});
 }
 
-ReshardOp SequenceParallel::reshard(OpBuilder &builder, Value value, bool isShardedAlong, Operation *cause) {
+ReshardOp SequenceParallel::reshard(OpBuilder &builder, Value value, Value of, bool isShardedAlong, Operation *cause) {
   StringRef what = isShardedAlong ? "the residual stream behind " : "the whole sequence for ";
-  auto op = builder.create<ReshardOp>(cause->getLoc(), value, toSharding(value, isShardedAlong),
+  auto op = builder.create<ReshardOp>(cause->getLoc(), value, toSharding(of, isShardedAlong),
                                       builder.getStringAttr(what + cause->getName().getStringRef()));
   if (isShardedAlong)
     addCause(op, axes, why);
@@ -208,7 +209,7 @@ void SequenceParallel::cutAt(Value value) {
   Value shard = value;
   if (region.contains(producer)) {
     builder.setInsertionPointAfter(producer);
-    shard = reshard(builder, value, /*isShardedAlong=*/true, producer);
+    shard = reshard(builder, value, value, /*isShardedAlong=*/true, producer);
     for (OpOperand *use : others)
       use->set(shard);
   } else if ((isForward || producer->hasAttr(nn::NNDialect::kRecomputeAttr)) && !getSharding(value)) {
@@ -223,7 +224,8 @@ void SequenceParallel::cutAt(Value value) {
       if (use->getOwner()->isBeforeInBlock(first))
         first = use->getOwner();
     builder.setInsertionPoint(first);
-    ReshardOp whole = reshard(builder, shard, /*isShardedAlong=*/false, first);
+    // The shard is a new value, of whose dimensions no group tells.
+    ReshardOp whole = reshard(builder, shard, value, /*isShardedAlong=*/false, first);
     for (OpOperand *use : uses)
       use->set(whole);
     return whole;
