@@ -61,7 +61,7 @@ dist.mesh @mesh <["data"=2, "tensor"=3]>
 
 func.func @flat_over_tensor(
     %x: tensor<6x4xf32> {nn.input = "x", dist.sharding = #dist.sharding<@mesh, [{"data"}, {"tensor"}]>},
-    // expected-error @+1 {{a tensor must lie flat over axes that a batch is split over (replica, data), got: #dist.flat<{"data", "tensor"}>; shard it over others by dist.sharding}}
+    // expected-error @+1 {{"w" must lie flat over axes that a batch is split over (replica, data), got: #dist.flat<{"data", "tensor"}>; shard it over others by dist.sharding}}
     %w: tensor<12xf32> {nn.param = #nn.param<"w", init = ones>, dist.flat = #dist.flat<{"data", "tensor"}>})
     -> (tensor<f32> {nn.loss}) {
   %0 = nn.reduce sum %w dims = [0] : tensor<12xf32> -> tensor<f32>
@@ -74,7 +74,7 @@ func.func @flat_over_tensor(
 dist.mesh @mesh <["data"=2]>
 
 func.func @no_batch(
-    // expected-error @+1 {{a tensor must lie flat over axes that a batch is split over (replica, data), got: #dist.flat<{"data"}>; shard it over others by dist.sharding}}
+    // expected-error @+1 {{"w" must lie flat over axes that a batch is split over (replica, data), got: #dist.flat<{"data"}>; shard it over others by dist.sharding}}
     %w: tensor<12xf32> {nn.param = #nn.param<"w", init = ones>, dist.flat = #dist.flat<{"data"}>})
     -> (tensor<f32> {nn.loss}) {
   %0 = nn.reduce sum %w dims = [0] : tensor<12xf32> -> tensor<f32>

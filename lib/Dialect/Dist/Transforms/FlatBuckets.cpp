@@ -273,26 +273,32 @@ void FlatPacker::run() {
 
 } // namespace
 
+LogicalResult visitFlat(func::FuncOp func, function_ref<LogicalResult(Location, StringRef, FlatAttr)> visit) {
+  for (BlockArgument argument : func.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    if (auto flat = func.getArgAttrOfType<FlatAttr>(i, DistDialect::kFlatAttr))
+      if (failed(visit(argument.getLoc(), ("\"" + nn::getArgName(func, i) + "\"").str(), flat)))
+        return failure();
+  }
+  for (auto [i, value] : llvm::enumerate(func.getBody().front().getTerminator()->getOperands()))
+    if (auto flat = func.getResultAttrOfType<FlatAttr>(i, DistDialect::kFlatAttr)) {
+      auto name = func.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kGradAttr);
+      if (failed(visit(value.getLoc(), ("gradient of \"" + name.getValue() + "\"").str(), flat)))
+        return failure();
+    }
+  return success();
+}
+
 /// A bucket is made in one run, and lies over axes of that alone.
 static LogicalResult verifyFlatAxes(func::FuncOp func, ArrayRef<StringAttr> axes) {
-  auto verify = [&](Location loc, const Twine &name, FlatAttr flat) -> LogicalResult {
+  return visitFlat(func, [&](Location loc, StringRef name, FlatAttr flat) -> LogicalResult {
     auto isOfRun = [&](StringAttr axis) { return llvm::is_contained(axes, axis); };
-    if (!flat || llvm::all_of(flat.getAxes(), isOfRun) || llvm::none_of(flat.getAxes(), isOfRun))
+    if (llvm::all_of(flat.getAxes(), isOfRun) || llvm::none_of(flat.getAxes(), isOfRun))
       return success();
     return emitError(loc) << name
                           << " must lie flat over axes that are partitioned together, all batch axes or none, got: "
                           << flat;
-  };
-  for (BlockArgument argument : func.getArguments())
-    if (failed(verify(argument.getLoc(), "\"" + nn::getArgName(func, argument.getArgNumber()) + "\"",
-                      func.getArgAttrOfType<FlatAttr>(argument.getArgNumber(), DistDialect::kFlatAttr))))
-      return failure();
-  for (auto [i, value] : llvm::enumerate(func.getBody().front().getTerminator()->getOperands()))
-    if (auto name = func.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kGradAttr))
-      if (failed(verify(value.getLoc(), "gradient of \"" + name.getValue() + "\"",
-                        func.getResultAttrOfType<FlatAttr>(i, DistDialect::kFlatAttr))))
-        return failure();
-  return success();
+  });
 }
 
 /// What was to lie in a bucket of this run and does not is whole from here on, as is what belongs to a parameter of

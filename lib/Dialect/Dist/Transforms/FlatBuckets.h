@@ -19,6 +19,12 @@ struct BucketOptions {
   bool overlap;
 };
 
+/// Calls `visit` for each argument and gradient that is `dist.flat`, with its place and how messages call it, until one
+/// fails.
+llvm::LogicalResult
+visitFlat(mlir::func::FuncOp func,
+          llvm::function_ref<llvm::LogicalResult(mlir::Location, llvm::StringRef name, FlatAttr)> visit);
+
 /// Of a training step: parameters, gradients and state, and their updates.
 llvm::LogicalResult packFlat(mlir::func::FuncOp func, const BucketOptions &options);
 

@@ -1,7 +1,8 @@
 // dist-verify-axes: no device of the mesh only repeats the work of another one, nor has none in silence; buckets lie over
 // batch axes.
+#include "FlatBuckets.h"
+
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
-#include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 
@@ -48,22 +49,13 @@ void tellIdleDevices(func::FuncOp func, MeshOp meshOp) {
 /// Buckets, of training and of evaluation, lie over the axes that batches are split over.
 LogicalResult verifyFlat(func::FuncOp func) {
   bool hasBatch = nn::hasBatchedInput(func);
-  auto verify = [&](Location loc, FlatAttr flat) -> LogicalResult {
-    if (!flat || (hasBatch && llvm::all_of(flat.getAxes(), [](StringAttr axis) {
-          return getAxisRole(axis.getValue()) == AxisRole::Batch;
-        })))
+  auto isOfBatch = [](StringAttr axis) { return getAxisRole(axis.getValue()) == AxisRole::Batch; };
+  return visitFlat(func, [&](Location loc, StringRef name, FlatAttr flat) -> LogicalResult {
+    if (hasBatch && llvm::all_of(flat.getAxes(), isOfBatch))
       return success();
-    return emitError(loc) << "a tensor must lie flat over axes that a batch is split over (replica, data), got: " << flat
+    return emitError(loc) << name << " must lie flat over axes that a batch is split over (replica, data), got: " << flat
                           << "; shard it over others by dist.sharding";
-  };
-  for (BlockArgument argument : func.getArguments())
-    if (failed(verify(argument.getLoc(),
-                      func.getArgAttrOfType<FlatAttr>(argument.getArgNumber(), DistDialect::kFlatAttr))))
-      return failure();
-  for (auto [i, value] : llvm::enumerate(func.getBody().front().getTerminator()->getOperands()))
-    if (failed(verify(value.getLoc(), func.getResultAttrOfType<FlatAttr>(i, DistDialect::kFlatAttr))))
-      return failure();
-  return success();
+  });
 }
 
 struct VerifyAxesPass : shoal::dist::impl::VerifyAxesPassBase<VerifyAxesPass> {
