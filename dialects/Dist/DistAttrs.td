@@ -120,7 +120,7 @@ def Dist_CauseAttr : Dist_Attr<"Cause", "cause"> {
   }];
   let parameters = (ins "::mlir::StringAttr":$what, OptionalParameter<"::mlir::StringAttr">:$layer,
                         OptionalParameter<"::mlir::StringAttr">:$strategy);
-  let assemblyFormat = "`<` $what (`in` $layer^)? (`by` $strategy^)? `>`";
+  let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     /// "--tensor-parallel shards the heads of nn.attention in h.0"; without the layer when that is `known`.
     ::std::string getText(::mlir::StringAttr known = {}) const;
@@ -137,7 +137,7 @@ def Dist_ReasonAttr : Dist_Attr<"Reason", "reason"> {
   let parameters = (ins "::mlir::StringAttr":$asker, OptionalParameter<"::mlir::StringAttr">:$layer,
                         OptionalParameter<"::mlir::StringAttr">:$change,
                         OptionalArrayRefParameter<"::shoal::dist::CauseAttr">:$causes);
-  let assemblyFormat = "`<` $asker (`in` $layer^)? (`moves` $change^)? (`because` $causes^)? `>`";
+  let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     /// As one line: asker, change; causes.
     ::std::string getText() const;

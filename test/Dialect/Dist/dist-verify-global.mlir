@@ -145,3 +145,12 @@ func.func @merged_with_its_copy(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor
   %g = nn.matmul %0, %1 {nn.layer = "a", transpose_a} : (tensor<8x4xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
   return %loss, %g : tensor<f32>, tensor<4x2xf32>
 }
+
+// -----
+
+// Buckets are made behind this border.
+func.func @bucket(%w: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'dist.unpack' op is made by dist-pack; remove it}}
+  %0 = dist.unpack %b[0:4] : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

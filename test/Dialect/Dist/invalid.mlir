@@ -667,3 +667,38 @@ func.func @f(%x: tensor<4xf32>) {
 dist.mesh @mesh <["tensor.0"=2, "tensor.1"=2]>
 // expected-error @+1 {{dist.flat names unknown axis "tensor"; the mesh is #dist.mesh<["tensor.0"=2, "tensor.1"=2]>}}
 func.func private @split_flat(tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>, dist.flat = #dist.flat<{"tensor"}>})
+
+// -----
+
+// A reason that cannot be read is one error.
+func.func @cause(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{expected string}}
+  %0 = nn.relu %x {dist.why = {x = #dist.cause<w1>}} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @strategy(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{expected '>'}}
+  %0 = nn.relu %x {dist.why = {x = #dist.cause<"w1" of "h.0">}} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @reason(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{expected string}}
+  %0 = dist.all_reduce {"x"} sum %x {reason = #dist.reason<"me" moves 3>} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @causes(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{expected string}}
+  %0 = dist.all_reduce {"x"} sum %x {reason = #dist.reason<"me" because <"you">, <3>>} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

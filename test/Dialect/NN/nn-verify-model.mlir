@@ -1,7 +1,7 @@
 // RUN: shoal-opt %s --nn-verify-model --split-input-file --verify-diagnostics -o /dev/null
 // The way of a model begins with it.
 // RUN: not shoal-opt %s --shoal-global --split-input-file 2>&1 | FileCheck %s --check-prefix=GLOBAL
-// GLOBAL-COUNT-15: {{is made by|name must not be}}
+// GLOBAL-COUNT-18: {{is made by|name must not be|already differentiated}}
 
 // What a user may write.
 dist.mesh @mesh <["data"=2]>
@@ -102,7 +102,7 @@ func.func @state(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}, %m
 
 // -----
 
-// expected-error @+1 {{result 1 "w": 'nn.grad' is made by nn-differentiate; remove it}}
+// expected-error @+1 {{result 1 "w": is a gradient, 'nn.grad', which nn-differentiate makes: the model is already differentiated; give it as it was written}}
 func.func @gradient(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.loss}, tensor<4xf32> {nn.grad = "w"}) {
   %0 = nn.reduce sum %w dims = [0] : tensor<4xf32> -> tensor<f32>
   return %0, %w : tensor<f32>, tensor<4xf32>
@@ -155,5 +155,33 @@ func.func @why(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>, dist.
 func.func @number(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.loss}) {
   // expected-error @+1 {{'dist.id' is made by dist-number; remove it}}
   %0 = nn.reduce sum %w dims = [0] {dist.id = 3 : i64} : tensor<4xf32> -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// What has been compiled is told as such, before what else its passes have made.
+// expected-error @+1 {{result 1 "w": is a gradient, 'nn.grad', which nn-differentiate makes: the model is already differentiated; give it as it was written}}
+func.func @compiled(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>, nn.master}) -> (tensor<f32> {nn.loss}, tensor<4xf32> {nn.grad = "w"}) {
+  %0 = nn.reduce sum %w dims = [0] {dist.id = 3 : i64} : tensor<4xf32> -> tensor<f32>
+  return %0, %w : tensor<f32>, tensor<4xf32>
+}
+
+// -----
+
+// An op that only a pass makes.
+func.func @pack(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.loss}) {
+  // expected-error @+1 {{'dist.pack' op is made by dist-pack; remove it}}
+  %p = dist.pack %w[0:4] group 0 at 0 : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = nn.reduce sum %p dims = [0] : tensor<4xf32> -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+func.func @transfer(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.loss}) {
+  // expected-error @+1 {{'exec.transfer' op is made by exec-insert-transfers; remove it}}
+  %h = exec.transfer %w to host : tensor<4xf32>
+  %0 = nn.reduce sum %h dims = [0] : tensor<4xf32> -> tensor<f32>
   return %0 : tensor<f32>
 }

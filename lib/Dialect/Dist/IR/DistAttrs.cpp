@@ -69,28 +69,79 @@ StringAttr shoal::dist::getReasonText(Attribute reason) {
 
 // Text.
 
-static ParseResult parseAxisName(AsmParser &parser, StringAttr &axis) {
-  std::string name;
-  if (parser.parseString(&name))
+static ParseResult parseText(AsmParser &parser, StringAttr &text) {
+  std::string words;
+  if (parser.parseString(&words))
     return failure();
   // Without a type: axes are compared by identity.
-  axis = StringAttr::get(parser.getContext(), name);
+  text = StringAttr::get(parser.getContext(), words);
   return success();
 }
 
-static void printAxisName(AsmPrinter &printer, StringAttr axis) {
-  printer.printAttributeWithoutType(axis);
-}
+static void printText(AsmPrinter &printer, StringAttr text) { printer.printAttributeWithoutType(text); }
 
 static void printAxisList(AsmPrinter &printer, ArrayRef<StringAttr> axes) {
   printer << '{';
-  llvm::interleaveComma(axes, printer, [&](StringAttr axis) { printAxisName(printer, axis); });
+  llvm::interleaveComma(axes, printer, [&](StringAttr axis) { printText(printer, axis); });
   printer << '}';
 }
 
 static ParseResult parseAxisList(AsmParser &parser, SmallVectorImpl<StringAttr> &axes) {
   return parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces,
-                                        [&] { return parseAxisName(parser, axes.emplace_back()); });
+                                        [&] { return parseText(parser, axes.emplace_back()); });
+}
+
+/// A part of a reason that may be left out: its keyword and its text.
+static ParseResult parseOptionalText(AsmParser &parser, StringRef keyword, StringAttr &text) {
+  return failed(parser.parseOptionalKeyword(keyword)) ? ParseResult(success()) : parseText(parser, text);
+}
+
+static void printOptionalText(AsmPrinter &printer, StringRef keyword, StringAttr text) {
+  if (!text)
+    return;
+  printer << ' ' << keyword << ' ';
+  printText(printer, text);
+}
+
+// Not by a declared format, which says a fault of the parser's twice.
+Attribute CauseAttr::parse(AsmParser &parser, Type) {
+  StringAttr what, layer, strategy;
+  if (parser.parseLess() || parseText(parser, what) || parseOptionalText(parser, "in", layer) ||
+      parseOptionalText(parser, "by", strategy) || parser.parseGreater())
+    return {};
+  return get(parser.getContext(), what, layer, strategy);
+}
+
+void CauseAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printText(printer, getWhat());
+  printOptionalText(printer, "in", getLayer());
+  printOptionalText(printer, "by", getStrategy());
+  printer << '>';
+}
+
+Attribute ReasonAttr::parse(AsmParser &parser, Type) {
+  StringAttr asker, layer, change;
+  SmallVector<CauseAttr> causes;
+  auto parseCause = [&] { return parser.parseCustomAttributeWithFallback(causes.emplace_back()); };
+  if (parser.parseLess() || parseText(parser, asker) || parseOptionalText(parser, "in", layer) ||
+      parseOptionalText(parser, "moves", change) ||
+      (succeeded(parser.parseOptionalKeyword("because")) && parser.parseCommaSeparatedList(parseCause)) ||
+      parser.parseGreater())
+    return {};
+  return get(parser.getContext(), asker, layer, change, causes);
+}
+
+void ReasonAttr::print(AsmPrinter &printer) const {
+  printer << '<';
+  printText(printer, getAsker());
+  printOptionalText(printer, "in", getLayer());
+  printOptionalText(printer, "moves", getChange());
+  if (!getCauses().empty()) {
+    printer << " because ";
+    printer.printStrippedAttrOrType(getCauses());
+  }
+  printer << '>';
 }
 
 Attribute AxesAttr::parse(AsmParser &parser, Type) {
@@ -188,13 +239,13 @@ void BucketAttr::print(AsmPrinter &printer) const {
 Attribute MeshAxisAttr::parse(AsmParser &parser, Type) {
   StringAttr name;
   int64_t size;
-  if (parseAxisName(parser, name) || parser.parseEqual() || parser.parseInteger(size))
+  if (parseText(parser, name) || parser.parseEqual() || parser.parseInteger(size))
     return {};
   return get(parser.getContext(), name, size);
 }
 
 void MeshAxisAttr::print(AsmPrinter &printer) const {
-  printAxisName(printer, getName());
+  printText(printer, getName());
   printer << '=' << getSize();
 }
 
@@ -242,7 +293,7 @@ Attribute DimShardingAttr::parse(AsmParser &parser, Type) {
       closed = false;
       return success();
     }
-    return parseAxisName(parser, axes.emplace_back());
+    return parseText(parser, axes.emplace_back());
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, parseElement))
     return {};
@@ -260,7 +311,7 @@ Attribute DimShardingAttr::parse(AsmParser &parser, Type) {
 
 void DimShardingAttr::print(AsmPrinter &printer) const {
   printer << '{';
-  llvm::interleaveComma(getAxes(), printer, [&](StringAttr axis) { printAxisName(printer, axis); });
+  llvm::interleaveComma(getAxes(), printer, [&](StringAttr axis) { printText(printer, axis); });
   if (!getIsClosed())
     printer << (getAxes().empty() ? "?" : ", ?");
   printer << '}';

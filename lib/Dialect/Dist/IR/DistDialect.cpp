@@ -5,7 +5,7 @@
 #include "shoal/Dialect/Dist/IR/Memory.h"
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
-#include "shoal/Interfaces/MadeAttributes.h"
+#include "shoal/Interfaces/MadeByPasses.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -19,7 +19,7 @@ using namespace shoal::dist;
 #include "shoal/Dialect/Dist/DistDialect.cpp.inc"
 
 /// What only passes write at L1.
-static constexpr MadeAttribute kMadeAttributes[] = {
+static constexpr Made kMade[] = {
     {DistDialect::kBucketsAttr, "the compiler for dist-pack"},
     {DistDialect::kIdAttr, "dist-number"},
     {DistDialect::kGlobalsAttr, "dist-partition"},
@@ -31,11 +31,13 @@ static constexpr MadeAttribute kMadeAttributes[] = {
     {kMemoryAttr, "dist-offload"},
     {kMicrobatchAttr, "dist-expand-collectives"},
     {kRunningSumAttr, "dist-expand-collectives"},
+    {PackOp::getOperationName(), "dist-pack"},
+    {UnpackOp::getOperationName(), "dist-pack"},
 };
 
 void DistDialect::initialize() {
   registerAttributesAndTypes();
-  addInterface<MadeAttributes>(ArrayRef(kMadeAttributes));
+  addInterface<MadeByPasses>(ArrayRef(kMade));
   addOperations<
 #define GET_OP_LIST
 #include "shoal/Dialect/Dist/DistOps.cpp.inc"

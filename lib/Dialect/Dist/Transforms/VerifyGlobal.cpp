@@ -4,6 +4,7 @@
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
+#include "shoal/Interfaces/MadeByPasses.h"
 
 namespace shoal::dist {
 #define GEN_PASS_DEF_VERIFYGLOBALPASS
@@ -18,8 +19,11 @@ namespace {
 
 LogicalResult verifyNoCollectives(Operation *root) {
   WalkResult result = root->walk([](Operation *op) {
-    if (!isa_and_nonnull<DistDialect>(op->getDialect()) ||
-        isa<MeshOp, ReshardOp, AccumulateOp, YieldOp, PackOp, UnpackOp>(op))
+    if (StringRef makers = getMakers(op); !makers.empty()) {
+      op->emitOpError("is made by ") << makers << "; remove it";
+      return WalkResult::interrupt();
+    }
+    if (!isa_and_nonnull<DistDialect>(op->getDialect()) || isa<MeshOp, ReshardOp, AccumulateOp, YieldOp>(op))
       return WalkResult::advance();
     op->emitOpError("belongs to a local program (L2); a global one names layouts by dist.reshard");
     return WalkResult::interrupt();

@@ -1,7 +1,7 @@
 // The exec dialect: its attributes, its buffer type, and what its attributes on kernels mean.
 #include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Exec/IR/Exec.h"
-#include "shoal/Interfaces/MadeAttributes.h"
+#include "shoal/Interfaces/MadeByPasses.h"
 #include "shoal/Support/Elements.h"
 
 #include "mlir/IR/Builders.h"
@@ -35,7 +35,7 @@ void ExecDialect::registerTypes() {
 }
 
 /// What only passes write at L1: all, which are of rank programs or on the way there.
-static constexpr MadeAttribute kMadeAttributes[] = {
+static constexpr Made kMade[] = {
     {ExecDialect::kKernelAttr, "exec-outline-kernels"},
     {ExecDialect::kInplaceAttr, "exec-outline-kernels"},
     {ExecDialect::kUnalignedAttr, "exec-outline-kernels"},
@@ -44,11 +44,14 @@ static constexpr MadeAttribute kMadeAttributes[] = {
     {ExecDialect::kClassAttr, "nn-mixed-precision and dist-pack"},
     {ExecDialect::kClassesAttr, "exec-outline-kernels"},
     {ExecDialect::kAtAttr, "exec-lower"},
+    {CallOp::getOperationName(), "exec-outline-kernels"},
+    {AddToOp::getOperationName(), "exec-outline-kernels"},
+    {TransferOp::getOperationName(), "exec-insert-transfers"},
 };
 
 void ExecDialect::initialize() {
   registerAttributes();
-  addInterface<MadeAttributes>(ArrayRef(kMadeAttributes));
+  addInterface<MadeByPasses>(ArrayRef(kMade));
   registerTypes();
   addOperations<
 #define GET_OP_LIST

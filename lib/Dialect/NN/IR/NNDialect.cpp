@@ -1,7 +1,7 @@
 // Registration of the `nn` dialect, and the rules of a model's arguments and results: each has one
 // role, names are unique, and an updated argument keeps its type.
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
-#include "shoal/Interfaces/MadeAttributes.h"
+#include "shoal/Interfaces/MadeByPasses.h"
 #include "shoal/Support/Names.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -12,7 +12,7 @@ using namespace shoal::nn;
 #include "shoal/Dialect/NN/NNDialect.cpp.inc"
 
 /// What only passes write at L1.
-static constexpr shoal::MadeAttribute kMadeAttributes[] = {
+static constexpr shoal::Made kMade[] = {
     {NNDialect::kMasterAttr, "nn-mixed-precision"}, {NNDialect::kStateAttr, "nn-optimize"},
     {NNDialect::kGradAttr, "nn-differentiate"},     {NNDialect::kRecomputeAttr, "nn-recompute"},
     {kEvaluationAttr, "nn-select-results"},         {kBatchDimAttr, "nn-explicit-counts"},
@@ -21,7 +21,7 @@ static constexpr shoal::MadeAttribute kMadeAttributes[] = {
 
 void NNDialect::initialize() {
   registerAttributes();
-  addInterface<shoal::MadeAttributes>(llvm::ArrayRef(kMadeAttributes));
+  addInterface<shoal::MadeByPasses>(llvm::ArrayRef(kMade));
   addOperations<
 #define GET_OP_LIST
 #include "shoal/Dialect/NN/NNOps.cpp.inc"

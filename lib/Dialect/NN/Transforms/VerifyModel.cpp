@@ -2,7 +2,7 @@
 #include "shoal/Dialect/NN/Transforms/Passes.h"
 
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
-#include "shoal/Interfaces/MadeAttributes.h"
+#include "shoal/Interfaces/MadeByPasses.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -20,9 +20,8 @@ using EmitError = llvm::function_ref<InFlightDiagnostic()>;
 
 static LogicalResult verifyAttributes(ArrayRef<NamedAttribute> attributes, EmitError emitError) {
   for (NamedAttribute attribute : attributes) {
-    Dialect *dialect = attribute.getNameDialect();
-    auto *made = dialect ? dialect->getRegisteredInterface<MadeAttributes>() : nullptr;
-    if (StringRef makers = made ? made->getMakers(attribute.getName()) : StringRef(); !makers.empty())
+    StringRef makers = getMakers(attribute.getNameDialect(), attribute.getName());
+    if (!makers.empty())
       return emitError() << "'" << attribute.getName().getValue() << "' is made by " << makers << "; remove it";
   }
   return success();
@@ -40,6 +39,16 @@ static LogicalResult verifyArgumentName(FunctionOpInterface func, unsigned index
                                        << StringAttr::get(func.getContext(), getArgName(func, *param))
                                        << ", its parameter's and '" << suffix << "'";
   }
+  return success();
+}
+
+/// What shoalc has written of a training step is full of what passes make: said first, and once.
+static LogicalResult verifyNotDifferentiated(FunctionOpInterface func) {
+  for (unsigned i = 0; i < func.getNumResults(); ++i)
+    if (func.getResultAttr(i, NNDialect::kGradAttr))
+      return emitResultError(func, i) << "is a gradient, '" << NNDialect::kGradAttr
+                                      << "', which nn-differentiate makes: the model is already differentiated; give it "
+                                      << "as it was written";
   return success();
 }
 
@@ -65,7 +74,12 @@ namespace {
 struct VerifyModelPass : shoal::nn::impl::VerifyModelPassBase<VerifyModelPass> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
+    for (auto func : getOperation().getOps<FunctionOpInterface>())
+      if (failed(verifyNotDifferentiated(func)))
+        return signalPassFailure();
     WalkResult result = getOperation().walk([](Operation *op) -> WalkResult {
+      if (StringRef makers = getMakers(op); !makers.empty())
+        return op->emitOpError() << "is made by " << makers << "; remove it";
       if (failed(verifyAttributes(llvm::to_vector(op->getDiscardableAttrs()), [op] { return op->emitOpError(); })))
         return WalkResult::interrupt();
       auto func = dyn_cast<FunctionOpInterface>(op);

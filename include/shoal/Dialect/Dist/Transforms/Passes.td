@@ -450,7 +450,7 @@ def ExplainPass : Pass<"dist-explain", "::mlir::ModuleOp"> {
 def VerifyGlobalPass : Pass<"dist-verify-global", "::mlir::ModuleOp"> {
   let summary = "the contract of an annotated L1 program";
   let description = [{
-    Checks what `dist-partition` relies on, and changes nothing: no collectives; where the module has a mesh, a closed sharding on every tensor; partial
+    Checks what `dist-partition` relies on, and changes nothing: no collectives, and no op that only later passes make; where the module has a mesh, a closed sharding on every tensor; partial
     values only where a sharded reduction or an op that is linear in them makes them (a non-linear op on a partial value must read it
     reduced); function results reduced, updated arguments and their new values in one layout; no op without a sharding rule on a sharded operand; no op that computes a value again
     (`nn.recompute`) is read by the forward pass, on one device either.

@@ -20,8 +20,8 @@ def VerifyModelPass : Pass<"nn-verify-model", "::mlir::ModuleOp"> {
   let summary = "a model as it was written has nothing that only passes write";
   let description = [{
     Passes tell each other by attributes what they did, and believe them. One written by hand would be obeyed where it is not checked, and ignored where it is
-    made again. So each dialect lists the attributes that only its passes write (`MadeAttributes`), and a model may have none of them on ops, arguments or
-    results. Nor may a model use a name that `nn-optimize` gives: of a metric (`grad_norm`, `lr`) or of state (`w.m`, where `w` is a parameter), with
+    made again. So each dialect lists the attributes and ops that only passes write (`MadeByPasses`), and a model may have none of these ops, and none of
+    these attributes on ops, arguments or results; that it is already differentiated is said first. Nor may a model use a name that `nn-optimize` gives: of a metric (`grad_norm`, `lr`) or of state (`w.m`, where `w` is a parameter), with
     whatever optimizer it is trained. A program written by hand on a later level keeps its rights. Changes nothing.
 
     Refused:
