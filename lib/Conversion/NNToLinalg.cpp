@@ -4,6 +4,7 @@
 #include "LinalgBuilder.h"
 #include "shoal/Codegen/Passes.h"
 #include "shoal/Dialect/Exec/IR/Exec.h"
+#include "shoal/Dialect/NN/IR/Means.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -37,6 +38,8 @@ LogicalResult convertKernelToLinalg(func::FuncOp kernel) {
     auto lowerable = dyn_cast<LoweringOpInterface>(op);
     if (!lowerable)
       continue; // already linalg, or rejected by what follows
+    if (failed(nn::verifyNoMean(&op)))
+      return failure();
     OpBuilder builder(&op);
     FailureOr<SmallVector<Value>> results = lowerable.lowerToLinalg(builder, op.getOperands());
     if (failed(results))

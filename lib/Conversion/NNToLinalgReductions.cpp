@@ -25,15 +25,6 @@ SmallVector<Value> reduce(nn::ReduceOp op, ValueRange operands, LinalgBuilder &l
       linalg.same(operands[0]),
       [&](Scalars &s, ValueRange x) { return isMax ? s.max(x[1], x[0]) : s.add(x[1], x[0]); },
       op.getKeepDims());
-  if (op.getKind() == nn::Reduce::mean) {
-    int64_t count = 1;
-    for (int64_t dim : op.getDims())
-      count *= shape[dim];
-    result = linalg.elementwise(type.getShape(), type.getElementType(), linalg.same(result),
-                                [&](Scalars &s, ValueRange x) {
-                                  return s.div(x[0], s.constant(x[0].getType(), double(count)));
-                                });
-  }
   return {linalg.cast(result, type.getElementType())};
 }
 
@@ -93,11 +84,6 @@ SmallVector<Value> mseLoss(nn::MseLossOp op, ValueRange operands, LinalgBuilder 
                                Value difference = s.sub(x[0], x[1]);
                                return s.add(x[2], s.mul(difference, difference));
                              });
-  if (op.getReduction() == nn::LossReduction::mean)
-    loss =
-        linalg.elementwise({}, elementType(loss), linalg.same(loss), [&](Scalars &s, ValueRange x) {
-          return s.div(x[0], s.constant(x[0].getType(), double(type.getNumElements())));
-        });
   return {linalg.cast(loss, elementType(op.getLoss()))};
 }
 
@@ -147,25 +133,6 @@ SmallVector<Value> crossEntropy(nn::CrossEntropyOp op, ValueRange operands, Lina
   ArrayRef<int64_t> rows = shapeOf(losses);
   auto all = llvm::to_vector(llvm::seq<int64_t>(0, rows.size()));
   Value loss = linalg.reduce(rows, all, compute, 0, linalg.same(losses), addToLast);
-  if (op.getReduction() == nn::LossReduction::mean) {
-    if (isa<FloatType>(elementType(targets))) {
-      int64_t count = tensorType(losses).getNumElements();
-      loss = linalg.elementwise({}, compute, linalg.same(loss), [&](Scalars &s, ValueRange x) {
-        return s.div(x[0], s.constant(compute, double(count)));
-      });
-    } else {
-      Type i64 = linalg.b.getI64Type();
-      Value count =
-          linalg.reduce(rows, all, i64, 0, linalg.same(targets), [&](Scalars &s, ValueRange x) {
-            Value ignored = s.equal(s.cast(x[0], i64), s.integer(i64, op.getIgnoreIndex()));
-            return s.add(x[1], s.select(ignored, s.constant(i64, 0), s.constant(i64, 1)));
-          });
-      loss = linalg.elementwise(
-          {}, compute, {linalg.same(loss), linalg.same(count)}, [&](Scalars &s, ValueRange x) {
-            return s.div(x[0], s.cast(s.max(x[1], s.constant(i64, 1)), compute));
-          });
-    }
-  }
   return {linalg.cast(loss, elementType(op.getLoss())), lse};
 }
 

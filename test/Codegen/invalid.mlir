@@ -9,6 +9,15 @@ func.func private @gemm(%a: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {exec
 
 // -----
 
+// A kernel does not know how many rows are real.
+func.func private @mean(%a: tensor<4xf32>) -> tensor<f32> attributes {exec.kernel} {
+  // expected-error @below {{is a mean, and what it divides by is the count of the whole}}
+  %0 = nn.reduce mean %a dims = [0] : tensor<4xf32> -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
 // expected-error @below {{a kernel must have a body of one block}}
 func.func private @declared(tensor<4xf32>) -> tensor<4xf32> attributes {exec.kernel}
 

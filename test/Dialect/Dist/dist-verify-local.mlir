@@ -222,3 +222,12 @@ func.func @branch(%a: tensor<8x2xf32> {dist.global = #dist.global<0, tensor<8x4x
   }
   return %1 : tensor<8xf32>
 }
+
+// -----
+
+// A rank's mean is no part of the mean.
+func.func @mean(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<f32> {
+  // expected-error @+1 {{'nn.mse_loss' op is a mean, and what it divides by is the count of the whole}}
+  %0 = nn.mse_loss mean %x, %y : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}

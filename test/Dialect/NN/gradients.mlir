@@ -96,12 +96,11 @@ func.func @max(%a: tensor<4x3xf32> {nn.param = #nn.param<"a", init = zeros>}, %c
   return %2 : tensor<f32>
 }
 
-// Softmax and its logarithm; a mean divides by its constant count.
+// Softmax and its logarithm.
 // CHECK-LABEL: func.func @softmax(
-// CHECK-DAG: nn.constant dense<0.0833333358>
 // CHECK: %[[P:.*]] = nn.softmax %{{.*}} dim = 1
 // CHECK: %[[LOG:.*]] = nn.log_softmax %[[P]] dim = 0
-// CHECK: nn.broadcast
+// CHECK: nn.reduce sum %{{.*}} dims = [0, 1]
 // CHECK: %[[CT:.*]] = nn.mul
 // CHECK: %[[SUM:.*]] = nn.reduce sum %[[CT]] dims = [0] {keep_dims}
 // CHECK: %[[E:.*]] = nn.exp %[[LOG]]
@@ -115,7 +114,7 @@ func.func @softmax(%a: tensor<4x3xf32> {nn.param = #nn.param<"a", init = zeros>}
   %0 = nn.softmax %a dim = 1 : tensor<4x3xf32>
   %1 = nn.log_softmax %0 dim = 0 : tensor<4x3xf32>
   %2 = nn.mul %1, %c : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
-  %3 = nn.reduce mean %2 dims = [0, 1] : tensor<4x3xf32> -> tensor<f32>
+  %3 = nn.reduce sum %2 dims = [0, 1] : tensor<4x3xf32> -> tensor<f32>
   return %3 : tensor<f32>
 }
 
@@ -143,25 +142,19 @@ func.func @shape(%a: tensor<4x3xf32> {nn.param = #nn.param<"a", init = zeros>}, 
   return %8 : tensor<f64>
 }
 
-// Losses: the gradient of cross_entropy is one op, scaled by 1 / count, that reads the log-sum-exp.
+// Losses: the gradient of cross_entropy is one op that reads the log-sum-exp.
 // CHECK-LABEL: func.func @losses(
-// CHECK: %{{.*}}, %[[LSE:.*]] = nn.cross_entropy mean %{{.*}} ignore_index = -1
-// CHECK: %{{.*}}, %[[SOFTLSE:.*]] = nn.cross_entropy mean
+// CHECK: %{{.*}}, %[[LSE:.*]] = nn.cross_entropy sum %{{.*}} ignore_index = -1
+// CHECK: %{{.*}}, %[[SOFTLSE:.*]] = nn.cross_entropy sum
 // CHECK: nn.cross_entropy_grad %[[A:.*]], %[[P:.*]], %[[SOFTLSE]], %{{.*}} : (tensor<4x3xf32>, tensor<4x3xf32>, tensor<f32>)
-// CHECK: %[[REAL:.*]] = nn.compare ne %[[Y:.*]], %{{.*}} : (tensor<4xi64>, tensor<i64>)
-// CHECK: %[[ONES:.*]] = nn.cast %[[REAL]] : tensor<4xi1> -> tensor<4xi64>
-// CHECK: %[[SUM:.*]] = nn.reduce sum %[[ONES]]
-// CHECK: %[[WHOLE:.*]] = nn.maximum %[[SUM]]
-// CHECK: %[[COUNT:.*]] = nn.cast %[[WHOLE]] : tensor<i64> -> tensor<f32>
-// CHECK: %[[SCALE:.*]] = nn.div %{{.*}}, %[[COUNT]]
-// CHECK: nn.cross_entropy_grad %[[A]], %[[Y]], %[[LSE]], %[[SCALE]] ignore_index = -1
+// CHECK: nn.cross_entropy_grad %[[A]], %{{.*}}, %[[LSE]], %{{.*}} ignore_index = -1
 // CHECK: %[[D:.*]] = nn.sub %[[P]], %[[A]]
 // CHECK: %[[G:.*]] = nn.mul %[[D]]
 // CHECK: nn.neg %[[G]]
 func.func @losses(%a: tensor<4x3xf32> {nn.param = #nn.param<"a", init = zeros>}, %y: tensor<4xi64>, %p: tensor<4x3xf32>) -> (tensor<f32> {nn.loss}) {
-  %0 = nn.mse_loss mean %p, %a : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<f32>
-  %1, %lse1 = nn.cross_entropy mean %a, %y ignore_index = -1 : (tensor<4x3xf32>, tensor<4xi64>) -> tensor<f32>
-  %2, %lse2 = nn.cross_entropy mean %a, %p : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<f32>
+  %0 = nn.mse_loss sum %p, %a : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<f32>
+  %1, %lse1 = nn.cross_entropy sum %a, %y ignore_index = -1 : (tensor<4x3xf32>, tensor<4xi64>) -> tensor<f32>
+  %2, %lse2 = nn.cross_entropy sum %a, %p : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<f32>
   %3 = nn.add %0, %1 : (tensor<f32>, tensor<f32>) -> tensor<f32>
   %4 = nn.add %3, %2 : (tensor<f32>, tensor<f32>) -> tensor<f32>
   return %4 : tensor<f32>

@@ -73,3 +73,11 @@ func.func @through_lse(%a: tensor<4x3xf32> {nn.param = #nn.param<"a", init = zer
   %0 = nn.reduce sum %lse dims = [0] : tensor<4xf32> -> tensor<f32>
   return %0 : tensor<f32>
 }
+
+// -----
+
+func.func @mean(%a: tensor<4xf32> {nn.param = #nn.param<"a", init = zeros>}) -> (tensor<f32> {nn.loss}) {
+  // expected-error @+1 {{'nn.reduce' op is a mean, and what it divides by is the count of the whole: run nn-explicit-counts on the model; by hand write the sum and divide it}}
+  %0 = nn.reduce mean %a dims = [0] : tensor<4xf32> -> tensor<f32>
+  return %0 : tensor<f32>
+}

@@ -9,6 +9,7 @@
 #include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
+#include "shoal/Dialect/NN/IR/Means.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -56,6 +57,8 @@ LogicalResult shoal::dist::verifyNothingLeft(Operation *op) {
     return op->emitOpError("belongs to a global program (L1); run dist-partition");
   if (auto random = dyn_cast<nn::RandomOpInterface>(op); random && !random.isSeeded())
     return op->emitOpError("has no seed and step to draw from; run nn-seed on the global program");
+  if (failed(nn::verifyNoMean(op)))
+    return failure();
   if (op->hasAttr(DistDialect::kWhyAttr))
     return op->emitOpError("still records why its values are sharded, in dist.why; run dist-partition over all axes");
   for (StringRef name : {DistDialect::kShardingsAttr, DistDialect::kArgShardingsAttr})

@@ -2,6 +2,8 @@
 // (Shoeybi et al. 2019, "Megatron-LM", section 3).
 #include "Build.h"
 
+#include "shoal/Dialect/NN/IR/Means.h"
+
 #include <limits>
 
 using namespace mlir;
@@ -61,6 +63,8 @@ struct Rows {
 RankedTensorType CrossEntropyOp::getLseType(Type logits) { return getRowStatisticType(logits); }
 
 FailureOr<SmallVector<Value>> CrossEntropyOp::decompose(OpBuilder &builder) {
+  if (failed(verifyNoMean(*this)))
+    return failure();
   Rows rows(*this, builder);
   Build &b = rows.b;
   // Statistics stay in one shape: one that is seen in two would be reduced over devices twice.
@@ -80,15 +84,6 @@ FailureOr<SmallVector<Value>> CrossEntropyOp::decompose(OpBuilder &builder) {
   }
   auto all = llvm::to_vector(llvm::seq<int64_t>(0, rows.classDim + 1));
   Value loss = b.sum(losses, all, /*keepDims=*/false);
-  if (isMean()) {
-    Value count = buildCount(builder, [&](ValueRange values, ArrayRef<int64_t> dims) {
-      int64_t terms = 1;
-      for (int64_t dim : dims)
-        terms *= typeOf(values.front()).getDimSize(dim);
-      return b.scalar(getLoss(), double(terms));
-    });
-    loss = b.div(loss, b.cast(count, typeOf(loss).getElementType()));
-  }
   return SmallVector<Value>{b.cast(loss, typeOf(getLoss()).getElementType()), lse};
 }
 

@@ -359,17 +359,14 @@ SHOAL_VJP(ReduceOp) {
   if (!isFloat(ct))
     return nulls(*this);
   SmallVector<int64_t> kept(type.getShape());
-  int64_t count = 1;
-  for (int64_t dim : getDims()) {
-    count *= kept[dim];
+  for (int64_t dim : getDims())
     kept[dim] = 1;
-  }
   ct = b.reshape(ct, type.clone(kept));
   switch (getKind()) {
   case Reduce::sum:
     return SmallVector<Value>{b.broadcast(ct, type)};
-  case Reduce::mean:
-    return SmallVector<Value>{b.broadcast(b.mul(ct, 1.0 / count), type)};
+  case Reduce::mean: // refused by nn-differentiate
+    break;
   case Reduce::max: {
     Value max = b.reshape(getResult(), type.clone(kept));
     Value isMax = b.compare(Predicate::eq, getInput(), max);
@@ -377,7 +374,7 @@ SHOAL_VJP(ReduceOp) {
     return SmallVector<Value>{b.select(isMax, b.div(ct, ties), b.scalar(ct, 0))};
   }
   }
-  llvm_unreachable("unknown reduction");
+  llvm_unreachable("a reduction without gradient");
 }
 
 SHOAL_VJP(SoftmaxOp) {
@@ -402,11 +399,7 @@ SHOAL_VJP(LogSoftmaxOp) {
 
 SHOAL_VJP(MseLossOp) {
   SHOAL_COTANGENT
-  auto type = getPrediction().getType();
-  double scale = 2;
-  if (getReduction() == LossReduction::mean)
-    scale /= std::max<int64_t>(type.getNumElements(), 1);
-  Value g = b.mul(b.sub(getPrediction(), getTarget()), b.mul(ct, scale));
+  Value g = b.mul(b.sub(getPrediction(), getTarget()), b.mul(ct, 2.0));
   SmallVector<Value> result = nulls(*this);
   if (needed.test(0))
     result[0] = g;
@@ -424,17 +417,8 @@ SHOAL_VJP(CrossEntropyOp) {
   SmallVector<Value> result = nulls(*this);
   if (!needed.test(0))
     return result;
-  auto logits = getLogits().getType();
-  Value scale = ct;
-  if (isMean())
-    scale = b.div(ct, buildCount(builder, [&](ValueRange values, ArrayRef<int64_t> dims) {
-                    int64_t count = 1;
-                    for (int64_t dim : dims)
-                      count *= typeOf(values.front()).getDimSize(dim);
-                    return b.scalar(ct, double(std::max<int64_t>(count, 1)));
-                  }));
-  result[0] = builder.create<CrossEntropyGradOp>(b.loc, logits, getLogits(), getTargets(), getLse(),
-                                                 scale, getIgnoreIndexAttr());
+  result[0] = builder.create<CrossEntropyGradOp>(b.loc, getLogits().getType(), getLogits(), getTargets(), getLse(), ct,
+                                                 getIgnoreIndexAttr());
   return result;
 }
 

@@ -1,8 +1,17 @@
 // What a mean divides its sum by: MeanOpInterface of the ops that can be means.
 #include "Build.h"
 
+#include "shoal/Dialect/NN/IR/Means.h"
+
 using namespace mlir;
 using namespace shoal::nn;
+
+LogicalResult shoal::nn::verifyNoMean(Operation *op) {
+  if (auto mean = dyn_cast<MeanOpInterface>(op); mean && mean.isMean())
+    return op->emitOpError("is a mean, and what it divides by is the count of the whole: run nn-explicit-counts on the "
+                           "model; by hand write the sum and divide it");
+  return success();
+}
 
 using CountFn = function_ref<Value(ValueRange, ArrayRef<int64_t>)>;
 

@@ -3,6 +3,7 @@
 
 #include "ModelRewriter.h"
 
+#include "shoal/Dialect/NN/IR/Means.h"
 #include "shoal/Support/SignatureEdit.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -118,8 +119,11 @@ LogicalResult Differentiator::run() {
   findActive();
   Value loss = getReturn(model).getOperand(*lossIndex);
   SmallVector<Operation *> forward;
-  for (Operation &op : model.front().without_terminator())
+  for (Operation &op : model.front().without_terminator()) {
+    if (failed(verifyNoMean(&op)))
+      return failure();
     forward.push_back(&op);
+  }
   if (active.contains(loss))
     cotangents[loss] =
         builder.create<ConstantOp>(loss.getLoc(), cast<RankedTensorType>(loss.getType()), 1.0);
