@@ -1,5 +1,5 @@
 // Sharding rules that many ops share, and the default way to build an op on shards.
-#include "shoal/Interfaces/ShardingRule.h"
+#include "shoal/Interfaces/AddFactors.h"
 
 #include <cmath>
 #include <limits>
@@ -108,11 +108,8 @@ ShardingRule elementwise(Operation *op) {
 ShardingRule replicated(Operation *op) {
   ShardingRule rule;
   auto add = [&](Type type) {
-    TensorFactors factors;
-    if (auto tensor = dyn_cast<RankedTensorType>(type))
-      for (int64_t size : tensor.getShape())
-        factors.push_back({rule.addFactor(size, FactorKind::NeedReplication)});
-    return factors;
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor ? addFactors(rule, tensor.getShape(), FactorKind::NeedReplication) : TensorFactors();
   };
   for (Type type : op->getOperandTypes())
     rule.operands.push_back(add(type));

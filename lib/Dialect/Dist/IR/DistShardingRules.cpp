@@ -2,6 +2,7 @@
 // axes: what one run made is ordinary code to the next. A collective is independent along the
 // dimensions that it does not gather or split, and linear where it only sums or moves elements.
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Interfaces/AddFactors.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -125,12 +126,7 @@ ShardingRule UnpackOp::getShardingRule() {
 // the partitioner exchanges rows so that each device holds its part of every micro-batch.
 ShardingRule AccumulateOp::getShardingRule() {
   ShardingRule rule;
-  auto add = [&](Type type) {
-    TensorFactors factors;
-    for (int64_t size : cast<RankedTensorType>(type).getShape())
-      factors.push_back({rule.addFactor(size)});
-    return factors;
-  };
+  auto add = [&](Type type) { return addFactors(rule, cast<RankedTensorType>(type).getShape()); };
   for (Type type : getInputs().getTypes())
     rule.operands.push_back(add(type));
   for (Type type : getResults().getTypes())

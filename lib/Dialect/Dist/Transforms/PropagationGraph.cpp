@@ -2,6 +2,7 @@
 #include "PropagationGraph.h"
 
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
+#include "shoal/Interfaces/AddFactors.h"
 #include "shoal/Support/Elements.h"
 #include "shoal/Support/SignatureEdit.h"
 
@@ -180,8 +181,7 @@ void PropagationGraph::addIdentity(Operation *op, unsigned from, unsigned to, bo
   ShardingRule rule;
   TensorFactors factors;
   if (slots[to].type)
-    for (int64_t size : slots[to].type.getShape())
-      factors.push_back({rule.addFactor(size)});
+    factors = addFactors(rule, slots[to].type.getShape());
   rule.operands = {factors};
   rule.results = {factors};
   rule.movesOnly = isLinear;

@@ -4,6 +4,7 @@
 #define SHOAL_LIB_DIALECT_NN_IR_BUILD_H
 
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Interfaces/AddFactors.h"
 #include "shoal/Support/Elements.h"
 
 namespace shoal::nn {
@@ -20,6 +21,20 @@ inline mlir::RankedTensorType getRowStatisticType(mlir::Type rows) {
   auto type = llvm::cast<mlir::RankedTensorType>(rows);
   return mlir::RankedTensorType::get(type.getShape().drop_back(type.getRank() > 0),
                                      computeType(type.getElementType()));
+}
+
+/// Of `localize`: the index of a shard's first element, where an earlier partition over other axes may have left one.
+inline mlir::Value addOffsets(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value earlier, mlir::Value shard) {
+  if (!earlier || !shard)
+    return earlier ? earlier : shard;
+  return builder.create<AddOp>(loc, earlier, shard);
+}
+/// Of `localize`: `local` stands for `op` on one device.
+inline llvm::LogicalResult finishLocalize(mlir::Operation *op, mlir::Operation *local,
+                                          llvm::SmallVectorImpl<mlir::Value> &results) {
+  local->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  llvm::append_range(results, local->getResults());
+  return mlir::success();
 }
 
 struct Build {

@@ -1,5 +1,7 @@
 // Registration of the `nn` dialect, and the rules of a model's arguments and results: each has one
 // role, names are unique, and an updated argument keeps its type.
+#include "ArgRoles.h"
+
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
 #include "shoal/Interfaces/MadeByPasses.h"
 #include "shoal/Support/Names.h"
@@ -39,12 +41,6 @@ Operation *NNDialect::materializeConstant(OpBuilder &builder, Attribute value, T
 static bool isIndexScalar(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && tensor.getRank() == 0 && tensor.getElementType().isInteger(64);
-}
-
-static bool isRoleAttr(StringRef name) {
-  return name == NNDialect::kInputAttr || name == NNDialect::kParamAttr ||
-         name == NNDialect::kBufferAttr || name == NNDialect::kStateAttr || name == NNDialect::kStepAttr ||
-         name == NNDialect::kValidRowsAttr || name == NNDialect::kSeedAttr;
 }
 
 /// What the ops compute on and the runtime stores; params and losses are floats.
@@ -140,11 +136,11 @@ LogicalResult NNDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsig
     return verifyIndices(func, argIndex, value);
   if (name == kMasterAttr)
     return verifyMaster(func, argIndex, value);
-  if (!isRoleAttr(name))
+  if (getArgRole(name) == ArgRole::None)
     return emitArgError(func, argIndex) << "unknown argument attribute '" << name << "'";
 
   unsigned roles = llvm::count_if(func.getArgAttrs(argIndex),
-                                  [](NamedAttribute attr) { return isRoleAttr(attr.getName()); });
+                                  [](NamedAttribute attr) { return getArgRole(attr.getName()) != ArgRole::None; });
   if (roles != 1)
     return emitArgError(func, argIndex) << "must have one role, got: " << roles;
 

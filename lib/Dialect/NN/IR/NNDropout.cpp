@@ -56,9 +56,7 @@ FailureOr<SmallVector<Value>> DropoutOp::buildVJP(OpBuilder &builder, ArrayRef<V
 
 ShardingRule DropoutOp::getShardingRule() {
   ShardingRule rule;
-  TensorFactors factors;
-  for (int64_t size : getType().getShape())
-    factors.push_back({rule.addFactor(size)});
+  TensorFactors factors = addFactors(rule, getType().getShape());
   rule.operands.resize((*this)->getNumOperands()); // the others are scalars
   rule.operands[0] = factors;
   rule.results = {factors};
@@ -84,12 +82,10 @@ LogicalResult DropoutOp::localize(OpBuilder &builder, ValueRange operands, const
     auto scalar = RankedTensorType::get({}, builder.getI64Type());
     Value factor = builder.create<ConstantOp>(b.loc, scalar, DenseIntElementsAttr::get(scalar, stride));
     shard = b.mul(shard, factor);
-    offset = offset ? b.add(offset, shard) : shard;
+    offset = addOffsets(builder, b.loc, offset, shard);
     global = builder.getDenseI64ArrayAttr(shape);
   }
   auto local = builder.create<DropoutOp>(b.loc, operands[0].getType(), operands[0], seed, step, offset, getRateAttr(),
                                          getIdAttr(), global);
-  local->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
-  results.push_back(local);
-  return success();
+  return finishLocalize(*this, local, results);
 }

@@ -56,26 +56,22 @@ std::optional<IndexRange> EmbeddingOp::getIndexRange(unsigned operand) {
 }
 
 /// The factors of table, numbers and rows by number.
-static std::array<TensorFactors, 3> addFactors(ShardingRule &rule, RankedTensorType table,
-                                               RankedTensorType ids, FactorKind rowsKind,
-                                               FactorKind idsKind) {
+static std::array<TensorFactors, 3> addTableFactors(ShardingRule &rule, RankedTensorType table, RankedTensorType ids,
+                                                    FactorKind rowsKind, FactorKind idsKind) {
   std::array<TensorFactors, 3> factors;
   auto &[ofTable, ofIds, ofRows] = factors;
-  for (int64_t size : ids.getShape())
-    ofIds.push_back({rule.addFactor(size, idsKind)});
-  ofRows = ofIds;
-  ofTable.push_back({rule.addFactor(table.getDimSize(0), rowsKind)});
-  for (int64_t size : table.getShape().drop_front()) {
-    ofTable.push_back({rule.addFactor(size)});
-    ofRows.push_back(ofTable.back());
-  }
+  ofIds = ofRows = addFactors(rule, ids.getShape(), idsKind);
+  ofTable = addFactors(rule, table.getShape().take_front(), rowsKind);
+  TensorFactors ofFeatures = addFactors(rule, table.getShape().drop_front());
+  for (TensorFactors *tensor : {&ofTable, &ofRows})
+    llvm::append_range(*tensor, ofFeatures);
   return factors;
 }
 
 ShardingRule EmbeddingOp::getShardingRule() {
   ShardingRule rule;
-  auto [table, ids, rows] = addFactors(rule, getTable().getType(), getIds().getType(),
-                                       FactorKind::Reduction, FactorKind::PassThrough);
+  auto [table, ids, rows] = addTableFactors(rule, getTable().getType(), getIds().getType(),
+                                            FactorKind::Reduction, FactorKind::PassThrough);
   rule.operands = {table, ids};
   rule.operands.resize((*this)->getNumOperands()); // the offset is a scalar
   rule.results = {rows};
@@ -86,8 +82,8 @@ ShardingRule EmbeddingOp::getShardingRule() {
 
 ShardingRule EmbeddingGradOp::getShardingRule() {
   ShardingRule rule;
-  auto [table, ids, rows] = addFactors(rule, getType(), getIds().getType(),
-                                       FactorKind::PassThrough, FactorKind::Reduction);
+  auto [table, ids, rows] = addTableFactors(rule, getType(), getIds().getType(),
+                                            FactorKind::PassThrough, FactorKind::Reduction);
   rule.operands = {ids, rows};
   rule.operands.resize((*this)->getNumOperands());
   rule.results = {table};
@@ -99,14 +95,6 @@ ShardingRule EmbeddingGradOp::getShardingRule() {
   return rule;
 }
 
-/// The number of a shard's first row: an offset that is already there is that of an earlier partition
-/// over other axes.
-static Value addOffsets(OpBuilder &builder, Location loc, Value earlier, Value shard) {
-  if (!earlier || !shard)
-    return earlier ? earlier : shard;
-  return builder.create<AddOp>(loc, earlier, shard);
-}
-
 LogicalResult EmbeddingOp::localize(OpBuilder &builder, ValueRange operands,
                                     const LocalizeContext &ctx, SmallVectorImpl<Value> &results) {
   Value offset = addOffsets(builder, getLoc(), getOffset() ? operands[2] : Value(),
@@ -115,9 +103,7 @@ LogicalResult EmbeddingOp::localize(OpBuilder &builder, ValueRange operands,
   if (offset && !vocab)
     vocab = builder.getI64IntegerAttr(ctx.globalOperandSize(0, 0));
   auto local = builder.create<EmbeddingOp>(getLoc(), operands[0], operands[1], offset, vocab);
-  local->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
-  results.push_back(local);
-  return success();
+  return finishLocalize(*this, local, results);
 }
 
 LogicalResult EmbeddingGradOp::localize(OpBuilder &builder, ValueRange operands,
@@ -127,9 +113,7 @@ LogicalResult EmbeddingGradOp::localize(OpBuilder &builder, ValueRange operands,
                             ctx.resultOffset(builder, 0, 0));
   auto local = builder.create<EmbeddingGradOp>(getLoc(), ctx.localResultType(0), operands[0],
                                                operands[1], offset);
-  local->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
-  results.push_back(local);
-  return success();
+  return finishLocalize(*this, local, results);
 }
 
 FailureOr<SmallVector<Value>> EmbeddingOp::buildVJP(OpBuilder &builder, ArrayRef<Value> cotangents,

@@ -58,9 +58,7 @@ LogicalResult RmsNormOp::verify() { return verifyRowNorm(*this, "scale"); }
 /// Rows are independent; parameters lie along them, statistics across.
 static ShardingRule rowNorm(Operation *op) {
   ShardingRule rule;
-  TensorFactors input;
-  for (int64_t size : typeOf(op->getOperand(0)).getShape())
-    input.push_back({rule.addFactor(size)});
+  TensorFactors input = addFactors(rule, typeOf(op->getOperand(0)).getShape());
   rule.factors.back().kind = FactorKind::Decompose;
   TensorFactors parameter = {input.back()}, statistic(ArrayRef(input).drop_back());
   rule.operands.assign(op->getNumOperands(), parameter);
@@ -86,7 +84,6 @@ struct Rows {
         eps(op.getEps().convertToDouble()), type(op.getInput().getType()),
         last(type.getRank() - 1) {}
 
-  Value wide(Value x) { return b.cast(x, computeType(typeOf(x).getElementType())); }
   Value narrow(Value x) { return b.cast(x, type.getElementType()); }
   Value sum(Value x) { return b.sum(x, last, /*keepDims=*/true); }
   /// The mean over rows of the whole dimension's size.
@@ -118,7 +115,7 @@ struct Rows {
     auto plus = [&](Value term) { total = total ? b.add(total, term) : term; };
     double perElement = 1.0 / double(type.getDimSize(last));
     if (ct) {
-      Value g = b.mul(wide(ct), wide(scale));
+      Value g = b.mul(b.wide(ct), b.wide(scale));
       Value along = b.mul(xhat, mean(b.mul(g, xhat)));
       plus(b.mul(rstd, b.sub(hasMean ? b.sub(g, mean(g)) : g, along)));
     }
@@ -144,20 +141,20 @@ struct Rows {
 SmallVector<Value> LayerNormOp::decomposeWithCount(OpBuilder &builder, CountFn buildCount) {
   Rows rows(*this, builder);
   Build &b = rows.b;
-  Value count = rows.wide(buildCount(getInput(), rows.last)), x = rows.wide(getInput());
+  Value count = rows.b.wide(buildCount(getInput(), rows.last)), x = rows.b.wide(getInput());
   Value mean = b.div(rows.sum(x), count);
   Value centered = b.sub(x, mean);
   Value rstd = rows.inverseRoot(b.div(rows.sum(b.mul(centered, centered)), count));
-  Value scaled = b.mul(b.mul(centered, rstd), rows.wide(getScale()));
-  return {rows.narrow(b.add(scaled, rows.wide(getBias()))), rows.drop(mean), rows.drop(rstd)};
+  Value scaled = b.mul(b.mul(centered, rstd), rows.b.wide(getScale()));
+  return {rows.narrow(b.add(scaled, rows.b.wide(getBias()))), rows.drop(mean), rows.drop(rstd)};
 }
 
 SmallVector<Value> RmsNormOp::decomposeWithCount(OpBuilder &builder, CountFn buildCount) {
   Rows rows(*this, builder);
   Build &b = rows.b;
-  Value count = rows.wide(buildCount(getInput(), rows.last)), x = rows.wide(getInput());
+  Value count = rows.b.wide(buildCount(getInput(), rows.last)), x = rows.b.wide(getInput());
   Value rstd = rows.inverseRoot(b.div(rows.sum(b.mul(x, x)), count));
-  return {rows.narrow(b.mul(b.mul(x, rstd), rows.wide(getScale()))), rows.drop(rstd)};
+  return {rows.narrow(b.mul(b.mul(x, rstd), rows.b.wide(getScale()))), rows.drop(rstd)};
 }
 
 /// Divided by the whole dimension's size, whatever a device has of it.
@@ -176,12 +173,12 @@ Values LayerNormOp::buildVJP(OpBuilder &builder, ArrayRef<Value> cotangents,
   Rows rows(*this, builder);
   Build &b = rows.b;
   Value ct = cotangents[0], rstd = rows.keep(getRstd());
-  Value xhat = b.mul(b.sub(rows.wide(getInput()), rows.keep(getMean())), rstd);
+  Value xhat = b.mul(b.sub(rows.b.wide(getInput()), rows.keep(getMean())), rstd);
   SmallVector<Value> result(3);
   if (needed.test(0))
     result[0] = rows.inputCotangent(xhat, rstd, ct, cotangents[1], cotangents[2], /*hasMean=*/true);
   if (needed.test(1) && ct)
-    result[1] = rows.sumOfRows(b.mul(rows.wide(ct), xhat));
+    result[1] = rows.sumOfRows(b.mul(rows.b.wide(ct), xhat));
   if (needed.test(2) && ct)
     result[2] = rows.sumOfRows(ct);
   return result;
@@ -192,11 +189,11 @@ Values RmsNormOp::buildVJP(OpBuilder &builder, ArrayRef<Value> cotangents,
   Rows rows(*this, builder);
   Build &b = rows.b;
   Value ct = cotangents[0], rstd = rows.keep(getRstd());
-  Value xhat = b.mul(rows.wide(getInput()), rstd);
+  Value xhat = b.mul(rows.b.wide(getInput()), rstd);
   SmallVector<Value> result(2);
   if (needed.test(0))
     result[0] = rows.inputCotangent(xhat, rstd, ct, Value(), cotangents[1], /*hasMean=*/false);
   if (needed.test(1) && ct)
-    result[1] = rows.sumOfRows(b.mul(rows.wide(ct), xhat));
+    result[1] = rows.sumOfRows(b.mul(rows.b.wide(ct), xhat));
   return result;
 }

@@ -40,9 +40,7 @@ LogicalResult RopeOp::verify() {
 /// Pairs lie across the last dimension; all others turn element by element.
 ShardingRule RopeOp::getShardingRule() {
   ShardingRule rule;
-  TensorFactors input;
-  for (int64_t size : getInput().getType().getShape())
-    input.push_back({rule.addFactor(size)});
+  TensorFactors input = addFactors(rule, getInput().getType().getShape());
   rule.factors.back().kind = FactorKind::NeedReplication;
   unsigned rank = getPositions().getType().getRank();
   rule.operands = {input, TensorFactors(ArrayRef(input).slice(2 - rank, rank))};
@@ -108,9 +106,7 @@ SmallVector<double> RopeTableOp::getFrequencies() {
 
 ShardingRule RopeTableOp::getShardingRule() {
   ShardingRule rule;
-  TensorFactors table;
-  for (int64_t size : getCos().getType().getShape())
-    table.push_back({rule.addFactor(size)});
+  TensorFactors table = addFactors(rule, getCos().getType().getShape());
   rule.factors.back().kind = FactorKind::NeedReplication;
   rule.operands = {TensorFactors(ArrayRef(table).drop_back())};
   rule.results = {table, table};
@@ -139,9 +135,7 @@ LogicalResult RotateOp::verify() {
 
 ShardingRule RotateOp::getShardingRule() {
   ShardingRule rule;
-  TensorFactors input, table;
-  for (int64_t size : getInput().getType().getShape())
-    input.push_back({rule.addFactor(size)});
+  TensorFactors input = addFactors(rule, getInput().getType().getShape()), table;
   rule.factors[input.size() - 2].kind = FactorKind::NeedReplication;
   for (unsigned d = 3 - getCos().getType().getRank(); d < 2; ++d)
     table.push_back(input[d]);

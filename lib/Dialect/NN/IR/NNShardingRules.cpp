@@ -10,15 +10,6 @@ using namespace shoal::nn;
 
 // Helpers.
 
-/// One factor of the given kind per dimension.
-static TensorFactors addFactors(ShardingRule &rule, ArrayRef<int64_t> shape,
-                                FactorKind kind = FactorKind::PassThrough) {
-  TensorFactors factors;
-  for (int64_t size : shape)
-    factors.push_back({rule.addFactor(size, kind)});
-  return factors;
-}
-
 /// An op of one tensor of the same shape in and out, every dimension passing through but `dim`.
 static ShardingRule alongDim(RankedTensorType type, int64_t dim, FactorKind kind) {
   ShardingRule rule;
@@ -89,9 +80,7 @@ LogicalResult ConstantOp::localize(OpBuilder &builder, ValueRange, const Localiz
     shape[dim] = type.getDimSize(dim);
     local = builder.create<DynamicSliceOp>(getLoc(), type.clone(shape), local, ctx.resultOffset(builder, 0, dim), dim);
   }
-  local.getDefiningOp()->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
-  results.push_back(local);
-  return success();
+  return finishLocalize(*this, local.getDefiningOp(), results);
 }
 
 // Elementwise.
@@ -146,15 +135,11 @@ ShardingRule MaskOp::getShardingRule() {
 
 LogicalResult MaskOp::localize(OpBuilder &builder, ValueRange operands, const LocalizeContext &ctx,
                                SmallVectorImpl<Value> &results) {
-  // An offset that is already there is the one of an earlier partition over other axes.
-  Value offset = operands.size() > 2 ? operands[2] : Value();
-  if (Value shard = ctx.operandOffset(builder, 0, getDim()))
-    offset = offset ? builder.create<AddOp>(getLoc(), offset, shard).getResult() : shard;
+  Value offset = addOffsets(builder, getLoc(), operands.size() > 2 ? operands[2] : Value(),
+                            ctx.operandOffset(builder, 0, getDim()));
   auto local = builder.create<MaskOp>(getLoc(), operands[0], operands[1], offset, getDimAttr(),
                                       getFillAttr());
-  local->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
-  results.push_back(local);
-  return success();
+  return finishLocalize(*this, local, results);
 }
 
 // Shape.
@@ -403,8 +388,7 @@ ShardingRule BatchNormOp::getShardingRule() {
 
 ShardingRule MseLossOp::getShardingRule() {
   ShardingRule rule;
-  TensorFactors factors = addFactors(
-      rule, getPrediction().getType().getShape(),
+  TensorFactors factors = addFactors(rule, getPrediction().getType().getShape(),
       getReduction() == LossReduction::sum ? FactorKind::Reduction : FactorKind::NeedReplication);
   rule.operands = {factors, factors};
   rule.results = {{}};

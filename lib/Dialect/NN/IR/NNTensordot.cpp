@@ -58,15 +58,8 @@ bool TensordotOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange actual) 
 
 ShardingRule TensordotOp::getShardingRule() {
   ShardingRule rule;
-  auto add = [&](ArrayRef<int64_t> shape, FactorKind kind) {
-    TensorFactors factors;
-    for (int64_t size : shape)
-      factors.push_back({rule.addFactor(size, kind)});
-    return factors;
-  };
-  TensorFactors m = add(getOuterOfA(), FactorKind::PassThrough);
-  TensorFactors n = add(getOuterOfB(), FactorKind::PassThrough);
-  TensorFactors k = add(getInnerOfA(), FactorKind::Reduction);
+  TensorFactors m = addFactors(rule, getOuterOfA()), n = addFactors(rule, getOuterOfB());
+  TensorFactors k = addFactors(rule, getInnerOfA(), FactorKind::Reduction);
   auto join = [](const TensorFactors &first, const TensorFactors &second) {
     TensorFactors joined = first;
     llvm::append_range(joined, second);

@@ -1,30 +1,41 @@
 // Reads the `nn.*` attributes of a model's arguments and results.
+#include "ArgRoles.h"
+
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
 
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
 namespace shoal::nn {
 
+/// The attributes of arguments that say a role, and the names of those that have no value to say one.
+static constexpr struct {
+  StringLiteral attr;
+  ArgRole role;
+  StringLiteral name;
+} kArgRoles[] = {
+    {NNDialect::kInputAttr, ArgRole::Input, ""},
+    {NNDialect::kParamAttr, ArgRole::Param, ""},
+    {NNDialect::kBufferAttr, ArgRole::Buffer, ""},
+    {NNDialect::kStateAttr, ArgRole::State, ""},
+    {NNDialect::kStepAttr, ArgRole::Step, kStepName},
+    {NNDialect::kValidRowsAttr, ArgRole::ValidRows, kValidRowsName},
+    {NNDialect::kSeedAttr, ArgRole::Seed, kSeedName},
+};
+
+ArgRole getArgRole(StringRef attr) {
+  for (const auto &known : kArgRoles)
+    if (attr == known.attr)
+      return known.role;
+  return ArgRole::None;
+}
+
 ArgRole getArgRole(FunctionOpInterface func, unsigned index) {
-  for (NamedAttribute attr : func.getArgAttrs(index)) {
-    StringRef name = attr.getName();
-    if (name == NNDialect::kInputAttr)
-      return ArgRole::Input;
-    if (name == NNDialect::kParamAttr)
-      return ArgRole::Param;
-    if (name == NNDialect::kBufferAttr)
-      return ArgRole::Buffer;
-    if (name == NNDialect::kStateAttr)
-      return ArgRole::State;
-    if (name == NNDialect::kStepAttr)
-      return ArgRole::Step;
-    if (name == NNDialect::kValidRowsAttr)
-      return ArgRole::ValidRows;
-    if (name == NNDialect::kSeedAttr)
-      return ArgRole::Seed;
-  }
+  for (NamedAttribute attr : func.getArgAttrs(index))
+    if (ArgRole role = getArgRole(attr.getName()); role != ArgRole::None)
+      return role;
   return ArgRole::None;
 }
 
@@ -55,31 +66,19 @@ SmallVector<NamedRole, 1> getResultRoles(FunctionOpInterface func, unsigned inde
 }
 
 StringRef getArgName(FunctionOpInterface func, unsigned index) {
-  for (NamedAttribute attr : func.getArgAttrs(index)) {
-    StringRef name = attr.getName();
-    Attribute value = attr.getValue();
-    if (name == NNDialect::kInputAttr) {
-      if (auto text = dyn_cast<StringAttr>(value))
-        return text;
-      if (auto input = dyn_cast<InputAttr>(value))
-        return input.getName();
+  for (NamedAttribute attr : func.getArgAttrs(index))
+    for (const auto &known : kArgRoles) {
+      if (attr.getName() != known.attr)
+        continue;
+      if (!known.name.empty())
+        return known.name;
+      auto nameOf = [](auto value) { return value.getName().getValue(); };
+      // A value of another kind is for the verifier, which calls the argument by its number.
+      return llvm::TypeSwitch<Attribute, StringRef>(attr.getValue())
+          .Case([](StringAttr text) { return text.getValue(); })
+          .Case<InputAttr, ParamAttr, BufferAttr, StateAttr>(nameOf)
+          .Default(StringRef());
     }
-    if (name == NNDialect::kParamAttr)
-      if (auto param = dyn_cast<ParamAttr>(value))
-        return param.getName();
-    if (name == NNDialect::kBufferAttr)
-      if (auto buffer = dyn_cast<BufferAttr>(value))
-        return buffer.getName();
-    if (name == NNDialect::kStateAttr)
-      if (auto state = dyn_cast<StateAttr>(value))
-        return state.getName();
-    if (name == NNDialect::kStepAttr)
-      return kStepName;
-    if (name == NNDialect::kValidRowsAttr)
-      return kValidRowsName;
-    if (name == NNDialect::kSeedAttr)
-      return kSeedName;
-  }
   return {};
 }
 
