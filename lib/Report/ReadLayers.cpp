@@ -26,6 +26,8 @@ public:
   void read();
 
 private:
+  void findSpans();
+  StringRef getLayer(Operation *op) const;
   StringRef findLayer(Operation *op, dist::StepParts::Part part) const;
   PageLayer &sectionOf(Operation *op, dist::StepParts::Part part);
   PageOp describe(Operation *op) const;
@@ -37,8 +39,13 @@ private:
   dist::StepParts parts;
   std::vector<PageLayer> &layers;
   llvm::MapVector<StringRef, PageLayer> named;
-  PageLayer before, after, buckets, rest;
-  bool seenForward = false, seenBackward = false;
+  PageLayer before, between, after, buckets, rest;
+  /// Of each part of the step the numbers of the first and the last op that says its layer; none: 0.
+  struct Span {
+    unsigned first = 0, last = 0;
+  };
+  Span spans[dist::StepParts::Update + 1];
+  bool isMadeOfModel = false; // the program: by hand, no op of it is a pass's
   struct Place {
     StringRef layer;
     unsigned number; // of the op
@@ -115,14 +122,48 @@ bool LayerReader::isBucket(Operation *op) {
   return true;
 }
 
-/// An op that a pass made between those of the model has no layer: it is told where the newest op of the same pass
-/// that it reads is, or else the first that reads it.
-StringRef LayerReader::findLayer(Operation *op, dist::StepParts::Part part) const {
+/// Whether the op computes a value of the model: of those of passes nothing says which one.
+static bool isOfModel(Operation *op) {
+  return op->hasAttr(dist::DistDialect::kIdAttr) || op->hasAttr(dist::DistDialect::kGlobalsAttr);
+}
+
+/// The ops of a step as they are counted. Constants are part of the kernels that use them.
+static void walkOps(func::FuncOp step, llvm::function_ref<void(Operation *)> visit) {
+  step.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (op != step && !op->hasTrait<OpTrait::IsTerminator>() && !isa<dist::AccumulateOp>(op) &&
+        !lowersAs(op, LoweringKind::Constant))
+      visit(op);
+  });
+}
+
+void LayerReader::findSpans() {
+  walkOps(step, [&](Operation *op) { isMadeOfModel |= isOfModel(op); });
+  unsigned number = 0;
+  walkOps(step, [&](Operation *op) {
+    ++number;
+    // A gather for a layer starts ahead of it.
+    if ((isMadeOfModel && !isOfModel(op)) || getLayer(op).empty())
+      return;
+    Span &span = spans[parts.get(op)];
+    span.first = span.first ? span.first : number;
+    span.last = number;
+  });
+}
+
+/// The layer that an op, or the reason of a collective, says; empty for none.
+StringRef LayerReader::getLayer(Operation *op) const {
   if (auto name = op->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr))
     return name.getValue();
-  if (auto explanation = explained.lookup(op); explanation && !explanation->layer.empty())
-    return explanation->layer;
-  if (part == dist::StepParts::Update)
+  auto explanation = explained.lookup(op);
+  return explanation ? StringRef(explanation->layer) : StringRef();
+}
+
+/// An op that a pass made between those of the model has no layer: it is told where the newest op of the same pass
+/// that it reads is, or else the first that reads it. One of the model that says none belongs to none.
+StringRef LayerReader::findLayer(Operation *op, dist::StepParts::Part part) const {
+  if (StringRef layer = getLayer(op); !layer.empty())
+    return layer;
+  if (part == dist::StepParts::Update || !isMadeOfModel || isOfModel(op))
     return {};
   unsigned newest = 0;
   StringRef layer;
@@ -147,7 +188,6 @@ PageLayer &LayerReader::sectionOf(Operation *op, dist::StepParts::Part part) {
   if (isBucket(op))
     return buckets;
   if (StringRef name = findLayer(op, part); !name.empty()) {
-    (part == dist::StepParts::Forward ? seenForward : seenBackward) = true;
     if (part == dist::StepParts::Forward)
       lastForward[name] = number;
     layerOf[op] = {name, number};
@@ -156,15 +196,16 @@ PageLayer &LayerReader::sectionOf(Operation *op, dist::StepParts::Part part) {
   if (part == dist::StepParts::Update)
     return rest;
   // The backward pass goes through the layers from the last to the first.
-  return part == dist::StepParts::Forward ? (seenForward ? after : before) : (seenBackward ? before : after);
+  bool isForward = part == dist::StepParts::Forward;
+  const Span &span = spans[part];
+  if (!span.last || number < span.first)
+    return isForward ? before : after;
+  return number < span.last ? between : isForward ? after : before;
 }
 
 void LayerReader::read() {
-  step.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    // Constants are part of the kernels that use them.
-    if (op == step || op->hasTrait<OpTrait::IsTerminator>() || isa<dist::AccumulateOp>(op) ||
-        lowersAs(op, LoweringKind::Constant))
-      return;
+  findSpans();
+  walkOps(step, [&](Operation *op) {
     ++number;
     dist::StepParts::Part part = parts.get(op);
     PageLayer &section = sectionOf(op, part);
@@ -192,6 +233,7 @@ void LayerReader::read() {
   } else {
     addOwn(before, "before the layers");
     addNamed();
+    addOwn(between, "outside layers");
     addOwn(after, "after the layers");
   }
   addOwn(buckets, "gradient buckets");

@@ -201,6 +201,47 @@ TEST_F(PageTest, ABucketTellsWhatItHolds) {
       llvm::any_of(page.layers.back().update, [](const report::PageOp &op) { return op.name == "sgd_update"; }));
 }
 
+// Whether a section has such an op; each with its arguments, so that none is told twice.
+bool has(const report::Page &page, llvm::StringRef title, llvm::StringRef op, llvm::StringRef arguments = "") {
+  for (const report::PageLayer &layer : page.layers)
+    if (layer.title == title)
+      for (const auto *ops : {&layer.forward, &layer.backward})
+        for (const report::PageOp &it : *ops)
+          if (it.name == op && it.arguments == arguments)
+            return true;
+  return false;
+}
+
+TEST_F(PageTest, OpsOutsideOfLayersAreInNone) {
+  constexpr const char *kOutside = R"(
+func.func @model(%x: tensor<6x5xf32> {nn.input = "x"},
+    %w: tensor<5x5xf32> {nn.param = #nn.param<"w", init = kaiming_uniform>},
+    %v: tensor<5x5xf32> {nn.param = #nn.param<"v", init = kaiming_uniform>},
+    %u: tensor<5x5xf32> {nn.param = #nn.param<"u", init = kaiming_uniform>}) -> (tensor<f32> {nn.loss}) {
+  %0 = nn.exp %x : tensor<6x5xf32>
+  %1 = nn.matmul %0, %w {nn.layer = "l.0"} : (tensor<6x5xf32>, tensor<5x5xf32>) -> tensor<6x5xf32>
+  %2 = nn.relu %1 {nn.layer = "l.0"} : tensor<6x5xf32>
+  %3 = nn.matmul %2, %v : (tensor<6x5xf32>, tensor<5x5xf32>) -> tensor<6x5xf32>
+  %4 = nn.tanh %3 {nn.layer = "l.1"} : tensor<6x5xf32>
+  %5 = nn.matmul %4, %u : (tensor<6x5xf32>, tensor<5x5xf32>) -> tensor<6x5xf32>
+  %loss = nn.reduce sum %5 dims = [0, 1] : tensor<6x5xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+)";
+  for (int64_t ranks : {1, 4}) { // 4 ranks do not divide 6 rows: passes add masks
+    page = {};
+    options.mesh = {{"data", ranks}};
+    read(kOutside);
+    EXPECT_TRUE(has(page, "before the layers", "exp", "x")) << ranks;
+    EXPECT_TRUE(has(page, "outside layers", "matmul", "v")) << ranks;
+    EXPECT_TRUE(has(page, "after the layers", "matmul", "u")) << ranks;
+    for (const report::PageLayer &layer : page.layers) {
+      bool isLayer = !layer.names.empty();
+      EXPECT_FALSE(isLayer && (has(page, layer.title, "matmul", "v") || has(page, layer.title, "matmul", "u")));
+    }
+  }
+}
+
 TEST_F(PageTest, TheHeadCountsTheModelUnderEveryPlan) {
   std::vector<std::pair<std::string, int64_t>> meshes[] = {{}, {{"data", 4}}, {{"data", 2}, {"tensor", 2}}};
   for (auto &mesh : meshes)
@@ -257,6 +298,21 @@ TEST_F(PageTest, AProgramByHandIsShownAsItIs) {
   const report::PageOp &gather = page.layers[0].forward[0];
   EXPECT_TRUE(gather.isCommunication);
   EXPECT_EQ(gather.axes, std::vector<std::string>{"x"});
+}
+
+TEST_F(PageTest, NoPassHasMadeWhatAProgramByHandHasOutsideOfLayers) {
+  read(R"(
+dist.mesh @mesh <["x"=3]>
+func.func @step(%x: tensor<4xf32> {nn.input = "x"}) -> (tensor<4xf32> {nn.output = "y"}) {
+  %0 = nn.tanh %x {nn.layer = "l.0"} : tensor<4xf32>
+  %1 = dist.all_reduce {"x"} sum %0 {reason = "by hand"} : tensor<4xf32>
+  %2 = nn.exp %1 : tensor<4xf32>
+  %3 = nn.tanh %2 {nn.layer = "l.1"} : tensor<4xf32>
+  return %3 : tensor<4xf32>
+}
+)");
+  EXPECT_TRUE(has(page, "outside layers", "all_reduce"));
+  EXPECT_TRUE(has(page, "outside layers", "exp"));
 }
 
 } // namespace
