@@ -50,11 +50,11 @@ dist.mesh @mesh <["data"=2, "tensor"=2]>
 // SP-NEXT: in the backward pass
 // SP: removed by --keep-gathered: what the forward pass gathered would be kept for the backward pass
 
-// Buckets are told once.
+// Buckets are told once, and where they begin and end.
 // BUCKETS-LABEL: collectives in @block
 // BUCKETS: all_reduce {"data"}, 2 ranks, tensor<{{[0-9]+}}xf32>: {{[0-9]+}} bytes, {{[0-9]+}} times: {{[0-9]+}} bytes
 // BUCKETS-NEXT: in the backward pass
-// BUCKETS-NEXT: for a bucket of gradients: [{}] sum{"data"} -> [{}]
+// BUCKETS-NEXT: for a bucket of gradients, the first: gradient{{.*}} of {{.*}}; the last: gradient{{.*}} of {{.*}}: [{}] sum{"data"} -> [{}]
 // BUCKETS-NEXT: because data parallelism shards the batch of "x"
 
 // By hand and by a strategy in one program: each collective names its own.

@@ -6,7 +6,7 @@
 // CHECK: all_reduce {"x"}, 2 ranks, tensor<8x2xf32>: 64 bytes
 // CHECK-NEXT: for result 0: [{}, {}] sum{"x"} -> [{}, {}]
 // CHECK-NEXT: because the annotation of "w1" at dist-explain.mlir:
-// CHECK-NEXT: beside nothing: func.return reads it at once
+// CHECK-NEXT: beside nothing: the step returns it as result 0 at once
 // CHECK-NEXT: removed by change the annotation of "w1" at dist-explain.mlir:{{.*}}: a result of the function is combined over the ranks of {"x"}
 // CHECK: in total
 // CHECK-NEXT: all_reduce {"x"}: 1 time, 64 bytes
@@ -100,7 +100,7 @@ func.func @needs(%q: tensor<2x4x1x1x2xf32> {dist.sharding = #dist.sharding<@mesh
 // A result that is annotated whole where it lies in shards, and rows that are dealt out by micro-batch.
 // CHECK-LABEL: collectives in @rows
 // CHECK: all_to_all {"x"}
-// CHECK-NEXT: for input 0 of dist.accumulate: a shard of rows -> a shard of every micro-batch
+// CHECK-NEXT: for input 0 of the micro-batches: a shard of rows -> a shard of every micro-batch
 // CHECK-NEXT: because the annotation of argument 0 at
 // CHECK-NEXT: beside
 // CHECK-NEXT: removed by one micro-batch: of several each rank computes a part, and has whole ones
@@ -119,4 +119,30 @@ func.func @rows(%a: tensor<8x2xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"
     dist.yield %2 : tensor<f32>
   } : (tensor<8x2xf32>) -> tensor<f32>
   return %0, %1 : tensor<8x2xf32>, tensor<f32>
+}
+
+// -----
+
+// Arguments, results and what the compiler makes of micro-batches have the names of the file.
+// CHECK-LABEL: collectives in @named
+// CHECK: for "rows" in micro-batches: a shard of rows -> a shard of every micro-batch
+// CHECK: beside nothing: a micro-batch reads it at once
+// CHECK: for operand 0 of nn.tanh
+// CHECK: beside nothing: nn.tanh reads it at once
+// CHECK: all_gather {"x"}
+// CHECK-NEXT: for output "shifted": [{"x"}, {}] -> [{}, {}]
+// CHECK-NEXT: because the annotation of "rows" at
+// CHECK-NEXT: beside nothing: the step returns it as output "shifted" at once
+dist.mesh @mesh <["x"=2]>
+func.func @named(%a: tensor<8x2xf32> {nn.input = "rows", dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>},
+                 %w: tensor<2x2xf32> {nn.param = #nn.param<"w", init = ones>, dist.sharding = #dist.sharding<@mesh, [{}, {}]>})
+    -> (tensor<8x2xf32> {nn.output = "shifted", dist.sharding = #dist.sharding<@mesh, [{}, {}]>}, tensor<2x2xf32> {nn.output = "sum"}) {
+  %0 = nn.relu %a : tensor<8x2xf32>
+  %1 = dist.accumulate(%a) microbatches = 2 {
+  ^bb0(%m: tensor<4x2xf32>):
+    %2 = nn.matmul %m, %m {transpose_a} : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<2x2xf32>
+    %3 = nn.tanh %2 : tensor<2x2xf32>
+    dist.yield %3 : tensor<2x2xf32>
+  } : (tensor<8x2xf32>) -> tensor<2x2xf32>
+  return %0, %1 : tensor<8x2xf32>, tensor<2x2xf32>
 }

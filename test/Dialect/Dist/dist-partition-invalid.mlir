@@ -68,7 +68,7 @@ func.func @hand_written(%a: tensor<4xf32>) -> tensor<4xf32> {
 // Rows of a whole value cannot become partial on the way into a micro-batch.
 dist.mesh @mesh <["x"=2, "y"=2]>
 func.func @partial_argument(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{"y"}, {}]>}) -> tensor<4xf32> {
-  // expected-error @+1 {{a whole value cannot become partial (input 0 of dist.accumulate}}
+  // expected-error @+1 {{a whole value cannot become partial (input 0 of the micro-batches}}
   %0 = dist.accumulate(%a) microbatches = 2 attributes {dist.arg_shardings = [#dist.sharding<@mesh, [{"y"}, {}], unreduced=sum{"x"}>]} {
   ^bb0(%m: tensor<4x4xf32>):
     %1 = nn.reduce sum %m dims = [0] : tensor<4x4xf32> -> tensor<4xf32>

@@ -184,7 +184,7 @@ func.func @two_axes(%a: tensor<4x6xf32> {dist.sharding = #dist.sharding<@mesh, [
 // its part of each micro-batch, so its rows are exchanged first.
 dist.mesh @mesh <["x"=2]>
 // CHECK-LABEL: @micro_batches
-// CHECK: dist.all_to_all {"x"} split = 1 concat = 0 %{{.*}} {reason = #dist.reason<"input 0 of dist.accumulate" moves "a shard of rows -> a shard of every micro-batch" because {{.*}}>} : tensor<1x4x4xf32> -> tensor<2x2x4xf32>
+// CHECK: dist.all_to_all {"x"} split = 1 concat = 0 %{{.*}} {reason = #dist.reason<"input 0 of the micro-batches" moves "a shard of rows -> a shard of every micro-batch" because {{.*}}>} : tensor<1x4x4xf32> -> tensor<2x2x4xf32>
 // CHECK: %[[A:.*]] = dist.accumulate(%{{.*}}) microbatches = 2
 // CHECK-NEXT: ^bb0(%{{.*}}: tensor<2x4xf32>)
 // CHECK-NOT: dist.all_reduce

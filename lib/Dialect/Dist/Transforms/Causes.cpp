@@ -134,7 +134,13 @@ static CauseAttr getHandCause(const Twine &of, Location loc) {
 CauseAttr getHandCause(Operation *op) { return getHandCause(op->getName().getStringRef(), op->getLoc()); }
 
 CauseAttr getResultHandCause(Operation *func, unsigned index) {
-  return getHandCause("result " + Twine(index), func->getLoc());
+  std::string name = "result " + std::to_string(index);
+  for (nn::NamedRole named : nn::getResultRoles(cast<FunctionOpInterface>(func), index))
+    if (named.role != nn::ResultRole::Loss) {
+      name += " \"" + named.name.str() + "\"";
+      break;
+    }
+  return getHandCause(name, func->getLoc());
 }
 
 CauseAttr getHandCause(Value value) {

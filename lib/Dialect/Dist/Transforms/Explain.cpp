@@ -4,6 +4,7 @@
 
 #include "Causes.h"
 #include "DimGroups.h"
+#include "Reasons.h"
 
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
@@ -94,6 +95,67 @@ std::string printFlops(double flops) {
   return text;
 }
 
+/// What a user knows of what an op makes is what is made of it: of one that only moves it, or that cuts out a rank's
+/// part, the op behind.
+bool passesOn(Operation *op) { return isFree(op) || isa<AllSliceOp>(op); }
+
+/// The tensors of a bucket, which itself has a name that no user gave; else the name.
+std::string nameTensors(StringRef name, BucketAttr bucket) {
+  if (!bucket)
+    return "\"" + name.str() + "\"";
+  SmallVector<StringRef> names;
+  for (MemberAttr member : bucket.getMembers())
+    names.push_back(member.getName());
+  return listNames(names);
+}
+
+/// How messages call a result of the step: by its role, "result 2" without one.
+std::string nameResult(FunctionOpInterface func, unsigned index) {
+  auto roles = nn::getResultRoles(func, index);
+  if (roles.empty())
+    return "result " + std::to_string(index);
+  auto bucket = func.getResultAttrOfType<BucketAttr>(index, DistDialect::kBucketAttr);
+  if (roles.front().role == nn::ResultRole::Updates)
+    if (auto argument = nn::ArgTable(func).find(roles.front().name))
+      bucket = func.getArgAttrOfType<BucketAttr>(*argument, DistDialect::kBucketAttr);
+  std::string name = nameTensors(roles.front().name, bucket);
+  switch (roles.front().role) {
+  case nn::ResultRole::Loss:
+    return "the loss";
+  case nn::ResultRole::Metric:
+    return "metric " + name;
+  case nn::ResultRole::Output:
+    return "output " + name;
+  case nn::ResultRole::Grad:
+    return "the gradient of " + name;
+  case nn::ResultRole::Updates:
+    return "the new value of " + name;
+  }
+  llvm_unreachable("every role is listed");
+}
+
+/// An op in the words of a program: a collective as it is told, what closes a region by what that is for.
+std::string nameOp(Operation *op) {
+  if (isa<AccumulateOp>(op))
+    return "a micro-batch";
+  if (isa<YieldOp>(op))
+    return isa<AccumulateOp>(op->getParentOp()) ? "the sum over micro-batches" : "the end of dist.group";
+  if (auto collective = dyn_cast<CollectiveOpInterface>(op); collective && collective.communicates())
+    return op->getName().stripDialect().str();
+  return op->getName().getStringRef().str();
+}
+
+/// "nn.add in h.3 reads it", "the step returns it as output "y"".
+std::string tellRead(OpOperand &use, Operation *here, bool namesLayers) {
+  auto func = dyn_cast_or_null<FunctionOpInterface>(here->getParentOp());
+  if (func && here->hasTrait<OpTrait::IsTerminator>())
+    return "the step returns it as " + nameResult(func, use.getOperandNumber());
+  std::string text = nameOp(here);
+  if (auto layer = here->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr); layer && namesLayers)
+    text += " in " + layer.str();
+  return text + " reads it";
+}
+
 /// The computation of a block, counted from its start, so that what lies between two ops is a difference.
 class Timeline {
 public:
@@ -112,18 +174,16 @@ public:
   }
 
   std::string describe(Operation *op, bool namesLayers) const {
-    Operation *end = op->getBlock()->getTerminator();
-    Operation *use = findFirstUse(op, end);
-    const Point &from = before.lookup(op), &to = before.lookup(use);
-    std::string reader = use->getName().getStringRef().str();
-    if (auto layer = use->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr); layer && namesLayers)
-      reader += " in " + layer.str();
+    OpOperand *use = findFirstUse(op, nullptr);
+    Operation *reader = use ? placeOf(*use) : op->getBlock()->getTerminator();
+    const Point &from = before.lookup(op), &to = before.lookup(reader);
+    std::string reads = use ? tellRead(*use, reader, namesLayers) : "the step ends";
     if (to.ops == from.ops)
-      return "nothing: " + reader + " reads it at once";
+      return "nothing: " + reads + " at once";
     std::string text = std::to_string(to.ops - from.ops) + (to.ops - from.ops == 1 ? " op" : " ops");
     if (double flops = to.flops - from.flops; flops >= 1)
       text += ", " + printFlops(flops);
-    return text + ", until " + reader + " reads it";
+    return text + ", until " + reads;
   }
 
 private:
@@ -140,16 +200,24 @@ private:
       flops += times * ruled.getFlops();
   }
 
-  /// The first op of the block that reads what `op` makes, in another shape too.
-  Operation *findFirstUse(Operation *op, Operation *first) const {
-    for (Operation *user : op->getUsers()) {
-      Operation *here = op->getBlock()->findAncestorOpInBlock(*user);
+  /// The op of the block that reads, or that holds the one which does.
+  Operation *placeOf(OpOperand &use) const {
+    for (Operation *op = use.getOwner(); op; op = op->getParentOp())
+      if (before.contains(op))
+        return op;
+    return nullptr;
+  }
+
+  /// The first read in the block of what `op` makes, in another shape too; `first` where there is no earlier one.
+  OpOperand *findFirstUse(Operation *op, OpOperand *first) const {
+    for (OpOperand &use : op->getUses()) {
+      Operation *here = placeOf(use);
       if (!here)
         continue;
-      if (isFree(here))
+      if (passesOn(here))
         first = findFirstUse(here, first);
-      else if (before.lookup(here).index < before.lookup(first).index)
-        first = here;
+      else if (!first || before.lookup(here).index < before.lookup(placeOf(*first)).index)
+        first = &use;
     }
     return first;
   }
@@ -290,12 +358,27 @@ private:
     return text + (addsAll && !hands.empty() ? " and " + hands : "");
   }
 
+  /// What made the value that is sent, in the words of a program.
   std::string producer() const {
-    Operation *def = op->getOperand(0).getDefiningOp();
-    return def ? def->getName().getStringRef().str() : "an argument";
+    Value value = op->getOperand(0);
+    while (Operation *def = value.getDefiningOp()) {
+      if (isa<AccumulateOp>(def))
+        return "the sum over micro-batches";
+      if (!passesOn(def) || !def->getNumOperands())
+        return nameOp(def);
+      value = def->getOperand(0);
+    }
+    auto argument = cast<BlockArgument>(value);
+    auto func = dyn_cast_or_null<FunctionOpInterface>(argument.getOwner()->getParentOp());
+    StringRef name = func ? nn::getArgName(func, argument.getArgNumber()) : StringRef();
+    return name.empty() ? "an argument" : "argument \"" + name.str() + "\"";
   }
+  /// What reads it, of several the last.
   std::string reader() const {
-    return op->use_empty() ? "no op" : op->user_begin()->getName().getStringRef().str();
+    Operation *user = op;
+    while (!user->use_empty() && (user == op || passesOn(user)))
+      user = *user->user_begin();
+    return user == op ? "no op" : nameOp(user);
   }
 
   Operation *op;

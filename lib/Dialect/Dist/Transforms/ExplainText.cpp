@@ -106,10 +106,13 @@ Explanations explainOnce(func::FuncOp local, bool overlap) {
     std::vector<std::string> askers;
     for (unsigned i : entry.members)
       askers.push_back(all.named[i].asker);
-    if (first.isBucket && entry.layers.size() > 1 && llvm::all_of(askers, [&](StringRef asker) {
-          return maskNumbers(asker) == maskNumbers(askers.front());
-        }))
-      first.asker = starNames(askers);
+    if (!first.isBucket || llvm::all_equal(askers))
+      continue;
+    bool areAlike = entry.layers.size() > 1 && llvm::all_of(askers, [&](StringRef asker) {
+      return maskNumbers(asker) == maskNumbers(askers.front());
+    });
+    first.asker = areAlike ? starNames(askers)
+                           : first.asker + ", the first: " + askers.front() + "; the last: " + askers.back();
   }
   return all;
 }

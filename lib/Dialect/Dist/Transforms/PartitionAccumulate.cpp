@@ -2,12 +2,21 @@
 // of each, and sums over micro-batches are reduced over devices once, outside.
 #include "Partitioner.h"
 
-#include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Support/Elements.h"
 
 using namespace mlir;
 
 namespace shoal::dist {
+
+/// How reasons call an input: by the name of the argument that it is.
+static std::string nameInput(AccumulateOp op, unsigned input) {
+  auto argument = dyn_cast<BlockArgument>(op.getInputs()[input]);
+  auto func = argument ? dyn_cast_or_null<FunctionOpInterface>(argument.getOwner()->getParentOp()) : nullptr;
+  StringRef name = func ? nn::getArgName(func, argument.getArgNumber()) : StringRef();
+  return name.empty() ? "input " + std::to_string(input) + " of the micro-batches"
+                      : "\"" + name.str() + "\" in micro-batches";
+}
 
 FailureOr<Value> Partitioner::exchangeMicrobatches(AccumulateOp op, unsigned input,
                                                    const Layout &wanted) {
@@ -37,7 +46,7 @@ FailureOr<Value> Partitioner::exchangeMicrobatches(AccumulateOp op, unsigned inp
   Layout from = split(have, have.dims[0], {}), to = split(wanted, {}, wanted.dims[0]);
   Layout rest = split(values.restOf(global), {}, {});
 
-  std::string what = "input " + std::to_string(input) + " of " + op->getName().getStringRef().str();
+  std::string what = nameInput(op, input);
   auto local = get(op, global, have, what);
   if (failed(local))
     return failure();
@@ -77,7 +86,7 @@ LogicalResult Partitioner::partitionAccumulate(AccumulateOp op) {
     bool exchanges =
         op.getMicrobatches() > 1 && !lies.layout.dims.empty() && !lies.layout.dims[0].empty();
     auto input = exchanges ? exchangeMicrobatches(op, i, lies.layout)
-                           : getOperand(op, global, lies.layout, "input " + Twine(i));
+                           : get(op, global, lies.layout, nameInput(op, i));
     if (failed(input))
       return failure();
     inputs.push_back(*input);
@@ -98,7 +107,7 @@ LogicalResult Partitioner::partitionAccumulate(AccumulateOp op) {
     Layout layout = values.layoutOf(value);
     if (layout.kind != ReduceKind::Sum)
       layout.unreduced.clear();
-    auto yielded = getOperand(op, value, layout, "yield " + Twine(i));
+    auto yielded = get(op, value, layout, "sum " + Twine(i) + " over micro-batches");
     if (failed(yielded))
       return failure();
     yields.push_back(*yielded);
