@@ -47,7 +47,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, ModelCommandLine &lin
   CLI::App app("shoal-model writes a model as L1 IR, for shoalc, from its config.json of Hugging Face's transformers:\n"
                "  shoal-model gpt2 --config config.json --batch 8 --seq 256 -o model.mlir",
                "shoal-model");
-  app.set_version_flag("--version", "shoal-model 0.1.0");
+  app.set_version_flag("--version", "shoal-model " SHOAL_VERSION);
   app.footer(footer());
   static const std::map<std::string, Family> families = {{"gpt2", Family::Gpt2}, {"llama", Family::Llama}};
   std::string family, dropout = "config";

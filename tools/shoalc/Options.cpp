@@ -16,16 +16,33 @@
 namespace shoal {
 namespace {
 
-/// The names that an axis of --mesh may have, when `name` is none of them.
-std::string listAxesWithout(const std::string &name) {
+/// The names that an axis of --mesh may have.
+std::string listAxes() {
   std::string names;
-  for (const dist::KnownAxis &axis : dist::getKnownAxes()) {
-    if (axis.name == name)
-      return "";
+  for (const dist::KnownAxis &axis : dist::getKnownAxes())
     names += (names.empty() ? "" : ", ") + axis.name.str();
-  }
   return names;
 }
+
+bool isKnownAxis(const std::string &name) {
+  return llvm::any_of(dist::getKnownAxes(), [&](const dist::KnownAxis &axis) { return axis.name == name; });
+}
+
+/// What --emit takes, in the order in which --help tells it.
+struct EmitChoice {
+  const char *name;
+  Emit emit;
+  const char *makes;
+};
+constexpr EmitChoice kEmits[] = {
+    {"global", Emit::Global, "annotated L1"},
+    {"local", Emit::Local, "one device's program"},
+    {"exec", Emit::Exec, "the rank program"},
+    {"llvm", Emit::LLVM, "kernels as LLVM IR"},
+    {"ptx", Emit::PTX, "kernels for a GPU, as text"},
+    {"obj", Emit::Object, "the payload, a shared object of kernels and table"},
+    {"exe", Emit::Executable, "the executable"},
+};
 
 /// `data=2,tensor=4` as axes in order.
 std::string parseMesh(const std::string &text,
@@ -40,8 +57,8 @@ std::string parseMesh(const std::string &text,
     if (equal == std::string::npos || equal == 0)
       return "--mesh: expected AXIS=SIZE, got: '" + item + "'";
     std::string name = item.substr(0, equal), digits = item.substr(equal + 1);
-    if (std::string names = listAxesWithout(name); !names.empty())
-      return "--mesh: axis must be one of " + names + ", got: '" + name + "'";
+    if (!isKnownAxis(name))
+      return "--mesh: axis must be one of " + listAxes() + ", got: '" + name + "'";
     for (const auto &axis : mesh)
       if (axis.first == name)
         return "--mesh: axis given twice: '" + name + "'";
@@ -51,8 +68,8 @@ std::string parseMesh(const std::string &text,
              digits + "'";
     mesh.emplace_back(name, std::stoll(digits));
     devices *= mesh.back().second;
-    if (devices > 1000000)
-      return "--mesh: at most 1000000 devices, got: '" + text + "'";
+    if (devices > dist::kMaxDevices)
+      return "--mesh: at most " + std::to_string(dist::kMaxDevices) + " devices, got: '" + text + "'";
   }
   return "";
 }
@@ -176,7 +193,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
                "--epochs 3",
                "shoalc");
   CompilerOptions &options = line.compiler;
-  app.set_version_flag("--version", "shoalc 0.1.0");
+  app.set_version_flag("--version", "shoalc " SHOAL_VERSION);
   app.add_option("FILE", line.input, "the model, L1 IR, or a local program, L2 IR")
       ->required()
       ->type_name("FILE.mlir");
@@ -184,8 +201,9 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
 
   std::string mesh;
   app.add_option("--mesh", mesh,
-                 "mesh axes (replica, data, tensor, pipe, context, ulysses) and sizes, the last fastest, as "
-                 "data=2,tensor=2; without it the file's own dist.mesh, or one device; replica and data split the "
+                 "mesh axes (" + listAxes() +
+                     ") and sizes, the last fastest, as "
+                     "data=2,tensor=2; without it the file's own dist.mesh, or one device; replica and data split the "
                  "batch, and --zero shards over data alone (hybrid sharding)")
       ->type_name("AXIS=SIZE,...")
       ->group("Plan");
@@ -195,8 +213,9 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
                "every value; slow, for small models")
       ->group("Plan");
 
+  const PlanOption &target = *llvm::find_if(getPlanOptions(), [](const PlanOption &row) { return row.name == "target"; });
   app.add_option("--target", options.plan.target, "cpu; cuda: as far as --emit ptx, which is for it anyway (cpu)")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->check(CLI::IsMember(std::vector<std::string>(target.choices.begin(), target.choices.end())))
       ->group("Output");
   app.add_option("--cpu", options.cpu, "CPU to generate code for (this machine's)")
       ->type_name("NAME")
@@ -204,16 +223,14 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   app.add_option("--gpu-arch", options.gpuArch, "GPU to generate PTX for (sm_80)")
       ->type_name("NAME")
       ->group("Output");
-  std::map<std::string, Emit> kinds = {{"global", Emit::Global}, {"local", Emit::Local},
-                                       {"exec", Emit::Exec},     {"llvm", Emit::LLVM},
-                                       {"ptx", Emit::PTX},       {"obj", Emit::Object},
-                                       {"exe", Emit::Executable}};
-  std::string emit = "exe";
-  app.add_option("--emit", emit,
-                 "global: annotated L1; local: one device's program; exec: the rank program; llvm: "
-                 "kernels as LLVM IR; ptx: kernels for a GPU, as text; obj: the payload, a shared object of kernels "
-                 "and table; exe: the executable (exe)")
-      ->check(CLI::IsMember({"global", "local", "exec", "llvm", "ptx", "obj", "exe"}))
+  std::string emit = "exe", emitHelp;
+  std::vector<std::string> emits;
+  for (const EmitChoice &choice : kEmits) {
+    emits.push_back(choice.name);
+    emitHelp += (emitHelp.empty() ? "" : "; ") + emits.back() + ": " + choice.makes;
+  }
+  app.add_option("--emit", emit, emitHelp + " (" + emit + ")")
+      ->check(CLI::IsMember(emits))
       ->group("Output");
   app.add_option("--report", line.report,
                  "what the compiler promises: FILE.json, bytes and collectives per rank as data; FILE.html, a page to "
@@ -247,7 +264,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   if (!mesh.empty() || app.count("--mesh"))
     if (std::string error = parseMesh(mesh, options.mesh); !error.empty())
       return fail(error);
-  options.emit = kinds.at(emit);
+  options.emit = llvm::find_if(kEmits, [&](const EmitChoice &choice) { return choice.name == emit; })->emit;
   bool binary = options.emit == Emit::Object || options.emit == Emit::Executable;
   if (line.output.empty()) {
     if (binary)

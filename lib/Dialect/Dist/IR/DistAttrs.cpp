@@ -1,6 +1,6 @@
 // Attributes of the dist dialect: their textual forms, which follow Shardy's, and the rules that
 // need no mesh to be checked.
-#include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Support/Names.h"
 
@@ -427,7 +427,6 @@ LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<MeshAxisAttr> axes, ArrayRef<int64_t> deviceIds) {
   llvm::SmallPtrSet<StringAttr, 4> seen;
   // Passes and reports visit every device; no machine comes near.
-  constexpr int64_t kMaxDevices = 1'000'000;
   int64_t devices = 1;
   for (MeshAxisAttr axis : axes) {
     if (StringRef rule = shoal::brokenNameRule(axis.getName()); !rule.empty())

@@ -14,6 +14,9 @@ enum class AxisRole {
   Sequence, ///< splits the tokens of a row
 };
 
+/// The most devices of a mesh.
+inline constexpr int64_t kMaxDevices = 1'000'000;
+
 /// The axes that strategies take where none is named: rows of the batch, and what tensor parallelism shards.
 inline constexpr llvm::StringLiteral kDataAxis = "data", kTensorAxis = "tensor";
 
