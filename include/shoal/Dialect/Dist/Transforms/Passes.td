@@ -435,7 +435,7 @@ def ExplainPass : Pass<"dist-explain", "::mlir::ModuleOp"> {
     all_reduce {"x"}, 2 ranks, tensor<8x2xf32>: 64 bytes
       for         result 0: [{}, {} ] sum{"x"} -> [{}, {} ]
       because     the annotation of "w" at f.mlir:7:5
-      beside      nothing: func.return reads it at once
+      beside      nothing: the step returns it as result 0 at once
       removed by  change the annotation of "w" at f.mlir:7:5: a result of the function is combined over the ranks of {"x"}
     ```
   }];
@@ -476,7 +476,7 @@ def VerifyAxesPass : Pass<"dist-verify-axes", "::mlir::ModuleOp"> {
 def VerifyLocalPass : Pass<"dist-verify-local", "::mlir::ModuleOp"> {
   let summary = "the contract of a fully partitioned L2 program";
   let description = [{
-    Checks, and changes nothing: no `dist.reshard` and no sharding that names an axis is left; in a function that the partitioner made (it carries
+    Checks, and changes nothing: no `dist.reshard`, no sharding that names an axis and no mean is left; in a function that the partitioner made (it carries
     `dist.global`) every collective says its reason, and every value that `dist.globals` calls partial is reduced exactly once before an op that is not
     linear in it, and no op that computes a value again (`nn.recompute`) is read by the forward pass. Functions written by hand at L2 carry no
     tags, so their partial values cannot be known. Control flow must depend only on the position and constants, and bring each collective its whole
