@@ -51,7 +51,10 @@ FailureOr<Value> Partitioner::get(Operation *user, Value value, const Layout &la
 
 FailureOr<Value> Partitioner::getOperand(Operation *op, Value value, const Layout &layout,
                                          const Twine &what) {
-  return get(op, value, layout, what + " of " + op->getName().getStringRef());
+  // A collective of an earlier run is called as it is told.
+  OperationName name = op->getName();
+  return get(op, value, layout,
+             what + " of " + (isa<CollectiveOpInterface>(op) ? name.stripDialect() : name.getStringRef()));
 }
 
 GlobalAttr Partitioner::tagOf(Operation *op, unsigned result, const Layout &layout) {
