@@ -14,6 +14,12 @@ def Pipe_Dialect : Dialect {
     | attribute | on | meaning |
     | --- | --- | --- |
     | `pipe.stage` | op of L1 | the stage that computes it, an `i64` from 0 on |
+
+    Ops that passes make have the stage of the op for which they make them (`shoal/Interfaces/Origin.h`): gradients and
+    updates that of the forward op, also what micro-batches, casts and recomputation add. What several ops share and is
+    made of arguments and constants alone (offsets, counts, copies of parameters, the learning rate) has none; nor has
+    the norm of all gradients. The sum of cotangents of a value that several stages read is of the stage that makes the
+    value; of an argument, or what has no stage, that of its first reader.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;

@@ -2,6 +2,7 @@
 #include "shoal/Interfaces/Differentiable.h"
 #include "shoal/Interfaces/KnownAttributes.h"
 #include "shoal/Interfaces/Lowering.h"
+#include "shoal/Interfaces/Origin.h"
 #include "shoal/Interfaces/Reference.h"
 #include "shoal/Interfaces/ShardingRule.h"
 
@@ -34,6 +35,20 @@ LogicalResult verifyAttributesKnown(Operation *op) {
     return diag;
   }
   return success();
+}
+
+void copyOrigin(Operation *from, Operation *to) {
+  if (to->hasTrait<OpTrait::ConstantLike>())
+    return;
+  for (StringRef name : origin::kAll)
+    if (Attribute attr = from->getDiscardableAttr(name))
+      to->setDiscardableAttr(name, attr);
+}
+
+void OriginScope::notifyOperationInserted(Operation *made, OpBuilder::InsertPoint) {
+  copyOrigin(op, made);
+  if (stage && !made->hasTrait<OpTrait::ConstantLike>())
+    made->setDiscardableAttr(origin::kStage, stage);
 }
 
 Value stripViews(Value value) {

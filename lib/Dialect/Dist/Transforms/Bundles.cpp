@@ -4,6 +4,8 @@
 #include "Causes.h"
 #include "ParameterReads.h"
 
+#include "shoal/Interfaces/Origin.h"
+
 #include <map>
 
 using namespace mlir;
@@ -256,6 +258,7 @@ public:
     add(chain.flatParam);
     add(chain.flatGradient);
     add(chain.gradientAttrs ? &kEnd : nullptr);
+    add(chain.update->getDiscardableAttr(origin::kStage));
     add(chain.gradient.getType(), true);
     add(chain.casts.empty() ? Type() : chain.casts.front()->getResult(0).getType(), true);
     ShardingAttr sharding = getSharding(chain.gradient);

@@ -6,6 +6,7 @@
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Interfaces/Origin.h"
 
 #include "mlir/Pass/Pass.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -174,12 +175,15 @@ Value expandCollective(CollectiveOpInterface op, MeshAttr mesh) {
       .Default(Value());
 }
 
-/// What was made in front of an op for it, behind `before`, is of its micro-batch.
-void keepMicrobatch(Operation *op, Operation *before) {
+/// What was made in front of an op for it, behind `before`, belongs where it does, and is of its micro-batch.
+void keepOrigin(Operation *op, Operation *before) {
   Attribute number = op->getAttr(kMicrobatchAttr);
   Operation *made = before ? before->getNextNode() : &op->getBlock()->front();
-  for (; number && made != op; made = made->getNextNode())
-    made->setAttr(kMicrobatchAttr, number);
+  for (; made != op; made = made->getNextNode()) {
+    copyOrigin(op, made);
+    if (number)
+      made->setAttr(kMicrobatchAttr, number);
+  }
 }
 
 struct ExpandCollectivesPass : impl::ExpandCollectivesPassBase<ExpandCollectivesPass> {
@@ -205,7 +209,7 @@ struct ExpandCollectivesPass : impl::ExpandCollectivesPassBase<ExpandCollectives
       Value value = expandCollective(op, mesh.getMesh());
       if (!value)
         continue;
-      keepMicrobatch(op, before);
+      keepOrigin(op, before);
       // The last op stands for the same global value; one that existed keeps its own tag.
       Operation *def = value.getDefiningOp();
       if (def && value != op->getOperand(0))
@@ -223,7 +227,7 @@ struct ExpandCollectivesPass : impl::ExpandCollectivesPassBase<ExpandCollectives
     for (PositionConstantOp op : constants) {
       Operation *before = op->getPrevNode();
       op.getResult().replaceAllUsesWith(expand(op, mesh.getMesh()));
-      keepMicrobatch(op, before);
+      keepOrigin(op, before);
       op.erase();
     }
   }

@@ -4,6 +4,7 @@
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
+#include "shoal/Interfaces/Origin.h"
 #include "shoal/Support/SignatureEdit.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -41,7 +42,7 @@ private:
   LogicalResult addOp(OpBuilder &builder, Operation *op);
   RankedTensorType getPartType(Value value) const;
   /// The index in the whole batch of the first element of a micro-batch along a dimension; null without rows.
-  Value getOffset(OpBuilder &builder, Value value, unsigned dim);
+  Value getOffset(Value value, unsigned dim);
 
   func::FuncOp model;
   MicrobatchPlan plan;
@@ -64,11 +65,11 @@ public:
   int64_t globalOperandSize(unsigned operand, unsigned dim) const override {
     return cast<RankedTensorType>(op->getOperand(operand).getType()).getDimSize(dim);
   }
-  Value operandOffset(OpBuilder &builder, unsigned operand, unsigned dim) const override {
-    return splitter.getOffset(builder, op->getOperand(operand), dim);
+  Value operandOffset(OpBuilder &, unsigned operand, unsigned dim) const override {
+    return splitter.getOffset(op->getOperand(operand), dim);
   }
-  Value resultOffset(OpBuilder &builder, unsigned result, unsigned dim) const override {
-    return splitter.getOffset(builder, op->getResult(result), dim);
+  Value resultOffset(OpBuilder &, unsigned result, unsigned dim) const override {
+    return splitter.getOffset(op->getResult(result), dim);
   }
 
 private:
@@ -87,14 +88,14 @@ RankedTensorType Splitter::getPartType(Value value) const {
   return type.clone(shape);
 }
 
-Value Splitter::getOffset(OpBuilder &builder, Value value, unsigned dim) {
+Value Splitter::getOffset(Value value, unsigned dim) {
   int64_t inner = plan.getInner(value, dim);
   if (inner == 0)
     return {};
   Value &offset = offsets[inner];
   if (!offset) {
-    // At the start of the body, for all that ask.
-    OpBuilder::InsertionGuard guard(builder);
+    // At the start of the body, for all that ask: of no origin.
+    OpBuilder builder(model.getContext());
     builder.setInsertionPointAfterValue(number);
     auto scalar = RankedTensorType::get({}, builder.getI64Type());
     Location loc = model.getLoc();
@@ -145,18 +146,13 @@ SmallVector<Operation *> Splitter::findOps(ArrayRef<Value> sums) const {
 }
 
 LogicalResult Splitter::addOp(OpBuilder &builder, Operation *op) {
-  Block *body = builder.getInsertionBlock();
-  Operation *last = &body->back();
+  OriginScope scope(builder, op);
   SmallVector<Value> operands, results;
   for (Value operand : op->getOperands())
     operands.push_back(local.lookupOrDefault(operand));
   if (failed(cast<ShardingRuleOpInterface>(op).localize(builder, operands, PartContext(*this, op), results)))
     return op->emitOpError("cannot be built on a micro-batch");
   local.map(op->getResults(), results);
-  if (Attribute layer = op->getAttr(nn::NNDialect::kLayerAttr))
-    while ((last = last->getNextNode()))
-      if (!isa<nn::ConstantOp>(last))
-        last->setAttr(nn::NNDialect::kLayerAttr, layer);
   return success();
 }
 

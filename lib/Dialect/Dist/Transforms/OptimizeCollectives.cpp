@@ -5,6 +5,7 @@
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Interfaces/Origin.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/Pass.h"
@@ -46,7 +47,7 @@ void copyAttr(Operation *from, Operation *to, StringRef name) {
 void copyTags(Operation *from, Operation *to) {
   copyAttr(from, to, DistDialect::kShardingsAttr);
   copyAttr(from, to, DistDialect::kGlobalsAttr);
-  copyAttr(from, to, nn::NNDialect::kLayerAttr);
+  copyOrigin(from, to);
   copyForeignAttrs(from, to);
 }
 
@@ -73,7 +74,8 @@ private:
 
 // Equal collectives become one.
 
-/// Whether two collectives do the same to their operands, for whatever reasons.
+/// Whether two collectives do the same to their operands, for whatever reasons and in whatever layers. Two stages are run
+/// by different ranks.
 bool areAlike(Operation *a, Operation *b) {
   if (a->getName() != b->getName() || a->getOperandTypes() != b->getOperandTypes() ||
       a->getResultTypes() != b->getResultTypes())
@@ -82,7 +84,7 @@ bool areAlike(Operation *a, Operation *b) {
     NamedAttrList attrs(op->getAttrDictionary());
     for (StringRef name :
          {StringRef("reason"), StringRef(DistDialect::kShardingsAttr),
-          StringRef(DistDialect::kGlobalsAttr), StringRef(nn::NNDialect::kLayerAttr)})
+          StringRef(DistDialect::kGlobalsAttr), StringRef(origin::kLayer)})
       attrs.erase(name);
     return attrs.getDictionary(op->getContext());
   };
@@ -128,6 +130,7 @@ bool scatterReduced(Operation *op, Retired &retired) {
   copyPositions(reduce, last);
   if (!rest.empty()) {
     copyAttr(slice, last, DistDialect::kShardingsAttr);
+    copyOrigin(slice, last);
     last = b.create<AllReduceOp>(slice.getLoc(), slice.getType(),
                                  AxesAttr::get(op->getContext(), rest), reduce.getKind(),
                                  last->getResult(0), reduce.getReasonAttr());
@@ -210,6 +213,7 @@ bool reduceSum(Operation *op, Retired &retired) {
     OpBuilder builder(op);
     auto sum = builder.create<nn::AddOp>(op->getLoc(), other->getOperand(0), mine->getOperand(0));
     copyAttr(mine, sum, DistDialect::kShardingsAttr);
+    copyOrigin(op, sum);
     Operation *reduced = builder.clone(*other);
     addReason(reduced, mine);
     reduced->setOperand(0, sum);
@@ -250,6 +254,7 @@ bool reduceOutside(Operation *op, Retired &retired) {
     auto outside = b.create<AllReduceOp>(reduce.getLoc(), result.getType(), reduce.getAxes(),
                                          reduce.getKind(), result, reduce.getReasonAttr());
     copyPositions(reduce, outside);
+    copyOrigin(reduce, outside);
     // What is kept over micro-batches is what goes into it, and counted as that.
     copyForeignAttrs(reduce, outside);
     if (Operation *kept = reduce.getInput().getDefiningOp(); kept && !kept->hasAttr(exec::ExecDialect::kClassAttr))

@@ -7,6 +7,7 @@
 #include "Reasons.h"
 
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Interfaces/Origin.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
@@ -41,17 +42,15 @@ Value castBucket(Operation *cast, Value bucket, ShardingAttr sharding) {
 
 static StringAttr layerOf(Operation *op) { return op->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr); }
 
-/// The op, and those of `derived` that it is made of, once more.
-static void repeat(OpBuilder &b, Operation *op, const llvm::SetVector<Operation *> &derived, StringAttr layer,
+/// The op, and those of `derived` that it is made of, once more for the reader.
+static void repeat(OpBuilder &b, Operation *op, const llvm::SetVector<Operation *> &derived, Operation *reader,
                    IRMapping &mapping) {
   if (mapping.lookupOrNull(op->getResult(0)))
     return;
   for (Value operand : op->getOperands())
     if (Operation *def = operand.getDefiningOp(); def && derived.contains(def))
-      repeat(b, def, derived, layer, mapping);
-  Operation *own = b.clone(*op, mapping);
-  if (layer)
-    own->setAttr(nn::NNDialect::kLayerAttr, layer);
+      repeat(b, def, derived, reader, mapping);
+  copyOrigin(reader, b.clone(*op, mapping));
 }
 
 /// What is made of a parameter alone, an op behind those that it is made of.
@@ -83,7 +82,7 @@ static void repeatDerived(Value value) {
     IRMapping mapping;
     for (OpOperand &operand : reader->getOpOperands())
       if (Operation *def = operand.get().getDefiningOp(); def && derived.contains(def)) {
-        repeat(b, def, derived, layerOf(reader), mapping);
+        repeat(b, def, derived, reader, mapping);
         operand.set(mapping.lookup(operand.get()));
       }
   }
@@ -349,8 +348,7 @@ void BlockReads::gather(const Cluster &cluster, Operation *start, int64_t &freeG
   };
   for (ReshardOp fetched : fetch.gather(b, loc, why, exec::StorageClass::workspace, freeGroup)) {
     fetched->setAttr(DistDialect::kFetchAttr, b.getUnitAttr());
-    if (cluster.layer)
-      fetched->setAttr(nn::NNDialect::kLayerAttr, cluster.layer);
+    copyOrigin(cluster.uses.front().op, fetched);
   }
   for (auto &[index, ops] : readers) {
     const BucketRead::Member &member = read.members[index];

@@ -3,6 +3,7 @@
 #include "Partitioner.h"
 
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Interfaces/Origin.h"
 #include "shoal/Support/Decomposition.h"
 #include "shoal/Support/Elements.h"
 
@@ -268,9 +269,9 @@ LogicalResult Partitioner::decompose(ShardingRuleOpInterface op, const OpShardin
         addCause(op, mesh.name(axis), cause);
   for (Operation &part : made->parts) {
     identify(&part, op, made->values);
-    for (StringRef name : {nn::NNDialect::kLayerAttr, nn::NNDialect::kRecomputeAttr, DistDialect::kWhyAttr})
-      if (Attribute attr = op->getAttr(name))
-        part.setAttr(name, attr);
+    copyOrigin(op, &part);
+    if (Attribute why = op->getAttr(DistDialect::kWhyAttr))
+      part.setAttr(DistDialect::kWhyAttr, why);
     placeSource(&part, op, sharding);
     if (failed(partitionOp(&part)))
       return failure();
@@ -339,8 +340,7 @@ LogicalResult Partitioner::partitionReshard(ReshardOp op) {
                                              op.getReasonAttr());
     values.annotate(later, {&parts->rest});
     keepWhy(op, later);
-    if (Attribute layer = op->getAttr(nn::NNDialect::kLayerAttr))
-      later->setAttr(nn::NNDialect::kLayerAttr, layer);
+    copyOrigin(op, later);
     copyForeignAttrs(op, later);
     *local = later;
   }

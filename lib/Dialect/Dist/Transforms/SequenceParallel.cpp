@@ -11,6 +11,7 @@
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Interfaces/Origin.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -189,8 +190,7 @@ ReshardOp SequenceParallel::reshard(OpBuilder &builder, Value value, Value of, b
                                       builder.getStringAttr(what + cause->getName().getStringRef()));
   if (isShardedAlong)
     addCause(op, axes, why);
-  if (Attribute layer = cause->getAttr(nn::NNDialect::kLayerAttr))
-    op->setAttr(nn::NNDialect::kLayerAttr, layer);
+  copyOrigin(cause, op);
   return op;
 }
 

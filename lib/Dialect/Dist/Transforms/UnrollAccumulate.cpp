@@ -6,6 +6,7 @@
 
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Interfaces/Origin.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -87,8 +88,8 @@ Value Unroller::addTerm(Value sum, Value term, Attribute number) {
     order.putInFront(add, next);
   else
     append(add);
-  if (Attribute layer = def ? def->getAttr(nn::NNDialect::kLayerAttr) : Attribute())
-    add->setAttr(nn::NNDialect::kLayerAttr, layer);
+  if (def)
+    copyOrigin(def, add);
   // The gradient is the sum; a term is on its way to it.
   if (def && def->hasAttr(exec::ExecDialect::kClassAttr))
     setClass(def, exec::StorageClass::workspace);

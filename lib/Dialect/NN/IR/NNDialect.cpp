@@ -4,6 +4,7 @@
 
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
 #include "shoal/Interfaces/MadeByPasses.h"
+#include "shoal/Interfaces/Origin.h"
 #include "shoal/Support/Names.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -12,6 +13,9 @@ using namespace mlir;
 using namespace shoal::nn;
 
 #include "shoal/Dialect/NN/NNDialect.cpp.inc"
+
+static_assert(std::string_view(NNDialect::kLayerAttr) == std::string_view(shoal::origin::kLayer) &&
+              std::string_view(NNDialect::kRecomputeAttr) == std::string_view(shoal::origin::kRecompute));
 
 /// What only passes write at L1.
 static constexpr shoal::Made kMade[] = {

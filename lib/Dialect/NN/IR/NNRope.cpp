@@ -1,6 +1,7 @@
 // rope, and the table and rotation it is made of: what they accept, how they are sharded, gradients.
 #include "Build.h"
 
+#include "shoal/Interfaces/Origin.h"
 #include "shoal/Support/Elements.h"
 
 #include <cmath>
@@ -64,16 +65,14 @@ Values RopeOp::decompose(OpBuilder &builder) {
 }
 
 /// The form in which equal tables are one. What is said of the op (its sharding, its number) is said of its
-/// value; its layer does not hold for the table, which all layers share.
+/// value; its origin does not hold for the table, which all layers share.
 LogicalResult RopeOp::canonicalize(RopeOp op, PatternRewriter &rewriter) {
   rewriter.setInsertionPoint(op);
   SmallVector<Value> values = *op.decompose(rewriter);
   Operation *last = values[0].getDefiningOp(), *rotate = last->getOperand(0).getDefiningOp();
   last->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  for (StringRef name : {NNDialect::kLayerAttr, NNDialect::kRecomputeAttr})
-    if (Attribute attr = op->getAttr(name))
-      for (Operation *part : {rotate, rotate->getOperand(0).getDefiningOp()})
-        part->setAttr(name, attr);
+  for (Operation *part : {rotate, rotate->getOperand(0).getDefiningOp()})
+    copyOrigin(op, part);
   rewriter.replaceOp(op, values);
   return success();
 }

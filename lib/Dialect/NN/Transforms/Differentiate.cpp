@@ -19,6 +19,13 @@ using namespace shoal::nn;
 
 namespace {
 
+/// What the readers of a value, from the last to the first, add to its cotangent.
+struct Cotangent {
+  Value value;
+  Attribute stage; // of the readers, or of the sum
+  Attribute home;  // where readers of several stages meet, once asked for
+};
+
 /// Differentiates one model.
 class Differentiator {
 public:
@@ -31,12 +38,12 @@ private:
   /// Values of float type that depend on a parameter.
   void findActive();
   LogicalResult differentiate(Operation *op);
-  void accumulate(Value value, Value cotangent);
+  void accumulate(Value value, Value cotangent, Operation *reader);
 
   func::FuncOp model;
   OpBuilder builder;
   DenseSet<Value> active;
-  DenseMap<Value, Value> cotangents;
+  DenseMap<Value, Cotangent> cotangents;
 };
 
 } // namespace
@@ -64,15 +71,31 @@ void Differentiator::findActive() {
   }
 }
 
-void Differentiator::accumulate(Value value, Value cotangent) {
-  Value &sum = cotangents[value];
-  sum = sum ? builder.create<AddOp>(cotangent.getLoc(), sum, cotangent).getResult() : cotangent;
+/// A sum belongs to the reader that adds to it, unless it is of several stages: then to that of the value, which needs
+/// all of it.
+void Differentiator::accumulate(Value value, Value cotangent, Operation *reader) {
+  Cotangent &sum = cotangents[value];
+  Attribute stage = reader->getDiscardableAttr(origin::kStage);
+  if (!sum.value) {
+    sum = {cotangent, stage, {}};
+    return;
+  }
+  auto add = builder.create<AddOp>(cotangent.getLoc(), sum.value, cotangent);
+  if (stage != sum.stage) {
+    sum.home = sum.home ? sum.home : findStage(value);
+    if (sum.home) {
+      add->setDiscardableAttr(origin::kStage, sum.home);
+      stage = sum.home;
+    }
+  }
+  sum.value = add;
+  sum.stage = stage;
 }
 
 LogicalResult Differentiator::differentiate(Operation *op) {
   SmallVector<Value> outer;
   for (Value result : op->getResults())
-    outer.push_back(active.contains(result) ? cotangents.lookup(result) : Value());
+    outer.push_back(active.contains(result) ? cotangents.lookup(result).value : Value());
   if (llvm::none_of(outer, [](Value v) { return bool(v); }))
     return success();
   auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
@@ -83,7 +106,7 @@ LogicalResult Differentiator::differentiate(Operation *op) {
   llvm::BitVector needed(op->getNumOperands());
   for (auto [i, operand] : llvm::enumerate(op->getOperands()))
     needed[i] = active.contains(operand);
-  LayerScope layer(builder, op);
+  OriginScope scope(builder, op);
   auto inner = differentiable.buildVJP(builder, outer, needed);
   if (failed(inner))
     return failure();
@@ -103,7 +126,7 @@ LogicalResult Differentiator::differentiate(Operation *op) {
     sum = sum ? builder.create<AddOp>(cotangent.getLoc(), sum, cotangent).getResult() : cotangent;
   }
   for (auto [value, cotangent] : own)
-    accumulate(value, cotangent);
+    accumulate(value, cotangent, op);
   return success();
 }
 
@@ -125,7 +148,7 @@ LogicalResult Differentiator::run() {
     forward.push_back(&op);
   }
   if (active.contains(loss))
-    cotangents[loss] =
+    cotangents[loss].value =
         builder.create<ConstantOp>(loss.getLoc(), cast<RankedTensorType>(loss.getType()), 1.0);
   for (Operation *op : llvm::reverse(forward))
     if (failed(differentiate(op)))
@@ -134,7 +157,7 @@ LogicalResult Differentiator::run() {
   std::string missing;
   unsigned numArgs = model.getNumArguments();
   for (unsigned i = 0; i < numArgs; ++i)
-    if (getArgRole(model, i) == ArgRole::Param && !cotangents.lookup(model.getArgument(i)))
+    if (getArgRole(model, i) == ArgRole::Param && !cotangents.lookup(model.getArgument(i)).value)
       missing += (missing.empty() ? "\"" : ", \"") + getArgName(model, i).str() + "\"";
   if (!missing.empty())
     return model.emitOpError() << "every parameter must reach the loss, these have no gradient: "
@@ -142,7 +165,7 @@ LogicalResult Differentiator::run() {
   SignatureEdit signature(model);
   for (unsigned i = 0; i < numArgs; ++i)
     if (getArgRole(model, i) == ArgRole::Param)
-      signature.addResult(cotangents.lookup(model.getArgument(i)), NNDialect::kGradAttr,
+      signature.addResult(cotangents.lookup(model.getArgument(i)).value, NNDialect::kGradAttr,
                           builder.getStringAttr(getArgName(model, i)));
   return success();
 }

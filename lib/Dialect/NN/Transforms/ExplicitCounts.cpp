@@ -260,7 +260,7 @@ LogicalResult CountRewriter::decompose(Operation *op) {
 
 LogicalResult CountRewriter::rewrite(Operation *op) {
   builder.setInsertionPoint(op);
-  LayerScope layer(builder, op);
+  OriginScope scope(builder, op);
   bool batched = llvm::any_of(op->getOperands(), [&](Value v) { return batch.isBatched(v); });
   if (op->getNumRegions() != 0) {
     op->walk([&](Operation *inner) {

@@ -50,8 +50,8 @@ static void widen(OpBuilder &builder, OpOperand &root) {
       } else {
         builder.setInsertionPointAfterValue(value);
         auto cast = builder.create<CastOp>(value.getLoc(), typeOf(value).clone(builder.getF32Type()), value);
-        if (Attribute layer = op ? op->getDiscardableAttr(NNDialect::kLayerAttr) : nullptr)
-          cast->setDiscardableAttr(NNDialect::kLayerAttr, layer);
+        if (op)
+          copyOrigin(op, cast);
         value = cast;
       }
     }
@@ -104,7 +104,10 @@ void GradientDtypePass::convert(func::FuncOp model) {
       continue;
     }
     builder.setInsertionPoint(end);
+    Operation *maker = operand.get().getDefiningOp();
     operand.set(narrow ? narrow : Build{builder, end.getLoc()}.cast(operand.get(), builder.getBF16Type()));
+    if (!narrow && maker)
+      copyOrigin(maker, operand.get().getDefiningOp());
     types[i] = operand.get().getType();
     if (copy && copy->use_empty())
       copy.erase();

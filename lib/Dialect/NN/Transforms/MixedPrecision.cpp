@@ -145,7 +145,7 @@ void MixedPrecision::compare(CompareOp op) {
 
 void MixedPrecision::rewrite(Operation *op) {
   builder.setInsertionPoint(op);
-  LayerScope layer(builder, op);
+  OriginScope scope(builder, op);
   if (llvm::any_of(op->getOperands(), [&](Value operand) { return dependent.contains(operand); }))
     for (Value result : op->getResults())
       if (isFloat(result))

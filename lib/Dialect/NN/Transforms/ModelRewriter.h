@@ -1,8 +1,9 @@
-// What the passes on models share: finding the models of a module, and adding to their ops.
+// What the passes on models share: finding the models of a module, and their ends.
 #ifndef SHOAL_LIB_DIALECT_NN_TRANSFORMS_MODELREWRITER_H
 #define SHOAL_LIB_DIALECT_NN_TRANSFORMS_MODELREWRITER_H
 
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Interfaces/Origin.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -14,24 +15,9 @@ mlir::FailureOr<llvm::SmallVector<mlir::func::FuncOp>> getModels(mlir::ModuleOp 
 
 mlir::func::ReturnOp getReturn(mlir::func::FuncOp model);
 
-/// While it lives, ops made by the builder belong to the layer of `op` (`nn.layer`), if it has one.
-/// Constants belong to none, so that equal ones become one.
-class LayerScope : public mlir::OpBuilder::Listener {
-public:
-  LayerScope(mlir::OpBuilder &builder, mlir::Operation *op)
-      : builder(builder), layer(op->getDiscardableAttr(NNDialect::kLayerAttr)) {
-    builder.setListener(this);
-  }
-  ~LayerScope() override { builder.setListener(nullptr); }
-  void notifyOperationInserted(mlir::Operation *op, mlir::OpBuilder::InsertPoint) override {
-    if (layer && !mlir::isa<ConstantOp>(op))
-      op->setDiscardableAttr(NNDialect::kLayerAttr, layer);
-  }
-
-private:
-  mlir::OpBuilder &builder;
-  mlir::Attribute layer;
-};
+/// The stage that a value belongs to (`pipe.stage`): of the op that makes it. What is in no stage, as arguments and
+/// copies of parameters, belongs to that of its first reader that is in one. Null without stages.
+mlir::Attribute findStage(mlir::Value value);
 
 } // namespace shoal::nn
 

@@ -27,7 +27,8 @@ struct Gradient {
   StringAttr name;
   BlockArgument param;
   Value value;
-  Operation *producer; // whose layer the update belongs to; null where the gradient is an argument
+  Operation *origin; // whose layer the update has: the maker, or of an argument the model, which has none
+  Attribute stage;   // of the parameter, and so of its update
 };
 
 struct OptimizePass : shoal::nn::impl::OptimizePassBase<OptimizePass> {
@@ -107,6 +108,7 @@ LogicalResult OptimizePass::checkRange(func::FuncOp model, Type element) {
 FailureOr<SmallVector<Gradient>> OptimizePass::findGradients(func::FuncOp model) {
   SmallVector<Gradient> gradients;
   ArgTable arguments(model);
+  bool isStaged = llvm::any_of(model.front(), [](Operation &op) { return op.hasAttr(origin::kStage); });
   for (unsigned i = 0; i < model.getNumResults(); ++i) {
     if (auto updated = model.getResultAttrOfType<StringAttr>(i, NNDialect::kUpdatesAttr)) {
       auto arg = arguments.find(updated.getValue());
@@ -120,7 +122,9 @@ FailureOr<SmallVector<Gradient>> OptimizePass::findGradients(func::FuncOp model)
     if (!arg || getArgRole(model, *arg) != ArgRole::Param)
       return emitResultError(model, i) << "is the gradient of an unknown parameter: " << name;
     Value value = getReturn(model).getOperand(i);
-    Gradient gradient{name, model.getArgument(*arg), value, value.getDefiningOp()};
+    Operation *maker = value.getDefiningOp();
+    Gradient gradient{name, model.getArgument(*arg), value, maker ? maker : model.getOperation(),
+                      isStaged ? findStage(model.getArgument(*arg)) : Attribute()};
     auto param = cast<RankedTensorType>(gradient.param.getType());
     auto type = dyn_cast<RankedTensorType>(gradient.value.getType());
     if (!type || type.getShape() != param.getShape() || !isa<FloatType>(type.getElementType()))
@@ -136,14 +140,20 @@ FailureOr<SmallVector<Gradient>> OptimizePass::findGradients(func::FuncOp model)
 
 static Type elementOf(Value value) { return getElementTypeOrSelf(value.getType()); }
 
-/// sqrt(sum of squares over all gradients), as a scalar of the given type.
+/// The sum of a gradient's squares.
+static Value buildSquares(Build b, const Gradient &gradient, Type element) {
+  OriginScope scope(b.builder, gradient.origin, gradient.stage);
+  Value g = b.wide(gradient.value), squares = b.mul(g, g);
+  if (int64_t rank = typeOf(g).getRank())
+    squares = b.sum(squares, llvm::to_vector(llvm::seq<int64_t>(0, rank)), /*keepDims=*/false);
+  return b.cast(squares, element);
+}
+
+/// sqrt(sum of squares over all gradients), as a scalar of the given type. The sums of all gradients are of no layer.
 static Value buildNorm(Build b, ArrayRef<Gradient> gradients, Type element) {
   Value total;
   for (const Gradient &gradient : gradients) {
-    Value g = b.wide(gradient.value), squares = b.mul(g, g);
-    if (int64_t rank = typeOf(g).getRank())
-      squares = b.sum(squares, llvm::to_vector(llvm::seq<int64_t>(0, rank)), /*keepDims=*/false);
-    squares = b.cast(squares, element);
+    Value squares = buildSquares(b, gradient, element);
     total = total ? b.add(total, squares) : squares;
   }
   return b.builder.create<SqrtOp>(b.loc, total);
@@ -279,7 +289,7 @@ LogicalResult OptimizePass::optimize(func::FuncOp model) {
           *gradients, [](const Gradient &gradient) { return computeType(elementOf(gradient.value)); });
       DenseMap<Type, Value> factors = castForAll(b, buildClipFactor(b, norm, clipGradNorm), wide);
       for (Gradient &gradient : *gradients) {
-        LayerScope layer(builder, gradient.producer ? gradient.producer : model.getOperation());
+        OriginScope scope(builder, gradient.origin, gradient.stage);
         Value value = b.wide(gradient.value);
         gradient.value = b.mul(value, factors.lookup(elementOf(value)));
       }
@@ -298,7 +308,7 @@ LogicalResult OptimizePass::optimize(func::FuncOp model) {
     rates = castForAll({builder, loc}, rate, own);
   }
   for (const Gradient &gradient : *gradients) {
-    LayerScope layer(builder, gradient.producer ? gradient.producer : model.getOperation());
+    OriginScope scope(builder, gradient.origin, gradient.stage);
     update(signature, builder, gradient, step, rates.lookup(elementOf(gradient.param)));
   }
   return success();

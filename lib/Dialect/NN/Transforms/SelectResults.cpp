@@ -22,7 +22,7 @@ static void useInferenceForms(func::FuncOp model) {
   model.walk([&](TrainingModeOpInterface op) { ops.push_back(op); });
   for (TrainingModeOpInterface op : ops) {
     OpBuilder builder(op);
-    LayerScope layer(builder, op);
+    shoal::OriginScope scope(builder, op);
     op->replaceAllUsesWith(op.buildInference(builder));
     op->erase();
   }

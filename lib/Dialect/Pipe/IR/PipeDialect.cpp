@@ -1,5 +1,6 @@
 // The pipe dialect and its attributes.
 #include "shoal/Dialect/Pipe/IR/Pipe.h"
+#include "shoal/Interfaces/Origin.h"
 
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -12,6 +13,8 @@ using namespace mlir;
 #include "shoal/Dialect/Pipe/PipeAttrs.cpp.inc"
 
 namespace shoal::pipe {
+
+static_assert(std::string_view(PipeDialect::kStageAttr) == std::string_view(origin::kStage));
 
 void PipeDialect::registerAttributes() {
   addAttributes<
