@@ -182,21 +182,6 @@ bool isFreshEachStep(FunctionOpInterface func, unsigned index) {
   return role == nn::ArgRole::Input || role == nn::ArgRole::ValidRows;
 }
 
-FailureOr<SmallVector<std::optional<unsigned>>> updatedArguments(FunctionOpInterface func) {
-  nn::ArgTable arguments(func);
-  SmallVector<std::optional<unsigned>> updated(func.getNumResults());
-  for (unsigned result = 0; result < updated.size(); ++result) {
-    auto name = func.getResultAttrOfType<StringAttr>(result, nn::NNDialect::kUpdatesAttr);
-    if (!name)
-      continue;
-    updated[result] = arguments.find(name.getValue());
-    if (!updated[result])
-      return emitError(func.getLoc())
-             << "result " << result << " updates an argument that is not there: " << name;
-  }
-  return updated;
-}
-
 std::string describeResult(FunctionOpInterface func, unsigned result) {
   auto roles = nn::getResultRoles(func, result);
   if (roles.empty())

@@ -2,6 +2,7 @@
 #include "shoal/Interpreter/Parts.h"
 
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Dialect/NN/IR/Updates.h"
 
 using namespace mlir;
 
@@ -32,18 +33,24 @@ SmallVector<Part> partsOfArgument(FunctionOpInterface func, unsigned index) {
                  func.getArgumentTypes()[index], "argument", nn::getArgName(func, index), "argument " + Twine(index));
 }
 
-SmallVector<Part> partsOfResult(FunctionOpInterface func, unsigned index) {
+static SmallVector<Part> partsOfResult(FunctionOpInterface func, unsigned index, std::optional<unsigned> updated) {
   StringRef role, name;
   if (auto roles = nn::getResultRoles(func, index); !roles.empty()) {
     role = nn::getRoleAttr(roles.front().role);
     name = roles.front().role == nn::ResultRole::Loss ? role : roles.front().name;
   }
   auto bucket = func.getResultAttrOfType<dist::BucketAttr>(index, dist::DistDialect::kBucketAttr);
-  if (role == nn::NNDialect::kUpdatesAttr)
-    if (std::optional<unsigned> argument = nn::ArgTable(func).find(name))
-      bucket = func.getArgAttrOfType<dist::BucketAttr>(*argument, dist::DistDialect::kBucketAttr);
+  if (role == nn::NNDialect::kUpdatesAttr && updated)
+    bucket = func.getArgAttrOfType<dist::BucketAttr>(*updated, dist::DistDialect::kBucketAttr);
   return partsOf(bucket, func.getResultAttrOfType<dist::GlobalAttr>(index, dist::DistDialect::kGlobalAttr),
                  func.getResultTypes()[index], role, name, "result " + Twine(index));
+}
+
+std::vector<SmallVector<Part>> partsOfResults(FunctionOpInterface func) {
+  std::vector<SmallVector<Part>> parts;
+  for (auto [index, updated] : llvm::enumerate(nn::updatedArguments(func)))
+    parts.push_back(partsOfResult(func, index, updated));
+  return parts;
 }
 
 Tensor takePiece(const Tensor &whole, const Part &part, dist::MeshAttr mesh, int64_t position) {

@@ -4,6 +4,7 @@
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Dialect/NN/IR/Updates.h"
 #include "shoal/Interpreter/Arguments.h"
 #include "shoal/Interpreter/VerifyPlan.h"
 
@@ -108,9 +109,7 @@ struct InterpretPass : interp::impl::InterpretPassBase<InterpretPass> {
     run.precision = *parsed;
     ArgumentOptions argumentOptions{seed};
     std::vector<TensorList> ranks;
-    auto updated = updatedArguments(*func);
-    if (failed(updated))
-      return failure();
+    SmallVector<std::optional<unsigned>> updated = nn::updatedArguments(*func);
     for (int64_t step = 0; step < int64_t(steps); ++step) {
       if (failed(refresh(*func, mesh, step, argumentOptions, ranks)))
         return failure();
@@ -121,7 +120,7 @@ struct InterpretPass : interp::impl::InterpretPassBase<InterpretPass> {
         reportOutputs(*func, mesh, *results);
       else
         report(*func, mesh, step, *results);
-      for (auto [r, argument] : llvm::enumerate(*updated))
+      for (auto [r, argument] : llvm::enumerate(updated))
         for (size_t p = 0; argument && p < ranks.size(); ++p)
           ranks[p][*argument] = (*results)[p][r];
     }

@@ -18,6 +18,7 @@
 #include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Dialect/NN/IR/Updates.h"
 #include "shoal/Interfaces/Reference.h"
 #include "shoal/Interpreter/Arguments.h"
 
@@ -148,6 +149,7 @@ private:
   func::FuncOp global, local;
   // Per argument and result of the plan, and each of its parts, the number of the reference's.
   SmallVector<SmallVector<unsigned>> argumentsOf, resultsOf;
+  std::vector<SmallVector<Part>> localResults;
   dist::MeshAttr mesh;
   const VerifyPlanOptions &options;
   double tolerance, floor;
@@ -180,11 +182,12 @@ private:
 
 LogicalResult PlanVerifier::matchParts() {
   // Every argument and result of one device is a part of one of the plan's, or lies in several.
+  localResults = partsOfResults(local);
   llvm::StringMap<unsigned> arguments, results;
   for (unsigned i = 0; i < global.getNumArguments(); ++i)
     arguments[partsOfArgument(global, i).front().key] = i;
-  for (unsigned i = 0; i < global.getNumResults(); ++i)
-    results[partsOfResult(global, i).front().key] = i;
+  for (auto [i, parts] : llvm::enumerate(partsOfResults(global)))
+    results[parts.front().key] = i;
   unsigned numArguments = 0, numResults = 0;
   using Ranges = llvm::StringMap<SmallVector<std::pair<int64_t, int64_t>, 1>>;
   Ranges argumentElements, resultElements; // that buckets hold of each tensor
@@ -205,7 +208,7 @@ LogicalResult PlanVerifier::matchParts() {
       local.getNumArguments(), [&](unsigned i) { return partsOfArgument(local, i); }, arguments, argumentsOf,
       numArguments, argumentElements);
   match(
-      local.getNumResults(), [&](unsigned i) { return partsOfResult(local, i); }, results, resultsOf, numResults,
+      local.getNumResults(), [&](unsigned i) { return localResults[i]; }, results, resultsOf, numResults,
       resultElements);
   if (numArguments != global.getNumArguments() || numResults != global.getNumResults())
     return emitError(local.getLoc())
@@ -237,7 +240,7 @@ LogicalResult PlanVerifier::matchParts() {
       else if (failed(checkElements(part, argumentElements)))
         return failure();
   for (unsigned i = 0; i < local.getNumResults(); ++i)
-    for (auto [part, of] : llvm::zip_equal(partsOfResult(local, i), resultsOf[i]))
+    for (auto [part, of] : llvm::zip_equal(localResults[i], resultsOf[i]))
       if (of >= global.getNumResults())
         return emitError(local.getLoc()) << "the plan gives a result that the reference does not: " << part.key;
       else if (failed(checkElements(part, resultElements)))
@@ -584,7 +587,7 @@ void PlanVerifier::compareResults(const TensorList &whole, const std::vector<Ten
     SmallVector<const Tensor *> pieces;
     for (const TensorList &rank : ranks)
       pieces.push_back(&rank[r]);
-    SmallVector<Part> parts = partsOfResult(local, r);
+    ArrayRef<Part> parts = localResults[r];
     for (auto [part, number] : llvm::zip_equal(parts, numbers))
       holders[number].push_back({unsigned(r), part, pieces});
     if (!parts.front().isInBucket())
@@ -623,9 +626,7 @@ FailureOr<PlanReport> PlanVerifier::verify() {
       return failure();
     whole.push_back(std::move(*value));
   }
-  auto updated = updatedArguments(global);
-  if (failed(updated) || failed(updatedArguments(local)))
-    return failure();
+  SmallVector<std::optional<unsigned>> updated = nn::updatedArguments(global);
 
   PlanReport report;
   for (step = 0; step < int64_t(options.steps); ++step) {
@@ -651,7 +652,7 @@ FailureOr<PlanReport> PlanVerifier::verify() {
       report.difference = std::move(first->difference);
       return report;
     }
-    for (auto [r, argument] : llvm::enumerate(*updated))
+    for (auto [r, argument] : llvm::enumerate(updated))
       if (argument)
         whole[*argument] = (*expected)[r];
   }

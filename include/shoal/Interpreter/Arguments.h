@@ -33,11 +33,6 @@ mlir::FailureOr<Tensor> makeArgument(mlir::FunctionOpInterface func, unsigned in
 /// Whether the argument is new in every step (inputs and valid rows), unlike parameters and state.
 bool isFreshEachStep(mlir::FunctionOpInterface func, unsigned index);
 
-/// Per result the argument that it replaces in the next step (`nn.updates`), if any; an error when
-/// the function has no argument of that name.
-mlir::FailureOr<llvm::SmallVector<std::optional<unsigned>>>
-updatedArguments(mlir::FunctionOpInterface func);
-
 /// What a result is called in reports: "loss", "logits", "gradient of w1", "new w1"; empty when the
 /// function does not say.
 std::string describeResult(mlir::FunctionOpInterface func, unsigned result);

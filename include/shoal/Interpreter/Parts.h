@@ -27,7 +27,7 @@ struct Part {
 
 /// One without a bucket. A result that updates a bucket is made of what the argument is.
 llvm::SmallVector<Part> partsOfArgument(mlir::FunctionOpInterface func, unsigned index);
-llvm::SmallVector<Part> partsOfResult(mlir::FunctionOpInterface func, unsigned index);
+std::vector<llvm::SmallVector<Part>> partsOfResults(mlir::FunctionOpInterface func);
 
 /// The piece of a whole tensor that a position has, as its own or before the bucket is cut. Without a mesh all of it.
 Tensor takePiece(const Tensor &whole, const Part &part, dist::MeshAttr mesh, int64_t position);

@@ -4,6 +4,7 @@
 #include "Causes.h"
 #include "ParameterReads.h"
 
+#include "shoal/Dialect/NN/IR/Updates.h"
 #include "shoal/Interfaces/Origin.h"
 
 #include <map>
@@ -75,14 +76,10 @@ Value findStepInput(Operation *op) {
 class ChainFinder {
 public:
   ChainFinder(func::FuncOp func, MeshAttr mesh, ArrayRef<StringAttr> axes, const StepParts &parts)
-      : func(func), mesh(mesh), axes(axes), parts(parts), arguments(func) {
-    Operation *end = func.getBody().front().getTerminator();
-    for (unsigned i = 0; i < func.getNumResults(); ++i) {
+      : func(func), mesh(mesh), axes(axes), parts(parts), updated(nn::updatedArguments(func)) {
+    for (unsigned i = 0; i < func.getNumResults(); ++i)
       if (auto name = func.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kGradAttr))
         gradients[name] = i;
-      if (auto name = func.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kUpdatesAttr))
-        updates[name] = end->getOperand(i);
-    }
   }
 
   /// Whether something of the update is to lie in a bucket; `reason` says why it cannot, if so.
@@ -95,17 +92,17 @@ private:
   bool followSquares(UpdateChain &chain, Operation *first);
   void readUses(UpdateChain &chain);
   /// Whether a result of the update replaces the argument, and is nothing else.
-  bool replaces(Value result, StringRef name) const {
-    return updates.lookup(StringAttr::get(func->getContext(), name)) == result && result.hasOneUse();
+  bool replaces(Value result, BlockArgument argument) const {
+    return result.hasOneUse() && isa<func::ReturnOp>(*result.user_begin()) &&
+           updated[result.use_begin()->getOperandNumber()] == argument.getArgNumber();
   }
 
   func::FuncOp func;
   MeshAttr mesh;
   ArrayRef<StringAttr> axes;
   const StepParts &parts;
-  nn::ArgTable arguments;
+  SmallVector<std::optional<unsigned>> updated; // by result the argument that it replaces
   DenseMap<StringAttr, unsigned> gradients;
-  DenseMap<StringAttr, Value> updates;
 };
 
 bool ChainFinder::collectFlat(UpdateChain &chain, std::string &reason) {
@@ -228,11 +225,11 @@ bool ChainFinder::find(nn::OptimizerUpdateOpInterface update, UpdateChain &chain
   chain.param = param;
   chain.name = nn::getArgName(func, param.getArgNumber());
   chain.handCause = getHandCause(param);
-  bool replacesAll = replaces(update->getResult(0), chain.name);
+  bool replacesAll = replaces(update->getResult(0), param);
   for (auto [i, value] : llvm::enumerate(update.getStates())) {
     auto state = dyn_cast<BlockArgument>(value);
     replacesAll &= state && state.hasOneUse() && nn::getArgRole(func, state.getArgNumber()) == nn::ArgRole::State &&
-                   replaces(update->getResult(i + 1), nn::getArgName(func, state.getArgNumber()));
+                   replaces(update->getResult(i + 1), state);
     if (state && state.getOwner() == param.getOwner())
       chain.states.push_back(state);
   }

@@ -2,6 +2,7 @@
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 
 #include "shoal/Dialect/Dist/IR/Memory.h"
+#include "shoal/Dialect/NN/IR/Updates.h"
 #include "shoal/Support/SignatureEdit.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -18,13 +19,9 @@ using namespace shoal::dist;
 namespace {
 
 bool updatesParameter(FunctionOpInterface func) {
-  nn::ArgTable arguments(func);
-  for (unsigned i = 0; i < func.getNumResults(); ++i)
-    if (auto name = dyn_cast_or_null<StringAttr>(func.getResultAttr(i, nn::NNDialect::kUpdatesAttr)))
-      if (std::optional<unsigned> argument = arguments.find(name.getValue()))
-        if (nn::getArgRole(func, *argument) == nn::ArgRole::Param)
-          return true;
-  return false;
+  return llvm::any_of(nn::updatedArguments(func), [&](std::optional<unsigned> argument) {
+    return argument && nn::getArgRole(func, *argument) == nn::ArgRole::Param;
+  });
 }
 
 struct OffloadPass : dist::impl::OffloadPassBase<OffloadPass> {

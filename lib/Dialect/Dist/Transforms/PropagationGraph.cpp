@@ -1,6 +1,8 @@
 // Builds the slots and nodes of a function and writes their layouts back; see PropagationGraph.h.
 #include "PropagationGraph.h"
 
+#include "FittingRule.h"
+
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
 #include "shoal/Interfaces/AddFactors.h"
 #include "shoal/Support/Elements.h"
@@ -169,11 +171,10 @@ LogicalResult PropagationGraph::addOp(Operation &op) {
     opaque.push_back({&op, std::move(read)});
     return success();
   }
-  ShardingRule rule = ruled.getShardingRule();
-  if (!fits(rule, &op))
-    return op.emitOpError("has a sharding rule that does not cover the dimensions of its operands "
-                          "and results");
-  nodes.push_back({&op, std::move(rule), slotsOf(op.getOperands()), slotsOf(op.getResults()), /*isChange=*/false});
+  FailureOr<ShardingRule> rule = getFittingRule(ruled);
+  if (failed(rule))
+    return failure();
+  nodes.push_back({&op, std::move(*rule), slotsOf(op.getOperands()), slotsOf(op.getResults()), /*isChange=*/false});
   return success();
 }
 
@@ -212,20 +213,18 @@ LogicalResult PropagationGraph::addReturn(Operation &op) {
   if (op.getNumOperands() != func.getNumResults())
     return op.emitOpError("must return ")
            << func.getNumResults() << " values to be sharded, got: " << op.getNumOperands();
-  nn::ArgTable arguments(func);
   for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
     unsigned from = slotOf.lookup(operand);
     ShardingAttr annotation = getResultSharding(func, index);
     auto byHand = [&, index = index] { return getResultHandCause(func, index); };
-    auto updates = func.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
-    auto argument = updates ? arguments.find(updates) : std::nullopt;
+    std::optional<unsigned> argument = updated[index];
     if (argument && func.getArgumentTypes()[*argument] == operand.getType()) {
       // The new value takes the buffer of the old one: one layout for both.
       Slot &slot = slots[*argument];
       if (annotation && slot.annotation && !annotation.sameLayout(slot.annotation)) {
         InFlightDiagnostic diag = nn::emitResultError(func, index)
-                                  << "updates argument " << updates << " and must have its sharding "
-                                  << slot.annotation << ", got: " << annotation;
+                                  << "updates argument \"" << nn::getArgName(func, *argument)
+                                  << "\" and must have its sharding " << slot.annotation << ", got: " << annotation;
         diag.attachNote(slot.loc) << "the argument is here";
         return diag;
       }
@@ -357,14 +356,9 @@ void PropagationGraph::annotate() {
   }
   annotateCauses(signature);
   // Results in the buffer of an argument have its layout.
-  nn::ArgTable arguments(func);
-  for (unsigned index = 0; index < func.getNumResults(); ++index) {
-    auto updates = func.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
-    auto argument = updates ? arguments.find(updates) : std::nullopt;
+  for (auto [index, argument] : llvm::enumerate(updated))
     if (argument && func.getArgumentTypes()[*argument] == func.getResultTypes()[index])
-      signature.setResultAttr(index, DistDialect::kShardingAttr,
-                              toSharding(slots[*argument].layout));
-  }
+      signature.setResultAttr(index, DistDialect::kShardingAttr, toSharding(slots[*argument].layout));
 }
 
 void PropagationGraph::annotateCauses(SignatureEdit &signature) {

@@ -8,7 +8,7 @@
 #include "FactorSharding.h"
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
-
+#include "shoal/Dialect/NN/IR/Updates.h"
 #include "shoal/Support/SignatureEdit.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -87,9 +87,10 @@ public:
   llvm::SmallVector<std::pair<mlir::Operation *, llvm::SmallVector<unsigned>>> opaque;
   llvm::SmallVector<int64_t> axisSizes;
   mlir::FunctionOpInterface func;
+  llvm::SmallVector<std::optional<unsigned>> updated; // by result the argument that it replaces
 
 private:
-  explicit PropagationGraph(mlir::FunctionOpInterface func) : func(func) {}
+  explicit PropagationGraph(mlir::FunctionOpInterface func) : func(func), updated(nn::updatedArguments(func)) {}
   unsigned addSlot(mlir::Value value, mlir::Location loc, mlir::Type type, ShardingAttr annotation);
   void annotateSlot(Slot &slot, ShardingAttr annotation);
   /// The causes of an annotation's axes: those that are recorded beside it, else the hand's.

@@ -80,20 +80,18 @@ private:
   /// A new value takes the buffer of the old one, so both lie alike.
   LogicalResult verifyUpdates() const {
     FunctionOpInterface func = graph.func;
-    nn::ArgTable arguments(func);
-    for (unsigned index = 0; index < func.getNumResults(); ++index) {
-      auto updates = func.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
-      auto argument = updates ? arguments.find(updates) : std::nullopt;
+    for (auto [index, argument] : llvm::enumerate(graph.updated)) {
       if (!argument)
         continue;
       ShardingAttr ofArgument = getSharding(func.getArgument(*argument));
       ShardingAttr ofResult = getResultSharding(func, index);
       if (!ofResult)
-        return nn::emitResultError(func, index) << "updates argument " << updates
-                                                << " and has no sharding; run dist-propagate";
+        return nn::emitResultError(func, index) << "updates argument \"" << nn::getArgName(func, *argument)
+                                                << "\" and has no sharding; run dist-propagate";
       if (!ofArgument || !ofArgument.sameLayout(ofResult))
-        return nn::emitResultError(func, index) << "updates argument " << updates << " and must have its sharding "
-                                                << ofArgument << ", got: " << ofResult;
+        return nn::emitResultError(func, index) << "updates argument \"" << nn::getArgName(func, *argument)
+                                                << "\" and must have its sharding " << ofArgument
+                                                << ", got: " << ofResult;
     }
     return success();
   }

@@ -6,6 +6,7 @@
 #include "shoal/Dialect/Dist/IR/Memory.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/Exec/Transforms/StepFunction.h"
+#include "shoal/Dialect/NN/IR/Updates.h"
 #include "shoal/Interfaces/Lowering.h"
 
 #include "mlir/IR/Builders.h"
@@ -61,7 +62,7 @@ private:
 
 class Transfers {
 public:
-  explicit Transfers(func::FuncOp step) : step(step), arguments(step), builder(step), host(step) {}
+  explicit Transfers(func::FuncOp step) : step(step), updated(nn::updatedArguments(step)), builder(step), host(step) {}
 
   void run() {
     if (host.none())
@@ -76,7 +77,7 @@ private:
   Memory memoryOf(OpOperand &use);
 
   func::FuncOp step;
-  nn::ArgTable arguments;
+  SmallVector<std::optional<unsigned>> updated; // by result the argument that it replaces
   OpBuilder builder;
   HostValues host;
   llvm::DenseMap<Value, Value> copies; // in the other memory
@@ -118,8 +119,7 @@ Value Transfers::inMemory(Value value, Memory memory, Operation *reader, bool ma
 
 /// Where a result of the step is wanted: an update where its argument lies.
 Memory Transfers::memoryOf(OpOperand &use) {
-  auto name = step.getResultAttrOfType<StringAttr>(use.getOperandNumber(), nn::NNDialect::kUpdatesAttr);
-  std::optional<unsigned> argument = name ? arguments.find(name.getValue()) : std::nullopt;
+  std::optional<unsigned> argument = updated[use.getOperandNumber()];
   return argument && dist::liesOnHost(step, *argument) ? Memory::host : Memory::device;
 }
 

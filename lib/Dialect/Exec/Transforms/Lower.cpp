@@ -8,6 +8,7 @@
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/Exec/Transforms/StepFunction.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Dialect/NN/IR/Updates.h"
 #include "shoal/Interfaces/Lowering.h"
 #include "shoal/Support/Elements.h"
 
@@ -34,8 +35,8 @@ struct Logical {
 class Lowering {
 public:
   Lowering(ModuleOp module, func::FuncOp step, bool overlap)
-      : module(module), step(step), symbols(module), arguments(step), placement(step, symbols),
-        commStream(overlap ? 1 : 0) {}
+      : module(module), step(step), symbols(module), arguments(step), updated(nn::updatedArguments(step)),
+        placement(step, symbols), commStream(overlap ? 1 : 0) {}
 
   LogicalResult run();
 
@@ -57,6 +58,7 @@ private:
   func::FuncOp step;
   SymbolTable symbols;
   nn::ArgTable arguments;
+  SmallVector<std::optional<unsigned>> updated; // by result the argument that it replaces
   Placement placement;
   int64_t commStream;
   int64_t rows = 0; // of a full global batch
@@ -91,22 +93,10 @@ LogicalResult Lowering::checkRoles() {
       return step.emitOpError() << "argument " << i << " must say what it is: nn.input, nn.param, "
                                 << "nn.buffer, nn.state, nn.step or nn.valid_rows";
   }
-  for (unsigned i = 0; i < step.getNumResults(); ++i) {
-    if (isResultRole(i))
-      continue;
-    auto name = step.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kUpdatesAttr);
-    if (!name)
+  for (unsigned i = 0; i < step.getNumResults(); ++i)
+    if (!isResultRole(i) && !updated[i])
       return step.emitOpError() << "result " << i << " must say what it is: nn.loss, nn.metric, "
                                 << "nn.output, nn.grad or nn.updates";
-    std::optional<unsigned> argument = arguments.find(name.getValue());
-    if (!argument)
-      return step.emitOpError() << "result " << i
-                                << " updates an argument that does not exist: " << name;
-    if (step.getArgument(*argument).getType() != step.getResultTypes()[i])
-      return step.emitOpError() << "result " << i << " of type " << step.getResultTypes()[i]
-                                << " cannot update " << name << " of type "
-                                << step.getArgument(*argument).getType();
-  }
   return success();
 }
 
@@ -359,11 +349,10 @@ void Lowering::probe(unsigned index) {
 void Lowering::finishUpdates() {
   Operation *yield = step.getBody().front().getTerminator();
   SmallVector<std::pair<Value, Value>> pending; // source, target
-  for (auto [index, value] : llvm::enumerate(yield->getOperands())) {
-    auto name = step.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
-    if (!name)
+  for (auto [value, number] : llvm::zip_equal(yield->getOperands(), updated)) {
+    if (!number)
       continue;
-    Value argument = step.getArgument(*arguments.find(name.getValue()));
+    Value argument = step.getArgument(*number);
     Place source = placement.placeOf(value), target = placement.placeOf(argument);
     if (source.storage == target.storage)
       continue;

@@ -9,6 +9,7 @@
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/Exec/Transforms/StepFunction.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Dialect/NN/IR/Updates.h"
 #include "shoal/Interfaces/Lowering.h"
 #include "shoal/Support/DeadOps.h"
 
@@ -236,16 +237,12 @@ void Outliner::receiveLast(Value argument, unsigned receiver) {
 void Outliner::placeUpdates() {
   auto yield = cast<func::ReturnOp>(step.getBody().front().getTerminator());
   llvm::SmallDenseSet<Value> taken;
-  nn::ArgTable arguments(step);
-  for (auto [index, value] : llvm::enumerate(yield.getOperands())) {
-    auto name = step.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
+  SmallVector<std::optional<unsigned>> updated = nn::updatedArguments(step);
+  for (auto [value, number] : llvm::zip_equal(yield.getOperands(), updated)) {
     std::optional<unsigned> node = graph.producerOf(value);
-    if (!name || !node || overwritten.count(value))
+    if (!number || !node || overwritten.count(value))
       continue;
-    std::optional<unsigned> arg = arguments.find(name.getValue());
-    if (!arg)
-      continue;
-    Value argument = step.getArgument(*arg);
+    Value argument = step.getArgument(*number);
     if (isa<dist::AllGatherOp, TransferOp>(value.getDefiningOp()))
       receiveLast(argument, *node);
     if (!graph[*node].kernel || argument.getType() != value.getType() || !taken.insert(argument).second ||
@@ -263,8 +260,7 @@ void Outliner::placeUpdates() {
       }
       // Another argument takes over the old value when the step ends.
       for (OpOperand &use : alias.getUses())
-        apart &= use.getOwner() != yield ||
-                 !step.getResultAttr(use.getOperandNumber(), nn::NNDialect::kUpdatesAttr);
+        apart &= use.getOwner() != yield || !updated[use.getOperandNumber()];
     }
     if (!apart)
       continue;

@@ -126,8 +126,7 @@ Value Placement::findUpdated(const Group &group) {
   if (group.packs.size() > 1 || pack.getAt() != 0 || !bucket.hasOneUse() ||
       !isa<func::ReturnOp>(*bucket.getUsers().begin()))
     return {};
-  auto name = step.getResultAttrOfType<StringAttr>(bucket.use_begin()->getOperandNumber(), nn::NNDialect::kUpdatesAttr);
-  std::optional<unsigned> number = name ? nn::ArgTable(step).find(name.getValue()) : std::nullopt;
+  std::optional<unsigned> number = updated[bucket.use_begin()->getOperandNumber()];
   if (!number)
     return {};
   Value argument = step.getArgument(*number);
@@ -362,11 +361,8 @@ bool Placement::mayReduceInPlace(dist::AllReduceOp op) {
 /// What is gathered, or comes from another memory, in place of an argument is received there, unless somebody still
 /// reads the old value, or another argument takes it over when the step ends.
 void Placement::claimArguments() {
-  nn::ArgTable arguments(step);
-  for (OpOperand &use : step.getBody().front().getTerminator()->getOpOperands()) {
-    auto name = step.getResultAttrOfType<StringAttr>(use.getOperandNumber(), nn::NNDialect::kUpdatesAttr);
+  for (auto [use, number] : llvm::zip_equal(step.getBody().front().getTerminator()->getOpOperands(), updated)) {
     Operation *receiver = use.get().getDefiningOp();
-    std::optional<unsigned> number = name ? arguments.find(name.getValue()) : std::nullopt;
     if (!isa_and_nonnull<dist::AllGatherOp, TransferOp>(receiver) || !number)
       continue;
     Value argument = step.getArgument(*number);

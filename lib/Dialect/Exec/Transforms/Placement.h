@@ -6,6 +6,7 @@
 #define SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_PLACEMENT_H
 
 #include "shoal/Dialect/Exec/IR/Exec.h"
+#include "shoal/Dialect/NN/IR/Updates.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -40,7 +41,7 @@ class Placement {
 public:
   /// `symbols` holds the kernels that the step calls.
   Placement(mlir::func::FuncOp step, const mlir::SymbolTable &symbols)
-      : step(step), symbols(symbols) {}
+      : step(step), symbols(symbols), updated(nn::updatedArguments(step)) {}
 
   /// Places every tensor of the step. Fails, with an error, on groups that contradict themselves.
   llvm::LogicalResult run();
@@ -102,6 +103,7 @@ private:
 
   mlir::func::FuncOp step;
   const mlir::SymbolTable &symbols;
+  llvm::SmallVector<std::optional<unsigned>> updated; // by result the argument that it replaces
   llvm::SmallVector<Storage> storages;
   llvm::DenseMap<mlir::Value, Place> places;
   llvm::DenseMap<mlir::Value, Place> claimed; // where a value is to be computed

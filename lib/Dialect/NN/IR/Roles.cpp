@@ -2,6 +2,7 @@
 #include "ArgRoles.h"
 
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
+#include "shoal/Dialect/NN/IR/Updates.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -164,6 +165,15 @@ ArgTable::ArgTable(FunctionOpInterface func) {
 std::optional<unsigned> ArgTable::find(StringRef name) const {
   auto it = indices.find(name);
   return it == indices.end() ? std::nullopt : std::optional(it->second);
+}
+
+SmallVector<std::optional<unsigned>> updatedArguments(FunctionOpInterface func) {
+  ArgTable arguments(func);
+  SmallVector<std::optional<unsigned>> updated(func.getNumResults());
+  for (unsigned i = 0; i < updated.size(); ++i)
+    if (auto name = func.getResultAttrOfType<StringAttr>(i, NNDialect::kUpdatesAttr))
+      updated[i] = arguments.find(name.getValue());
+  return updated;
 }
 
 std::optional<unsigned> findArg(FunctionOpInterface func, ArgRole role) {

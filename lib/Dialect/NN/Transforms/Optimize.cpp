@@ -6,6 +6,7 @@
 #include "ModelRewriter.h"
 
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
+#include "shoal/Dialect/NN/IR/Updates.h"
 #include "shoal/Support/SignatureEdit.h"
 
 #include "mlir/Support/DebugStringHelper.h"
@@ -108,13 +109,10 @@ LogicalResult OptimizePass::checkRange(func::FuncOp model, Type element) {
 FailureOr<SmallVector<Gradient>> OptimizePass::findGradients(func::FuncOp model) {
   SmallVector<Gradient> gradients;
   ArgTable arguments(model);
-  bool isStaged = llvm::any_of(model.front(), [](Operation &op) { return op.hasAttr(origin::kStage); });
-  for (unsigned i = 0; i < model.getNumResults(); ++i) {
-    if (auto updated = model.getResultAttrOfType<StringAttr>(i, NNDialect::kUpdatesAttr)) {
-      auto arg = arguments.find(updated.getValue());
-      if (arg && getArgRole(model, *arg) == ArgRole::Param)
-        return emitArgError(model, *arg) << "already has an update, result " << i;
-    }
+  StageTable stages(model);
+  for (auto [i, updated] : llvm::enumerate(updatedArguments(model))) {
+    if (updated && getArgRole(model, *updated) == ArgRole::Param)
+      return emitArgError(model, *updated) << "already has an update, result " << i;
     auto name = model.getResultAttrOfType<StringAttr>(i, NNDialect::kGradAttr);
     if (!name)
       continue;
@@ -124,7 +122,7 @@ FailureOr<SmallVector<Gradient>> OptimizePass::findGradients(func::FuncOp model)
     Value value = getReturn(model).getOperand(i);
     Operation *maker = value.getDefiningOp();
     Gradient gradient{name, model.getArgument(*arg), value, maker ? maker : model.getOperation(),
-                      isStaged ? findStage(model.getArgument(*arg)) : Attribute()};
+                      stages.find(model.getArgument(*arg))};
     auto param = cast<RankedTensorType>(gradient.param.getType());
     auto type = dyn_cast<RankedTensorType>(gradient.value.getType());
     if (!type || type.getShape() != param.getShape() || !isa<FloatType>(type.getElementType()))
@@ -181,10 +179,9 @@ static DenseMap<Type, Value> castForAll(Build b, Value scalar, ArrayRef<Type> el
 /// The incremented count of steps, 1 in the first one: Adam's t.
 static Value buildStep(func::FuncOp model, SignatureEdit &signature, OpBuilder &builder) {
   auto index = findArg(model, ArgRole::Step);
-  for (unsigned i = 0; index && i < model.getNumResults(); ++i)
-    if (auto updated = model.getResultAttrOfType<StringAttr>(i, NNDialect::kUpdatesAttr))
-      if (updated.getValue() == getArgName(model, *index))
-        return getReturn(model).getOperand(i);
+  for (auto [i, updated] : llvm::enumerate(updatedArguments(model)))
+    if (index && updated == index)
+      return getReturn(model).getOperand(i);
   auto type = RankedTensorType::get({}, builder.getI64Type());
   Value done = index ? model.getArgument(*index)
                      : signature.addArgument(type, NNDialect::kStepAttr, builder.getUnitAttr());
