@@ -37,12 +37,18 @@ LogicalResult verifyAttributesKnown(Operation *op) {
   return success();
 }
 
+static bool isSingleInteger(Value value) {
+  auto tensor = dyn_cast<RankedTensorType>(value.getType());
+  return tensor && tensor.getRank() == 0 && tensor.getElementType().isInteger();
+}
+
 void copyOrigin(Operation *from, Operation *to) {
   if (to->hasTrait<OpTrait::ConstantLike>())
     return;
   for (StringRef name : origin::kAll)
     if (Attribute attr = from->getDiscardableAttr(name))
-      to->setDiscardableAttr(name, attr);
+      if (name != origin::kRecompute || !llvm::all_of(to->getResults(), isSingleInteger))
+        to->setDiscardableAttr(name, attr);
 }
 
 void OriginScope::notifyOperationInserted(Operation *made, OpBuilder::InsertPoint) {

@@ -17,8 +17,8 @@ namespace origin {
 /// layer whose ops they come from.
 inline constexpr llvm::StringLiteral kLayer = "nn.layer";
 
-/// Unit: the op computes for the backward pass what the forward pass has computed. What is made for it belongs to the
-/// backward pass, too, and is kept apart from what was made for the op that it repeats.
+/// Unit: the op computes for the backward pass what the forward pass has computed. What is made for it does so, too, and
+/// is kept apart from what was made for the op that it repeats; but for single integers (offsets), which hold nothing.
 inline constexpr llvm::StringLiteral kRecompute = "nn.recompute";
 
 /// i64: the stage of the pipeline that computes the op. Gradients and updates are of the stage of their forward ops, so

@@ -93,3 +93,16 @@ func.func @weighted(%x: tensor<5x4xf32> {nn.input = "x"}) -> (tensor<f32> {nn.lo
   %1 = nn.reduce sum %0 dims = [0, 1] : tensor<5x4xf32> -> tensor<f32>
   return %1 : tensor<f32>
 }
+
+// -----
+
+// Where a repeated op draws is one number, which is not repeated.
+// CHECK-LABEL: func.func @repeated
+// CHECK: %[[AT:.*]] = nn.mul %{{.*}}, %{{.*}} {nn.layer = "h.0"} : (tensor<i64>, tensor<i64>) -> tensor<i64>
+// CHECK: nn.dropout %{{.*}} offset = %[[AT]] global = [6, 4] {nn.layer = "h.0", nn.recompute}
+func.func @repeated(%x: tensor<6x4xf32> {nn.input = "x"}, %seed: tensor<i64> {nn.seed}, %step: tensor<i64> {nn.step})
+    -> (tensor<f32> {nn.loss}) {
+  %0 = nn.dropout %x rate = 0.5 id = 1 seed = %seed step = %step {nn.layer = "h.0", nn.recompute} : tensor<6x4xf32>
+  %1 = nn.reduce sum %0 dims = [0, 1] : tensor<6x4xf32> -> tensor<f32>
+  return %1 : tensor<f32>
+}
