@@ -27,6 +27,14 @@ public:
 private:
   void returnGradient(const Bucket &bucket);
   void update(Bucket &bucket);
+  Value makeGradient(Bucket &bucket, OpBuilder &b, DictionaryAttr why);
+  Value makeParam(const Bucket &bucket, OpBuilder &b);
+  SmallVector<std::string> makeStates(const Bucket &bucket, SmallVectorImpl<Value> &states);
+  static bool isParamWhole(const Bucket &bucket) { return !bucket.front().flatParam; }
+  /// A parameter that devices have whole is one, and has the name of its first bucket.
+  static StringRef paramName(const Bucket &bucket) {
+    return isParamWhole(bucket) ? bucket.bundle->buckets.front().name : bucket.name;
+  }
   Value keepPadding(const Bucket &bucket, Value updated, OpBuilder &b) const;
   void finish(BundleBuckets &bundle);
   BlockArgument addArgument(const Bucket &bucket, ArrayRef<Bucket::Part> held, int64_t size, FlatAttr flat,
@@ -117,14 +125,9 @@ void FlatPacker::returnGradient(const Bucket &bucket) {
                                attrs.getDictionary(context));
 }
 
-void FlatPacker::update(Bucket &bucket) {
+/// The gradient as the update reads it.
+Value FlatPacker::makeGradient(Bucket &bucket, OpBuilder &b, DictionaryAttr why) {
   const UpdateChain &front = bucket.front();
-  BundleBuckets &bundle = *bucket.bundle;
-  Made &all = made[&bundle];
-  // In the order of the buckets.
-  OpBuilder b(func.getBody().front().getTerminator());
-
-  DictionaryAttr why = findWhy(bucket, front.flatGradient, front.gradientAttrs);
   if (!bucket.gradient)
     gradients.reduce(bucket, why);
   if (front.gradientAttrs)
@@ -134,41 +137,62 @@ void FlatPacker::update(Bucket &bucket) {
     gradient = build(b, op, {own}, {gradient}, bucket, shard(bucket))->getResult(0);
     own = op->getResult(0);
   }
+  return gradient;
+}
 
-  // A parameter that devices have whole is read as it lies, so all of the bundle are one argument.
-  bool isWhole = !front.flatParam;
+/// The parameters of the bucket before the update. What devices have whole is read as it lies, so all of the bundle are
+/// one argument.
+Value FlatPacker::makeParam(const Bucket &bucket, OpBuilder &b) {
+  BundleBuckets &bundle = *bucket.bundle;
+  Made &all = made[&bundle];
+  bool isWhole = isParamWhole(bucket);
   auto paramOf = [](const UpdateChain &chain) { return chain.param; };
   if (!isWhole || all.params.empty()) {
     SmallVector<Bucket::Part> wholes;
     for (UpdateChain &chain : bundle.chains)
       wholes.push_back({&chain, 0, chain.size()});
     all.params.push_back(addArgument(bucket, isWhole ? ArrayRef(wholes) : ArrayRef(bucket.parts),
-                                     isWhole ? bundle.size() : bucket.size, front.flatParam, paramOf,
+                                     isWhole ? bundle.size() : bucket.size, bucket.front().flatParam, paramOf,
                                      {text(nn::NNDialect::kParamAttr), roleOf(bucket.name)}));
   }
   BlockArgument param = all.params.back();
-  StringRef paramName = isWhole ? bundle.buckets.front().name : bucket.name;
-  Value old = param;
-  if (isWhole && bundle.buckets.size() > 1) {
-    old = b.create<UnpackOp>(param.getLoc(), typeOf(bucket, param.getType()), ValueRange(param), bucket.begin,
-                             bucket.begin + bucket.size);
-    setSharding(old, lies({}));
-  }
-  nn::OptimizerUpdateOpInterface update = front.update;
-  SmallVector<Value> from{update.getGrad(), front.param}, to{gradient, old};
-  SmallVector<std::string> stateNames;
+  if (!isWhole || bundle.buckets.size() == 1)
+    return param;
+  Value old = b.create<UnpackOp>(param.getLoc(), typeOf(bucket, param.getType()), ValueRange(param), bucket.begin,
+                                 bucket.begin + bucket.size);
+  setSharding(old, lies({}));
+  return old;
+}
+
+/// The states of the bucket's parameters before the update. Returns what they are called.
+SmallVector<std::string> FlatPacker::makeStates(const Bucket &bucket, SmallVectorImpl<Value> &states) {
+  const UpdateChain &front = bucket.front();
+  SmallVector<std::string> names;
   for (auto [k, state] : llvm::enumerate(front.states)) {
     StringRef name = stateName(state);
     // "w.m" of "w" is "bucket.0.m" of "bucket.0".
     bool isSuffixed = name.consume_front(front.name) && name.starts_with(".");
-    stateNames.push_back(bucket.name + (isSuffixed ? name.str() : ".state" + std::to_string(k)));
-    from.push_back(state);
-    to.push_back(
-        addArgument(bucket, bucket.parts, bucket.size, front.flatStates[k],
-                    [k = k](const UpdateChain &chain) { return chain.states[k]; },
-                    {text(nn::NNDialect::kStateAttr), nn::StateAttr::get(func.getContext(), text(stateNames.back()),
-                                                                         text(paramName), llvm::APFloat(0.0))}));
+    names.push_back(bucket.name + (isSuffixed ? name.str() : ".state" + std::to_string(k)));
+    auto role = nn::StateAttr::get(func.getContext(), text(names.back()), text(paramName(bucket)), llvm::APFloat(0.0));
+    states.push_back(addArgument(bucket, bucket.parts, bucket.size, front.flatStates[k],
+                                 [k = k](const UpdateChain &chain) { return chain.states[k]; },
+                                 {text(nn::NNDialect::kStateAttr), role}));
   }
+  return names;
+}
+
+void FlatPacker::update(Bucket &bucket) {
+  const UpdateChain &front = bucket.front();
+  bool isWhole = isParamWhole(bucket);
+  // In the order of the buckets.
+  OpBuilder b(func.getBody().front().getTerminator());
+  DictionaryAttr why = findWhy(bucket, front.flatGradient, front.gradientAttrs);
+  nn::OptimizerUpdateOpInterface update = front.update;
+  SmallVector<Value> from{update.getGrad(), front.param}, to;
+  llvm::append_range(from, front.states);
+  to.push_back(makeGradient(bucket, b, why));
+  to.push_back(makeParam(bucket, b));
+  SmallVector<std::string> stateNames = makeStates(bucket, to);
 
   // The update, on shards; what is to be whole is gathered.
   Operation *updated = build(b, update, from, to, bucket, shard(bucket));
@@ -187,6 +211,7 @@ void FlatPacker::update(Bucket &bucket) {
     setSharding(whole, lies({}));
     return whole;
   };
+  Made &all = made[bucket.bundle];
   all.updated.push_back(gathered(newParam, front.flatParam));
   all.update = updated;
   if (!isWhole)

@@ -10,15 +10,19 @@ using namespace mlir;
 
 namespace shoal::exec {
 
-void assignOffsets(ProgramOp program) {
-  Block &block = program.getBody().front();
+namespace {
+using Lifetimes = llvm::MapVector<BufferOp, ArenaBuffer>;
+} // namespace
+
+/// When each buffer is used first and last, in the clocks of the streams.
+static Lifetimes findLifetimes(Block &block) {
   unsigned numStreams = 1;
   for (auto row : block.getOps<RowOpInterface>())
     numStreams = std::max<unsigned>(numStreams, row.getStreamIndex() + 1);
   using Clock = SmallVector<unsigned, 2>;
   SmallVector<Clock> now(numStreams, Clock(numStreams, 0));
   DenseMap<Value, Clock> signalled; // token -> what its row's end implies
-  llvm::MapVector<BufferOp, ArenaBuffer> lifetimes;
+  Lifetimes lifetimes;
   for (auto buffer : block.getOps<BufferOp>()) {
     ArenaBuffer &lifetime = lifetimes[buffer];
     lifetime.bytes = buffer.getResult().getType().getNumBytes();
@@ -54,27 +58,34 @@ void assignOffsets(ProgramOp program) {
     if (Value token = row.getSignal())
       signalled[token] = clock;
   }
+  return lifetimes;
+}
 
-  // Arguments first, in each memory by itself.
-  for (Memory memory : {Memory::device, Memory::host}) {
-    int64_t base = 0;
-    for (auto argument : block.getOps<ArgOp>())
-      if (getMemory(argument.getResult()) == memory) {
-        argument.setOffset(base);
-        base += llvm::alignTo(argument.getResult().getType().getNumBytes(), kBufferAlignment);
-      }
-    SmallVector<BufferOp> placed;
-    SmallVector<ArenaBuffer> buffers;
-    for (auto &[op, lifetime] : lifetimes)
-      if (BufferOp buffer = op; getMemory(buffer.getResult()) == memory) {
-        placed.push_back(buffer);
-        buffers.push_back(lifetime);
-      }
-    int64_t end = assignArena(buffers, base, kBufferAlignment);
-    for (auto [buffer, lifetime] : llvm::zip_equal(placed, buffers))
-      buffer.setOffset(lifetime.offset);
-    setArenaBytes(program, memory, end);
-  }
+/// Arguments first, in each memory by itself.
+static void place(ProgramOp program, Memory memory, const Lifetimes &lifetimes) {
+  int64_t base = 0;
+  for (auto argument : program.getBody().front().getOps<ArgOp>())
+    if (getMemory(argument.getResult()) == memory) {
+      argument.setOffset(base);
+      base += llvm::alignTo(argument.getResult().getType().getNumBytes(), kBufferAlignment);
+    }
+  SmallVector<BufferOp> placed;
+  SmallVector<ArenaBuffer> buffers;
+  for (auto &[op, lifetime] : lifetimes)
+    if (BufferOp buffer = op; getMemory(buffer.getResult()) == memory) {
+      placed.push_back(buffer);
+      buffers.push_back(lifetime);
+    }
+  int64_t end = assignArena(buffers, base, kBufferAlignment);
+  for (auto [buffer, lifetime] : llvm::zip_equal(placed, buffers))
+    buffer.setOffset(lifetime.offset);
+  setArenaBytes(program, memory, end);
+}
+
+void assignOffsets(ProgramOp program) {
+  Lifetimes lifetimes = findLifetimes(program.getBody().front());
+  for (Memory memory : {Memory::device, Memory::host})
+    place(program, memory, lifetimes);
 
   ArenaUse most; // of each class by itself
   for (const ArenaUse &use : measureArena(program))

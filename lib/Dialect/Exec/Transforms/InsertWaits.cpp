@@ -147,84 +147,125 @@ Pacer::Pacer(ProgramOp program, ArrayRef<Row> rows, const PacedRows &paced)
   fullest = *llvm::max_element(inUse);
 }
 
-void insertWaits(ProgramOp program, const PacedRows &paced) {
-  Block &block = program.getBody().front();
+namespace {
+
+/// Finds what each row must wait for, in the order in which rows are issued.
+class WaitFinder {
+public:
+  WaitFinder(ProgramOp program, const PacedRows &paced);
+
+  void run();
+
+private:
+  struct Wait {
+    unsigned before; // the row, or rows.size() at the end
+    unsigned stream, on;
+  };
+
+  bool isKnown(unsigned stream, unsigned on) const { return now[stream][rows[on].stream] > rows[on].index; }
+  void waitFor(unsigned before, unsigned stream, unsigned on) {
+    waits.push_back({before, stream, on});
+    join(now[stream], ended[on]);
+  }
+  SmallVector<Access> accessesOf(const Row &row) const;
+  History &historyOf(const Access &access) {
+    return histories.try_emplace(access.range.storage, numStreams).first->second;
+  }
+  void pace(unsigned number);
+  void visit(unsigned number);
+  void finish();
+  void insert();
+
+  ProgramOp program;
+  const PacedRows &paced;
   unsigned numStreams = 1;
   SmallVector<Row> rows;
-  for (auto op : block.getOps<RowOpInterface>()) {
+  SmallVector<Clock> now;                   // per stream, before its next row
+  SmallVector<Clock> ended;                 // per row, what its end implies
+  DenseMap<Operation *, History> histories; // per storage
+  SmallVector<Wait> waits;
+  std::optional<Pacer> pacer;
+  std::optional<unsigned> computed; // the latest row of stream 0
+};
+
+} // namespace
+
+WaitFinder::WaitFinder(ProgramOp program, const PacedRows &paced) : program(program), paced(paced) {
+  for (auto op : program.getBody().front().getOps<RowOpInterface>()) {
     rows.push_back({op, unsigned(op.getStreamIndex()), 0});
     numStreams = std::max<unsigned>(numStreams, op.getStreamIndex() + 1);
   }
   Clock issued(numStreams, 0);
   for (Row &row : rows)
     row.index = issued[row.stream]++;
+  now.assign(numStreams, Clock(numStreams, 0));
+  ended.resize(rows.size());
+  pacer.emplace(program, rows, paced);
+}
 
-  SmallVector<Clock> now(numStreams, Clock(numStreams, 0)); // per stream, before its next row
-  SmallVector<Clock> ended(rows.size());                    // per row, what its end implies
-  DenseMap<Operation *, History> histories;                 // per storage
-  struct Wait {
-    unsigned before; // the row, or rows.size() at the end
-    unsigned stream, on;
-  };
-  SmallVector<Wait> waits;
-  auto waitFor = [&](unsigned before, unsigned stream, unsigned on) {
-    waits.push_back({before, stream, on});
-    join(now[stream], ended[on]);
-  };
+SmallVector<Access> WaitFinder::accessesOf(const Row &row) const {
+  SmallVector<Value> reads, writes;
+  RowOpInterface op = row.op;
+  op.getReads(reads);
+  op.getWrites(writes);
+  SmallVector<Access> accesses;
+  for (Value buffer : reads)
+    accesses.push_back({getByteRange(buffer), false});
+  for (Value buffer : writes)
+    accesses.push_back({getByteRange(buffer), true});
+  return accesses;
+}
 
-  Pacer pacer(program, rows, paced);
-  std::optional<unsigned> computed; // the latest row of stream 0
-  for (unsigned i = 0; i < rows.size(); ++i) {
-    Row &row = rows[i];
-    SmallVector<Value> reads, writes;
-    row.op.getReads(reads);
-    row.op.getWrites(writes);
-    SmallVector<Access> mine;
-    for (Value buffer : reads)
-      mine.push_back({getByteRange(buffer), false});
-    for (Value buffer : writes)
-      mine.push_back({getByteRange(buffer), true});
-    // The latest row of each other stream that must have ended.
-    SmallVector<std::optional<unsigned>> needed(numStreams);
-    if (row.stream != 0 && paced.fetches.contains(row.op))
-      needed[0] = computed;
-    auto isKnown = [&](unsigned on) { return now[0][rows[on].stream] > rows[on].index; };
-    for (; !pacer.empty() && (isKnown(pacer.getOldest()) || pacer.mustWait(i)); pacer.end())
-      if (!isKnown(pacer.getOldest()))
-        waitFor(i, 0, pacer.getOldest());
-    auto historyOf = [&](const Access &access) -> History & {
-      return histories.try_emplace(access.range.storage, numStreams).first->second;
-    };
-    for (const Access &access : mine)
-      historyOf(access).visit(access.range, [&](Segment &segment) {
-        for (unsigned stream = 0; stream < numStreams; ++stream) {
-          std::optional<unsigned> earlier = segment.writes[stream];
-          if (access.writes)
-            earlier = std::max(earlier, segment.reads[stream]);
-          if (earlier && stream != row.stream && now[row.stream][stream] <= rows[*earlier].index)
-            needed[stream] = std::max(needed[stream], earlier);
-        }
-      });
-    for (std::optional<unsigned> on : needed)
-      if (on && now[row.stream][rows[*on].stream] <= rows[*on].index)
-        waitFor(i, row.stream, *on);
-    for (const Access &access : mine)
-      historyOf(access).visit(access.range, [&](Segment &segment) {
-        (access.writes ? segment.writes : segment.reads)[row.stream] = i;
-      });
-    now[row.stream][row.stream] = row.index + 1;
-    ended[i] = now[row.stream];
-    if (row.stream == 0)
-      computed = i;
-    pacer.start(i);
-  }
+/// Stream 0 waits for reductions that hold too much.
+void WaitFinder::pace(unsigned number) {
+  for (; !pacer->empty() && (isKnown(0, pacer->getOldest()) || pacer->mustWait(number)); pacer->end())
+    if (!isKnown(0, pacer->getOldest()))
+      waitFor(number, 0, pacer->getOldest());
+}
+
+void WaitFinder::visit(unsigned number) {
+  const Row &row = rows[number];
+  SmallVector<Access> mine = accessesOf(row);
+  // The latest row of each other stream that must have ended.
+  SmallVector<std::optional<unsigned>> needed(numStreams);
+  if (row.stream != 0 && paced.fetches.contains(row.op))
+    needed[0] = computed;
+  pace(number);
+  for (const Access &access : mine)
+    historyOf(access).visit(access.range, [&](Segment &segment) {
+      for (unsigned stream = 0; stream < numStreams; ++stream) {
+        std::optional<unsigned> earlier = segment.writes[stream];
+        if (access.writes)
+          earlier = std::max(earlier, segment.reads[stream]);
+        if (earlier && stream != row.stream && !isKnown(row.stream, *earlier))
+          needed[stream] = std::max(needed[stream], earlier);
+      }
+    });
+  for (std::optional<unsigned> on : needed)
+    if (on && !isKnown(row.stream, *on))
+      waitFor(number, row.stream, *on);
+  for (const Access &access : mine)
+    historyOf(access).visit(access.range, [&](Segment &segment) {
+      (access.writes ? segment.writes : segment.reads)[row.stream] = number;
+    });
+  now[row.stream][row.stream] = row.index + 1;
+  ended[number] = now[row.stream];
+  if (row.stream == 0)
+    computed = number;
+  pacer->start(number);
+}
+
+/// The step ends on stream 0.
+void WaitFinder::finish() {
   SmallVector<std::optional<unsigned>> last(numStreams);
   for (unsigned i = 0; i < rows.size(); ++i)
     last[rows[i].stream] = i;
   for (unsigned stream = 1; stream < numStreams; ++stream)
-    if (last[stream] && now[0][stream] <= rows[*last[stream]].index)
+    if (last[stream] && !isKnown(0, *last[stream]))
       waitFor(rows.size(), 0, *last[stream]);
+}
 
+void WaitFinder::insert() {
   for (const Wait &wait : waits)
     if (!rows[wait.on].op.getSignal())
       rows[wait.on].op = addToken(rows[wait.on].op);
@@ -233,9 +274,18 @@ void insertWaits(ProgramOp program, const PacedRows &paced) {
     if (wait.before < rows.size())
       builder.setInsertionPoint(rows[wait.before].op);
     else
-      builder.setInsertionPointToEnd(&block);
+      builder.setInsertionPointToEnd(&program.getBody().front());
     builder.create<WaitOp>(rows[wait.on].op->getLoc(), rows[wait.on].op.getSignal(), wait.stream);
   }
 }
+
+void WaitFinder::run() {
+  for (unsigned i = 0; i < rows.size(); ++i)
+    visit(i);
+  finish();
+  insert();
+}
+
+void insertWaits(ProgramOp program, const PacedRows &paced) { WaitFinder(program, paced).run(); }
 
 } // namespace shoal::exec
