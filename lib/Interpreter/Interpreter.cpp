@@ -7,6 +7,7 @@
 #include "LocalOps.h"
 #include "Rendezvous.h"
 
+#include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/Dist/IR/Positions.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -302,10 +303,8 @@ LogicalResult Machine::step(Rank &rank) {
 void Machine::passBy(Rank &rank, Operation *op) {
   SmallVector<TensorRef> results;
   for (Value result : op->getResults()) {
-    auto future = dyn_cast<dist::FutureType>(result.getType());
-    auto padding = std::make_shared<const Tensor>(
-        makePadding(future ? future.getTensor() : cast<RankedTensorType>(result.getType())));
-    if (!future) {
+    auto padding = std::make_shared<const Tensor>(makePadding(dist::getTensorType(result)));
+    if (!isa<dist::FutureType>(result.getType())) {
       results.push_back(padding);
       continue;
     }

@@ -1,6 +1,8 @@
 // Matching of collectives, sends and receives among ranks.
 #include "Rendezvous.h"
 
+#include "shoal/Dialect/Dist/IR/Collectives.h"
+
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -16,17 +18,9 @@ std::string describe(Operation *op) {
   return text;
 }
 
-// Whether two ranks call the same collective: equal but for names and reasons.
+// Whether two ranks call the same collective: what dialects say of it (tags, layers) makes no other of it.
 static bool matches(Operation *a, Operation *b) {
-  auto signature = [](Operation *op) {
-    NamedAttrList attrs(op->getAttrDictionary());
-    attrs.erase("reason");
-    for (NamedAttribute attr : op->getDiscardableAttrs())
-      attrs.erase(attr.getName());
-    return attrs.getDictionary(op->getContext());
-  };
-  return a == b || (a->getName() == b->getName() && a->getOperandTypes() == b->getOperandTypes() &&
-                    a->getResultTypes() == b->getResultTypes() && signature(a) == signature(b));
+  return a == b || dist::doTheSame(a, b, [](StringRef name) { return name.contains('.'); });
 }
 
 int64_t Rendezvous::rankOf(int64_t position) const {

@@ -1,5 +1,6 @@
-// Verifiers of the collectives. What needs no mesh is checked by `verify`; axes, roots and sizes
-// of shards are checked against the module's mesh in `verifySymbolUses`.
+// Verifiers of the collectives, and questions about them. What needs no mesh is checked by `verify`; axes, roots and
+// sizes of shards are checked against the module's mesh in `verifySymbolUses`.
+#include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
 
 #include "llvm/ADT/SmallSet.h"
@@ -225,3 +226,25 @@ LogicalResult CollectivePermuteOp::verifySymbolUses(SymbolTableCollection &) {
 LogicalResult PermuteStartOp::verifySymbolUses(SymbolTableCollection &) {
   return verifyPositions(*this, getAxes(), getSources(), getTargets());
 }
+
+namespace shoal::dist {
+
+RankedTensorType getTensorType(Value value) {
+  if (auto future = dyn_cast<FutureType>(value.getType()))
+    return future.getTensor();
+  return dyn_cast<RankedTensorType>(value.getType());
+}
+
+bool doTheSame(Operation *a, Operation *b, llvm::function_ref<bool(StringRef)> isIgnored) {
+  auto attributes = [&](Operation *op) {
+    SmallVector<NamedAttribute> list;
+    for (NamedAttribute attr : op->getAttrDictionary())
+      if (attr.getName() != "reason" && !isIgnored(attr.getName()))
+        list.push_back(attr);
+    return DictionaryAttr::get(op->getContext(), list);
+  };
+  return a->getName() == b->getName() && a->getOperandTypes() == b->getOperandTypes() &&
+         a->getResultTypes() == b->getResultTypes() && attributes(a) == attributes(b);
+}
+
+} // namespace shoal::dist

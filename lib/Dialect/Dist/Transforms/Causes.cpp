@@ -77,6 +77,8 @@ void addCause(Operation *op, ArrayRef<StringAttr> axes, CauseAttr cause) {
 }
 
 ArrayRef<StrategyRemovals> getStrategyRemovals() {
+  static constexpr StringLiteral kOwnState =
+      "leave out {1}: every rank of {0} would hold the whole optimizer state, and update all parameters";
   static constexpr StrategyRemovals kRemovals[] = {
       {.strategy = kDataParallel,
        .gradient = "a mesh without {0}: its ranks have rows of their own and the whole parameters",
@@ -90,18 +92,8 @@ ArrayRef<StrategyRemovals> getStrategyRemovals() {
            "them now would be all-reduced",
        .scatter = "leave out --sequence-parallel: it would be an all-reduce, which sends twice as much",
        .refetch = "--keep-gathered: what the forward pass gathered would be kept for the backward pass"},
-      {.strategy = "--zero 1",
-       .gradient = "",
-       .gather =
-           "leave out --zero 1: every rank of {0} would hold the whole optimizer state, and update all parameters",
-       .scatter = "",
-       .refetch = ""},
-      {.strategy = "--zero 2",
-       .gradient = "",
-       .gather =
-           "leave out --zero 2: every rank of {0} would hold the whole optimizer state, and update all parameters",
-       .scatter = "",
-       .refetch = ""},
+      {.strategy = "--zero 1", .gradient = "", .gather = kOwnState, .scatter = "", .refetch = ""},
+      {.strategy = "--zero 2", .gradient = "", .gather = kOwnState, .scatter = "", .refetch = ""},
       {.strategy = "--zero 3",
        .gradient = "",
        .gather = "--zero 2: every rank of {0} would hold the whole parameters, and gather them once, when they are new",

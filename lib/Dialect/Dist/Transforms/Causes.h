@@ -14,7 +14,7 @@ inline constexpr llvm::StringLiteral kSequenceParallel = "--sequence-parallel";
 inline constexpr llvm::StringLiteral kZero = "--zero"; // with its stage: "--zero 1"
 
 /// What would remove the collectives that a strategy brings, where it knows better than "leave it out". "{0}" stands
-/// for the axes; empty: nothing better.
+/// for the axes, "{1}" for the strategy; empty: nothing better.
 struct StrategyRemovals {
   llvm::StringLiteral strategy;
   llvm::StringLiteral gradient, gather, scatter; // of a collective on a gradient, of other gathers and reduce-scatters

@@ -1,6 +1,8 @@
 // Joins dimensions by the factors of sharding rules; see DimGroups.h.
 #include "DimGroups.h"
 
+#include "FittingRule.h"
+
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 
@@ -37,9 +39,10 @@ FailureOr<DimGroups> DimGroups::build(FunctionOpInterface func) {
   for (Operation &op : block.without_terminator()) {
     auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
     if (ruled && op.getNumRegions() == 0) {
-      Entry entry{&op, ruled.getShardingRule(), {}};
-      if (!fits(entry.rule, &op))
-        return op.emitOpError("has a sharding rule that does not cover the dimensions of its operands and results");
+      FailureOr<ShardingRule> rule = getFittingRule(ruled);
+      if (failed(rule))
+        return failure();
+      Entry entry{&op, std::move(*rule), {}};
       groups.join(entry, mixedDims);
       groups.entries.push_back(std::move(entry));
       continue;

@@ -4,6 +4,7 @@
 
 #include "Causes.h"
 #include "DimGroups.h"
+#include "PlanMesh.h"
 #include "Reasons.h"
 
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
@@ -116,8 +117,10 @@ std::string nameResult(FunctionOpInterface func, unsigned index) {
     return "result " + std::to_string(index);
   auto bucket = func.getResultAttrOfType<BucketAttr>(index, DistDialect::kBucketAttr);
   if (roles.front().role == nn::ResultRole::Updates)
-    if (auto argument = nn::ArgTable(func).find(roles.front().name))
-      bucket = func.getArgAttrOfType<BucketAttr>(*argument, DistDialect::kBucketAttr);
+    for (unsigned i = 0; i < func.getNumArguments() && !bucket; ++i)
+      if (auto own = func.getArgAttrOfType<BucketAttr>(i, DistDialect::kBucketAttr);
+          own && nn::getArgName(func, i) == roles.front().name)
+        bucket = own;
   std::string name = nameTensors(roles.front().name, bucket);
   switch (roles.front().role) {
   case nn::ResultRole::Loss:
@@ -287,11 +290,8 @@ StringAttr findLayer(ReasonAttr reason) {
 class Removal {
 public:
   /// `known`: the layer that goes without saying; none where all are named.
-  Removal(Operation *op, AxesAttr axes, ReasonAttr reason, StringAttr known) : op(op), reason(reason), known(known) {
-    for (StringAttr axis : axes.getAxes())
-      names += (names.empty() ? "{\"" : ", \"") + axis.str() + "\"";
-    names += "}";
-  }
+  Removal(Operation *op, AxesAttr axes, ReasonAttr reason, StringAttr known)
+      : op(op), reason(reason), known(known), names(printAxes(axes.getAxes())) {}
 
   std::string describe() const {
     if (!reason)
@@ -322,8 +322,8 @@ public:
     else if (auto exchange = dyn_cast<AllToAllOp>(op))
       dim = exchange.getConcat();
     if (Operation *needy = dim < 0 ? nullptr : findNeedy(op, dim))
-      return avoid() + ": " + needy->getName().getStringRef().str() + " needs dimension " + std::to_string(dim) +
-             " whole";
+      return avoid() + ": " + (isa<PackOp, UnpackOp>(needy) ? reader() : nameOp(needy)) + " needs dimension " +
+             std::to_string(dim) + " whole";
     if (!role.empty())
       return "the result annotated as it lies, or " + avoid();
     return avoid() + ": " + reader() + " computes in another layout";
@@ -336,7 +336,7 @@ private:
       if (!(removals.*kind).empty() && llvm::any_of(reason.getCauses(), [&](CauseAttr cause) {
             return cause.getStrategy() && cause.getStrategy().getValue() == removals.strategy;
           }))
-        return llvm::formatv((removals.*kind).data(), names).str();
+        return llvm::formatv((removals.*kind).data(), names, removals.strategy).str();
     return std::nullopt;
   }
 

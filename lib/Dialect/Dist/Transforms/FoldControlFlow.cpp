@@ -4,6 +4,7 @@
 // communication there.
 #include "FoldControlFlow.h"
 
+#include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
@@ -335,15 +336,9 @@ SmallVector<Operation *> Folder::findMeetings(Block &block, const BitVector &at)
   return meetings;
 }
 
-/// Whether two collectives of different branches are one: equal but for what they are given.
+/// Whether two collectives of different branches are one.
 static bool areEqual(Operation *a, Operation *b) {
-  auto attributes = [](Operation *op) {
-    NamedAttrList list(op->getAttrDictionary());
-    list.erase("reason");
-    return list.getDictionary(op->getContext());
-  };
-  return a->getName() == b->getName() && a->getOperandTypes() == b->getOperandTypes() &&
-         a->getResultTypes() == b->getResultTypes() && attributes(a) == attributes(b);
+  return doTheSame(a, b, [](StringRef) { return false; });
 }
 
 /// Whether all branches come to the same collectives, with whole groups when they are together.

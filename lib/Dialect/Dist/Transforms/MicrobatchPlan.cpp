@@ -1,6 +1,8 @@
 // Follows the rows of the batch, and decides for every value when it is known; see MicrobatchPlan.h.
 #include "MicrobatchPlan.h"
 
+#include "FittingRule.h"
+
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
 
 using namespace mlir;
@@ -40,9 +42,10 @@ LogicalResult MicrobatchPlan::followRows(func::FuncOp model) {
     auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
     if (!ruled || op.getNumRegions() != 0)
       continue;
-    ops.emplace_back(&op, ruled.getShardingRule());
-    if (!fits(ops.back().second, &op))
-      return op.emitOpError("has a sharding rule that does not cover the dimensions of its operands and results");
+    FailureOr<ShardingRule> rule = getFittingRule(ruled);
+    if (failed(rule))
+      return failure();
+    ops.emplace_back(&op, std::move(*rule));
   }
   bool changes = true;
   while (changes) {

@@ -3,6 +3,7 @@
 #include "ForeignAttrs.h"
 #include "OpOrder.h"
 
+#include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Interfaces/Origin.h"
@@ -74,21 +75,11 @@ private:
 
 // Equal collectives become one.
 
-/// Whether two collectives do the same to their operands, for whatever reasons and in whatever layers. Two stages are run
-/// by different ranks.
+/// Whether two collectives may be one, of whatever layers. Not of two stages: they are run by different ranks.
 bool areAlike(Operation *a, Operation *b) {
-  if (a->getName() != b->getName() || a->getOperandTypes() != b->getOperandTypes() ||
-      a->getResultTypes() != b->getResultTypes())
-    return false;
-  auto strip = [](Operation *op) {
-    NamedAttrList attrs(op->getAttrDictionary());
-    for (StringRef name :
-         {StringRef("reason"), StringRef(DistDialect::kShardingsAttr),
-          StringRef(DistDialect::kGlobalsAttr), StringRef(origin::kLayer)})
-      attrs.erase(name);
-    return attrs.getDictionary(op->getContext());
-  };
-  return strip(a) == strip(b);
+  return doTheSame(a, b, [](StringRef name) {
+    return name == DistDialect::kShardingsAttr || name == DistDialect::kGlobalsAttr || name == origin::kLayer;
+  });
 }
 
 bool mergeEqual(Operation *op, Retired &retired) {
@@ -165,22 +156,32 @@ nn::AddOp getPlainAdd(Operation *op) {
 /// The add, among those that make `value` for this use alone, that adds a reduction like `reduction`; its way
 /// down to there, itself last.
 SmallVector<nn::AddOp> findAlikeBelow(Value value, Operation *reduction) {
-  SmallVector<SmallVector<nn::AddOp>> work;
-  auto push = [&](SmallVector<nn::AddOp> way, Value next) {
+  constexpr unsigned kTop = ~0u;
+  SmallVector<std::pair<nn::AddOp, unsigned>> visited; // with the number of the add that reads it
+  SmallVector<unsigned> work;
+  auto push = [&](Value next, unsigned reader) {
     nn::AddOp add = getPlainAdd(next.getDefiningOp());
     if (!add || !add->hasOneUse() || add->getBlock() != reduction->getBlock())
       return;
-    way.push_back(add);
-    work.push_back(std::move(way));
+    work.push_back(visited.size());
+    visited.push_back({add, reader});
   };
-  push({}, value);
+  push(value, kTop);
   while (!work.empty()) {
-    SmallVector<nn::AddOp> way = work.pop_back_val();
-    for (Value operand : way.back()->getOperands())
-      if (Operation *other = getReduction(operand); other && areAlike(other, reduction))
-        return way;
-    for (Value operand : way.back()->getOperands())
-      push(way, operand);
+    unsigned at = work.pop_back_val();
+    nn::AddOp add = visited[at].first;
+    for (Value operand : add->getOperands()) {
+      Operation *other = getReduction(operand);
+      if (!other || !areAlike(other, reduction))
+        continue;
+      SmallVector<nn::AddOp> way;
+      for (unsigned on = at; on != kTop; on = visited[on].second)
+        way.push_back(visited[on].first);
+      std::reverse(way.begin(), way.end());
+      return way;
+    }
+    for (Value operand : add->getOperands())
+      push(operand, at);
   }
   return {};
 }

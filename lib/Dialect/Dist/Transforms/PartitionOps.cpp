@@ -1,4 +1,5 @@
 // One op on shards: by its sharding rule, decomposed, or as it is when all it touches is whole.
+#include "FittingRule.h"
 #include "ForeignAttrs.h"
 #include "Partitioner.h"
 
@@ -139,10 +140,10 @@ Layout Partitioner::inferRest(Operation *op, const ShardingRule &rule, unsigned 
 }
 
 LogicalResult Partitioner::partitionRuled(ShardingRuleOpInterface op) {
-  ShardingRule rule = op.getShardingRule();
-  if (!fits(rule, op))
-    return op->emitOpError("has a sharding rule that does not cover the dimensions of its operands "
-                           "and results");
+  FailureOr<ShardingRule> found = getFittingRule(op);
+  if (failed(found))
+    return failure();
+  const ShardingRule &rule = *found;
   std::vector<std::optional<PlanMesh::Parts>> annotations;
   SmallVector<const Layout *> wanted;
   SmallVector<Layout> rests;

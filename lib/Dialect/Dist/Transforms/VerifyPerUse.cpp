@@ -9,6 +9,7 @@
 
 #include "Derivation.h"
 
+#include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
@@ -102,10 +103,7 @@ private:
   };
 
   static int64_t countElements(Value value) {
-    auto type = value.getType();
-    if (auto future = dyn_cast<FutureType>(type))
-      type = future.getTensor();
-    auto tensor = dyn_cast<RankedTensorType>(type);
+    RankedTensorType tensor = getTensorType(value);
     return tensor ? tensor.getNumElements() : 0;
   }
   const Holding *find(Value value) const {
@@ -132,6 +130,7 @@ private:
   DenseMap<const void *, Source> sources; // of tensors
   // A tensor by the ranges of others that it was taken out of, by whichever op.
   std::map<std::vector<std::tuple<const void *, int64_t, int64_t>>, const void *> taken;
+  DenseMap<Operation *, SmallVector<int64_t>> packedEnds; // of the inputs of a dist.pack, in its bucket
   SmallVector<Operation *> readers; // of whole parameters, in program order
   llvm::MapVector<Operation *, Lifetime> lifetimes;
   SmallVector<Operation *> allReaders; // also of parts of them
@@ -152,12 +151,18 @@ void PerUseVerifier::collectPieces(UnpackOp op, SmallVectorImpl<Piece> &pieces) 
       pieces.push_back(piece);
       continue;
     }
-    int64_t at = 0;
-    for (auto [input, begin, end] : llvm::zip_equal(pack.getInputs(), pack.getBegins(), pack.getEnds())) {
-      int64_t first = std::max(piece.begin, at), last = std::min(piece.end, at + end - begin);
+    // Of a bucket of many tensors each is taken out: only those that meet the range are looked at.
+    SmallVector<int64_t> &inputEnds = packedEnds[pack]; // in the bucket
+    if (inputEnds.empty())
+      for (auto [begin, end] : llvm::zip_equal(pack.getBegins(), pack.getEnds()))
+        inputEnds.push_back((inputEnds.empty() ? 0 : inputEnds.back()) + end - begin);
+    for (size_t i = llvm::upper_bound(inputEnds, piece.begin) - inputEnds.begin(); i < inputEnds.size(); ++i) {
+      int64_t begin = pack.getBegins()[i], at = i == 0 ? 0 : inputEnds[i - 1];
+      if (at >= piece.end)
+        break;
+      int64_t first = std::max(piece.begin, at), last = std::min(piece.end, inputEnds[i]);
       if (first < last)
-        work.push_back({input, begin + first - at, begin + last - at});
-      at += end - begin;
+        work.push_back({pack.getInputs()[i], begin + first - at, begin + last - at});
     }
   }
 }

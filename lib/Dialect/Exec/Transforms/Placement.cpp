@@ -2,6 +2,7 @@
 // may lie where it will be overwritten only if all its readers come before that.
 #include "Placement.h"
 
+#include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/Dist/IR/Memory.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interfaces/Lowering.h"
@@ -12,12 +13,6 @@
 using namespace mlir;
 
 namespace shoal::exec {
-
-static RankedTensorType typeOf(Value value) {
-  if (auto future = dyn_cast<dist::FutureType>(value.getType()))
-    return future.getTensor();
-  return cast<RankedTensorType>(value.getType());
-}
 
 AddToOp findSum(Value term) {
   while (term.hasOneUse()) {
@@ -186,7 +181,7 @@ bool Placement::mayLieInGroup(Value root, const Claim &claim) {
 /// group takes a multiple of the alignment, so `start` may be counted without it.
 bool Placement::mayBeWrittenAt(Value root, int64_t start) {
   auto call = root.getDefiningOp<CallOp>();
-  if (!call || start * elementBytes(typeOf(root).getElementType()) % kBufferAlignment == 0)
+  if (!call || start * elementBytes(dist::getTensorType(root).getElementType()) % kBufferAlignment == 0)
     return true;
   auto kernel = symbols.lookup<func::FuncOp>(call.getKernel());
   return bool(kernel.getResultAttr(cast<OpResult>(root).getResultNumber(), ExecDialect::kUnalignedAttr));
@@ -223,7 +218,7 @@ SmallVector<Placement::RangeUse> Placement::findRangeUses(Value argument) {
     if (unpack && unpack.getBuckets().size() == 1)
       uses.push_back({unpack.getBegins()[0], unpack.getEnds()[0], last, 0});
     else
-      uses.push_back({0, typeOf(argument).getNumElements(), last, 0});
+      uses.push_back({0, dist::getTensorType(argument).getNumElements(), last, 0});
   }
   llvm::sort(uses, [](const RangeUse &a, const RangeUse &b) {
     return std::tie(a.begin, a.end, a.last) < std::tie(b.begin, b.end, b.last);
@@ -249,7 +244,7 @@ void Placement::claim(const Claims &claims) {
   SmallVector<std::pair<Value, Claim>> chosen;
   for (auto &[root, all] : claims) {
     const Claim *best = nullptr;
-    int64_t size = typeOf(root).getNumElements();
+    int64_t size = dist::getTensorType(root).getNumElements();
     for (const Claim &claim : all) {
       bool mayStandOut = !claim.group->argument;
       bool fits = claim.isContiguous && (claim.begin == 0 || (mayStandOut && claim.start + claim.begin == 0)) &&
@@ -289,7 +284,7 @@ void Placement::placeNew(Value value, Memory memory) {
   }
   StorageClass storageClass =
       gradients.contains(value) ? StorageClass::grad : StorageClass::activation;
-  places[value] = {addStorage(typeOf(value), getAskedClass(value).value_or(storageClass), memory), 0};
+  places[value] = {addStorage(dist::getTensorType(value), getAskedClass(value).value_or(storageClass), memory), 0};
 }
 
 /// Where a pack copies what of an input lies elsewhere: as soon as its storage is in use and another pack has taken its
@@ -436,7 +431,7 @@ LogicalResult Placement::run() {
       gradients.insert(baseOf(value));
   for (BlockArgument argument : block.getArguments()) {
     Memory memory = dist::liesOnHost(step, argument.getArgNumber()) ? Memory::host : Memory::device;
-    places[argument] = {addStorage(typeOf(argument), StorageClass::input, memory), 0};
+    places[argument] = {addStorage(dist::getTensorType(argument), StorageClass::input, memory), 0};
     storages.back().argument = argument.getArgNumber();
   }
   if (failed(collectGroups()))

@@ -4,6 +4,7 @@
 
 #include "Peers.h"
 
+#include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/Exec/Transforms/RowContext.h"
 
@@ -12,12 +13,6 @@
 using namespace mlir;
 
 namespace shoal::exec {
-
-static RankedTensorType typeOf(Value value) {
-  if (auto future = dyn_cast<dist::FutureType>(value.getType()))
-    return future.getTensor();
-  return cast<RankedTensorType>(value.getType());
-}
 
 // Buffers
 
@@ -42,7 +37,7 @@ Value RowBuilder::rangeOf(Place place, ArrayRef<int64_t> shape) {
 }
 
 Value RowBuilder::bufferOf(Value value) {
-  return rangeOf(placement.placeOf(value), typeOf(value).getShape());
+  return rangeOf(placement.placeOf(value), dist::getTensorType(value).getShape());
 }
 
 void RowBuilder::copy(Location loc, Value from, Value to, StringRef name, DenseI64ArrayAttr at) {
@@ -59,8 +54,8 @@ Value RowBuilder::aligned(Location loc, Value tensor, bool mayBeUnaligned) {
   Value &made = alignedCopies[tensor];
   if (!made) {
     Memory memory = placement.getStorages()[placement.placeOf(tensor).storage].memory;
-    unsigned storage = placement.addStorage(typeOf(tensor), StorageClass::workspace, memory);
-    Value target = rangeOf({storage, 0}, typeOf(tensor).getShape());
+    unsigned storage = placement.addStorage(dist::getTensorType(tensor), StorageClass::workspace, memory);
+    Value target = rangeOf({storage, 0}, dist::getTensorType(tensor).getShape());
     copy(loc, bufferOf(tensor), target, "align");
     made = target;
   }
@@ -138,7 +133,7 @@ StringAttr RowBuilder::nameOf(Operation *op, dist::AxesAttr axes) {
 /// Libraries move contiguous equal chunks: dimension 0 of one buffer is `ranks` times that of the
 /// other, all else is equal.
 static LogicalResult checkChunks(Operation *op, Value small, Value large, int64_t ranks) {
-  RankedTensorType from = typeOf(small), to = typeOf(large);
+  RankedTensorType from = dist::getTensorType(small), to = dist::getTensorType(large);
   SmallVector<int64_t> wanted(from.getShape());
   if (!wanted.empty())
     wanted[0] *= ranks;
@@ -185,7 +180,7 @@ LogicalResult RowBuilder::collective(Operation *op, dist::MeshAttr mesh) {
       })
       .Case([&](dist::AllToAllOp exchange) -> LogicalResult {
         // Row i of the input goes to position i; the result is what arrives, one after another.
-        RankedTensorType in = typeOf(input), out = typeOf(result);
+        RankedTensorType in = dist::getTensorType(input), out = dist::getTensorType(result);
         if (in.getRank() != 2 || in.getDimSize(0) != ranks || exchange.getSplit() != 0 ||
             exchange.getConcat() != 1 || out.getNumElements() != in.getNumElements())
           return op->emitOpError()
