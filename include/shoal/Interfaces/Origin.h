@@ -2,8 +2,8 @@
 //
 // Who makes ops for one op gives them its origin, by copyOrigin or an OriginScope, whether they stand for it, lead to
 // it or come from it. What several ops share has none, so that it is made once: constants, the tables of a rotation,
-// offsets of a micro-batch, copies of parameters. `dist.why` is no origin: it explains annotations, and what is made has
-// its own; the partitioner alone hands it on, to the parts of an op.
+// offsets of a micro-batch, copies of parameters. `dist.why` is no origin: it explains annotations, and what is made
+// has its own; the partitioner alone hands it on, to the parts of an op.
 #ifndef SHOAL_INTERFACES_ORIGIN_H
 #define SHOAL_INTERFACES_ORIGIN_H
 
@@ -13,12 +13,12 @@
 namespace shoal {
 namespace origin {
 
-/// A name: the layer of the model, which is the unit of prefetch, recompute and reports. Gradients and updates are of the
-/// layer whose ops they come from.
+/// A name: the layer of the model, which is the unit of prefetch, recompute and reports. Gradients and updates are of
+/// the layer whose ops they come from.
 inline constexpr llvm::StringLiteral kLayer = "nn.layer";
 
-/// Unit: the op computes for the backward pass what the forward pass has computed. What is made for it does so, too, and
-/// is kept apart from what was made for the op that it repeats; but for single integers (offsets), which hold nothing.
+/// Unit: the op computes for the backward pass what the forward pass has computed. What is made for it does so, too,
+/// and is kept apart from what was made for the op that it repeats; but for single integers, which hold nothing.
 inline constexpr llvm::StringLiteral kRecompute = "nn.recompute";
 
 /// i64: the stage of the pipeline that computes the op. Gradients and updates are of the stage of their forward ops, so

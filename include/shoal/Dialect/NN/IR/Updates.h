@@ -8,8 +8,8 @@
 
 namespace shoal::nn {
 
-/// Of each result the argument that it replaces in the next step, if any. Asked once for all results of a function, since
-/// it reads all arguments.
+/// Of each result the argument that it replaces in the next step, if any. Asked once for all results of a function,
+/// since it reads all arguments.
 llvm::SmallVector<std::optional<unsigned>> updatedArguments(mlir::FunctionOpInterface func);
 
 } // namespace shoal::nn
