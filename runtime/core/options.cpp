@@ -345,7 +345,7 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
-    badInput(optionError(error), "; see --help");
+    badInput(optionError(app, error), "; see --help");
   }
   if (help) {
     std::string file(argc > 0 ? argv[0] : "");

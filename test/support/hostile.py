@@ -237,6 +237,7 @@ def command_lines(t):
     t.row("data without a file", ["digits", "--data", "x="], 2, "--data expects NAME=FILE, got: 'x='")
     t.row("data twice", ["digits", "--data", "x=x.npy", "--data", "x=x.npy"], 2, "names 'x' twice")
     t.row("unknown flag", ["digits", "--bogus"], 2, "error: unknown argument, got: --bogus; see --help")
+    t.row("unknown words", ["digits", "b c"], 2, "error: unknown argument, got: 'b c'; see --help")
     t.row("unknown flags", ["digits", "--bogus", "3"], 2, "error: unknown arguments, got: --bogus 3; see --help")
     t.row("steps", ["digits", "--steps", "-1"], 2, "--steps must be an integer of at least 0, got: '-1'")
     t.row("steps of 65 bits", ["digits", "--steps", "18446744073709551616"], 2, "--steps must be an integer")

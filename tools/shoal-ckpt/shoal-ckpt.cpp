@@ -43,7 +43,7 @@ int run(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error);
-    badInput(optionError(error));
+    badInput(optionError(app, error));
   }
   Checkpoint checkpoint(findCheckpoint(folder));
   std::string text = inspect->parsed()  ? inspectCheckpoint(checkpoint)

@@ -80,7 +80,7 @@ int run(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error);
-    badInput(optionError(error));
+    badInput(optionError(app, error));
   }
   if (bytes->parsed())
     makeSamples(line);

@@ -70,7 +70,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, ModelCommandLine &lin
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error);
-    std::cerr << "shoal-model: error: " << rt::optionError(error) << "\n";
+    std::cerr << "shoal-model: error: " << rt::optionError(app, error) << "\n";
     return 2;
   }
   line.family = families.at(family);

@@ -17,7 +17,8 @@ using namespace shoal::rt;
 
 namespace {
 
-constexpr const char *kPrefix = "shoal-launch-";
+constexpr const char *kPrefix = "shoal-launch-", *kPlaces = "XXXXXX";
+constexpr const char *kMark = ".made-by-shoal-run";
 
 int openFolder(const std::string &path, int flags) {
   return open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | flags);
@@ -34,18 +35,26 @@ bool isAt(int folder, const std::string &path) {
          opened.st_ino == named.st_ino;
 }
 
+/// Whether a launch has made it: others may name their folders as they like.
+bool isMarked(int folder) {
+  struct stat info;
+  return fstatat(folder, kMark, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid();
+}
+
 void removeLeftOvers(const std::string &shared) {
   std::error_code error;
   std::vector<std::string> paths;
   for (std::filesystem::directory_iterator at(shared, error), end; !error && at != end; at.increment(error))
-    if (std::string(at->path().filename()).starts_with(kPrefix))
+    if (std::string name = at->path().filename();
+        name.starts_with(kPrefix) && name.size() == std::strlen(kPrefix) + std::strlen(kPlaces))
       paths.push_back(at->path());
   for (const std::string &path : paths) {
     int folder = openFolder(path, O_CLOEXEC);
     if (folder < 0)
       continue; // of another user, or gone
     struct stat info;
-    if (fstat(folder, &info) == 0 && info.st_uid == geteuid() && flock(folder, LOCK_EX | LOCK_NB) == 0)
+    if (fstat(folder, &info) == 0 && info.st_uid == geteuid() && isMarked(folder) &&
+        flock(folder, LOCK_EX | LOCK_NB) == 0)
       remove(path);
     close(folder);
   }
@@ -57,15 +66,20 @@ LaunchFolder::LaunchFolder() {
   std::string shared = sharedFolder();
   removeLeftOvers(shared);
   while (true) {
-    path_ = shared + "/" + kPrefix + "XXXXXX";
+    path_ = shared + "/" + kPrefix + kPlaces;
     if (!mkdtemp(path_.data()))
       workFailed(path_, ": cannot be made: ", std::strerror(errno));
     lock_ = openFolder(path_, 0);
     if (lock_ < 0 && errno != ENOENT)
       workFailed(path_, ": cannot be opened: ", std::strerror(errno));
     // Another launch may have come first, to which a folder without a lock was a left-over.
-    if (lock_ >= 0 && (flock(lock_, LOCK_EX), isAt(lock_, path_)))
+    if (lock_ >= 0 && (flock(lock_, LOCK_EX), isAt(lock_, path_))) {
+      int mark = openat(lock_, kMark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+      if (mark < 0)
+        workFailed(path_, "/", kMark, ": cannot be made: ", std::strerror(errno));
+      close(mark);
       return;
+    }
     if (lock_ >= 0)
       close(lock_);
   }

@@ -41,7 +41,8 @@ All other options before the program are mpirun's own (--hostfile, --host, -x, -
   which rank died where    it watches the ranks on a progress board (SHOAL_BOARD), tells in one
                            line which rank died or that none moves any more, and ends the job
   on this machine alone    OMPI_MCA_orte_tmpdir_base, a folder of this launch that is gone with it,
-                           unless you say where Open MPI keeps its session
+                           unless an option or the environment says
+                           where Open MPI keeps its session
 The exit code is the program's: 0 success, 1 the work failed (also: a rank died or none moved for
 --timeout), 2 wrong command line or input; 128 + the number of a signal that shoal-run got.
 )";

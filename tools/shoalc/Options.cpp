@@ -255,7 +255,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error);
-    return fail(rt::optionError(error));
+    return fail(rt::optionError(app, error));
   }
 
   for (const char *name : {"FILE", "-o", "--report", "--runtime", "--cpu", "--gpu-arch"})

@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
-#include <CLI/Error.hpp>
+#include <CLI/App.hpp>
 
 namespace shoal::rt {
 
-inline std::string optionError(const CLI::ParseError &error) {
+inline std::string optionError(const CLI::App &app, const CLI::ParseError &error) {
   std::string text = error.what();
   std::replace(text.begin(), text.end(), '\n', ' ');
   // What stands before, between and behind two parts of the text, if it has them.
@@ -25,20 +26,17 @@ inline std::string optionError(const CLI::ParseError &error) {
     return true;
   };
   CLI::ExitCodes kind = CLI::ExitCodes(error.get_exit_code()); // its name is at times that of the program
-  if (kind == CLI::ExitCodes::ExtrasError && has("not expected: ")) {
-    std::string words; // the last comes first
-    for (size_t end = behind.size(), at; end != behind.npos; end = at) {
-      at = end == 0 ? behind.npos : behind.rfind(' ', end - 1);
-      size_t begin = at == behind.npos ? 0 : at + 1;
-      words += (words.empty() ? "" : " ") + behind.substr(begin, end - begin);
-    }
-    return std::string("unknown argument") + (words == behind ? "" : "s") + ", got: " + words;
-  }
+  std::vector<std::string> words = app.remaining(/*recurse=*/true);
+  std::string unknown;
+  for (const std::string &word : words)
+    unknown += (unknown.empty() ? "" : " ") + (word.find(' ') == word.npos ? word : "'" + word + "'");
+  if (kind == CLI::ExitCodes::ExtrasError && !words.empty())
+    return std::string("unknown argument") + (words.size() == 1 ? "" : "s") + ", got: " + unknown;
   if (kind == CLI::ExitCodes::RequiredError && text == "A subcommand is required")
-    return "a command is required";
+    return words.empty() ? "a command is required" : "a known command is required, got: '" + words.front() + "'";
   for (const char *most : {": At least ", ": At Most "})
     if (kind == CLI::ExitCodes::ArgumentMismatch && has(most, " required but received "))
-      return before + ": must have " + (most[5] == 'l' ? "at least " : "at most ") + between + " values, got: " + behind;
+      return before + ": must have " + (most[5] == 'l' ? "at least " : "at most ") + between + (between == "1" ? " value, got: " : " values, got: ") + behind;
   if (kind == CLI::ExitCodes::ArgumentMismatch && has(": ", " required ")) {
     if (size_t missing = behind.rfind(" missing"); missing != behind.npos)
       return before + ": must have " + (between == "1" ? "a value" : between + " values") + ", " +
@@ -48,7 +46,10 @@ inline std::string optionError(const CLI::ParseError &error) {
     return before + ": must have no value";
   if (kind == CLI::ExitCodes::ConversionError && has("Could not convert: ", " = "))
     return between + ": must be a number, got: '" + behind + "'";
-  if (kind == CLI::ExitCodes::ValidationError && has(" not in {", "}")) {
+  // The value found stands in front, and may be of any words.
+  if (size_t last = text.rfind(" not in {"); kind == CLI::ExitCodes::ValidationError && last != text.npos) {
+    before = text.substr(0, last);
+    between = text.substr(last + 9, text.rfind('}') - last - 9);
     size_t name = before.find(": ");
     std::string choices;
     for (char c : between)

@@ -60,3 +60,14 @@ func.func @rows(%w: tensor<64x10xf32> {nn.param = #nn.param<"w", init = zeros>, 
                 %r: tensor<64xf32> {nn.state = #nn.state<"w.rows", of = "w", init = 0.0>}) {
   return
 }
+
+// -----
+
+// State of a parameter that is sharded over one axis and lies flat over another lies so, too.
+dist.mesh @mesh <["data"=2, "tensor"=2]>
+// CHECK-LABEL: func.func @both
+// CHECK-SAME: dist.flat = #dist.flat<{"data"}>, dist.sharding = #dist.sharding<@mesh, [{}, {"tensor"}]>,{{.*}} nn.state = #nn.state<"w.m"
+func.func @both(%w: tensor<64x10xf32> {nn.param = #nn.param<"w", init = zeros>, dist.flat = #dist.flat<{"data"}>, dist.sharding = #dist.sharding<@mesh, [{}, {"tensor"}]>},
+                %m: tensor<64x10xf32> {nn.state = #nn.state<"w.m", of = "w", init = 0.0>}) {
+  return
+}

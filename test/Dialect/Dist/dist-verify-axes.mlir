@@ -74,7 +74,7 @@ func.func @flat_over_tensor(
 dist.mesh @mesh <["data"=2]>
 
 func.func @no_batch(
-    // expected-error @+1 {{"w" must lie flat over axes that a batch is split over (replica, data), got: #dist.flat<{"data"}>; shard it over others by dist.sharding}}
+    // expected-error @+1 {{"w" lies flat over the axes of a batch, and no input has one, got: #dist.flat<{"data"}>; shard it by dist.sharding}}
     %w: tensor<12xf32> {nn.param = #nn.param<"w", init = ones>, dist.flat = #dist.flat<{"data"}>})
     -> (tensor<f32> {nn.loss}) {
   %0 = nn.reduce sum %w dims = [0] : tensor<12xf32> -> tensor<f32>

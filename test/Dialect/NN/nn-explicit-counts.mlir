@@ -214,3 +214,20 @@ func.func @norm_of_batch(%x: tensor<8x4xf32> {nn.input = "x"}, %g: tensor<8xf32>
   %y, %rstd = nn.rms_norm %0, %g eps = 1.0e-5 : tensor<4x8xf32>, tensor<8xf32>
   return %y : tensor<4x8xf32>
 }
+
+// A mean in a region that no batch reaches is a sum of its own terms, divided by their number.
+// CHECK-LABEL: func.func @region
+// CHECK: dist.accumulate
+// CHECK: nn.reduce sum
+// CHECK: nn.div
+// CHECK: dist.yield
+func.func @region(%x: tensor<4x8xf32> {nn.input = "x"}, %c: tensor<4x4xf32> {nn.buffer = #nn.buffer<"c", init = 1.0>})
+    -> (tensor<4x8xf32> {nn.output = "y"}) {
+  %k = dist.accumulate(%c) microbatches = 2 {
+  ^bb0(%m: tensor<2x4xf32>):
+    %mean = nn.reduce mean %m dims = [0, 1] : tensor<2x4xf32> -> tensor<f32>
+    dist.yield %mean : tensor<f32>
+  } : (tensor<4x4xf32>) -> tensor<f32>
+  %y = nn.mul %x, %k : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
+}

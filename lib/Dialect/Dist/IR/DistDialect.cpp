@@ -62,8 +62,8 @@ MeshOp lookupMesh(Operation *op) {
 bool isLocalProgram(Operation *root) {
   return root
       ->walk([](Operation *op) {
-        return isa<CollectiveOpInterface, AxisIndexOp, PositionConstantOp, SelectOp, GroupOp,
-                       WaitOp>(op)
+        return isa<CollectiveOpInterface, AxisIndexOp, PositionConstantOp, SelectOp, GroupOp, WaitOp, PackOp,
+                   UnpackOp>(op)
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })

@@ -55,6 +55,7 @@ private:
         return diag;
       }
       arguments.setAs(index, *parameter);
+      arguments.setFlatAs(index, *parameter);
     }
     return success();
   }

@@ -9,13 +9,13 @@
 
 namespace shoal::dist {
 
-/// "w1, b1, w2, b2"; of many "w1, b1 ... b7 (14 parameters)".
+/// "w1, b1, w2, b2"; of many "w1, b1 ... b7 (14 tensors)".
 inline std::string listNames(llvm::ArrayRef<llvm::StringRef> names) {
   constexpr size_t kNamed = 4;
   if (names.size() <= kNamed)
     return llvm::join(names, ", ");
   return llvm::join(names.take_front(2), ", ") + " ... " + names.back().str() + " (" + std::to_string(names.size()) +
-         " parameters)";
+         " tensors)";
 }
 
 /// "gradient of w1", "gradients of w1, b1".

@@ -53,6 +53,9 @@ LogicalResult verifyFlat(func::FuncOp func) {
   return visitFlat(func, [&](Location loc, StringRef name, FlatAttr flat) -> LogicalResult {
     if (hasBatch && llvm::all_of(flat.getAxes(), isOfBatch))
       return success();
+    if (!hasBatch)
+      return emitError(loc) << name << " lies flat over the axes of a batch, and no input has one, got: " << flat
+                            << "; shard it by dist.sharding";
     return emitError(loc) << name << " must lie flat over axes that a batch is split over (replica, data), got: " << flat
                           << "; shard it over others by dist.sharding";
   });

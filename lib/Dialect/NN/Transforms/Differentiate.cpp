@@ -30,7 +30,7 @@ struct Cotangent {
 class Differentiator {
 public:
   explicit Differentiator(func::FuncOp model)
-      : model(model), builder(getReturn(model).getOperation()) {}
+      : model(model), builder(getReturn(model).getOperation()), stages(model) {}
 
   LogicalResult run();
 
@@ -42,6 +42,7 @@ private:
 
   func::FuncOp model;
   OpBuilder builder;
+  StageTable stages;
   DenseSet<Value> active;
   DenseMap<Value, Cotangent> cotangents;
 };
@@ -82,7 +83,7 @@ void Differentiator::accumulate(Value value, Value cotangent, Operation *reader)
   }
   auto add = builder.create<AddOp>(cotangent.getLoc(), sum.value, cotangent);
   if (stage != sum.stage) {
-    sum.home = sum.home ? sum.home : findStage(value);
+    sum.home = sum.home ? sum.home : stages.find(value);
     if (sum.home) {
       add->setDiscardableAttr(origin::kStage, sum.home);
       stage = sum.home;

@@ -271,6 +271,11 @@ LogicalResult CountRewriter::rewrite(Operation *op) {
       return op->emitOpError()
              << "holds a region, through which the batch dimension is not followed; give the step without it "
                 "(and its micro-batches by --microbatches)";
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (Operation &inner : llvm::make_early_inc_range(block))
+          if (failed(rewrite(&inner)))
+            return failure();
     return success();
   }
 

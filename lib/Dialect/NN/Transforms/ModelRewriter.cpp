@@ -1,8 +1,6 @@
 // Finds the models of a module, and their ends.
 #include "ModelRewriter.h"
 
-#include "llvm/ADT/SetVector.h"
-
 using namespace mlir;
 
 namespace shoal::nn {
@@ -24,22 +22,35 @@ func::ReturnOp getReturn(func::FuncOp model) {
   return cast<func::ReturnOp>(model.front().getTerminator());
 }
 
-Attribute findStage(Value value) {
-  auto stageOf = [](Operation *op) { return op->getDiscardableAttr(origin::kStage); };
+static Attribute stageOf(Operation *op) { return op->getDiscardableAttr(origin::kStage); }
+
+StageTable::StageTable(func::FuncOp model) {
+  int64_t number = 0;
+  SmallVector<Operation *> ops;
+  model.walk<WalkOrder::PreOrder>([&](Operation *op) { ops.push_back(op); });
+  // From the last op to the first, whose readers are all known by then.
+  for (Operation *op : llvm::reverse(ops)) {
+    ++number;
+    Reader own{op, number};
+    if (!stageOf(op)) {
+      own = {};
+      for (Value result : op->getResults())
+        if (Reader reader = first.lookup(result); reader.op && (!own.op || reader.number > own.number))
+          own = reader;
+    }
+    if (own.op)
+      for (Value operand : op->getOperands())
+        if (Reader &known = first[operand]; !known.op || own.number > known.number)
+          known = own;
+  }
+}
+
+Attribute StageTable::find(Value value) const {
   if (Operation *maker = value.getDefiningOp())
     if (Attribute stage = stageOf(maker))
       return stage;
-  Block *block = value.getParentBlock();
-  llvm::SetVector<Operation *> readers(value.user_begin(), value.user_end());
-  Operation *first = nullptr;
-  for (unsigned i = 0; i < readers.size(); ++i) { // grows
-    Operation *reader = block->findAncestorOpInBlock(*readers[i]);
-    if (!stageOf(readers[i]))
-      readers.insert(readers[i]->user_begin(), readers[i]->user_end());
-    else if (!first || reader->isBeforeInBlock(block->findAncestorOpInBlock(*first)))
-      first = readers[i];
-  }
-  return first ? stageOf(first) : Attribute();
+  Reader reader = first.lookup(value);
+  return reader.op ? stageOf(reader.op) : Attribute();
 }
 
 } // namespace shoal::nn

@@ -15,9 +15,21 @@ mlir::FailureOr<llvm::SmallVector<mlir::func::FuncOp>> getModels(mlir::ModuleOp 
 
 mlir::func::ReturnOp getReturn(mlir::func::FuncOp model);
 
-/// The stage that a value belongs to (`pipe.stage`): of the op that makes it. What is in no stage, as arguments and
-/// copies of parameters, belongs to that of its first reader that is in one. Null without stages.
-mlir::Attribute findStage(mlir::Value value);
+/// The stages that values of a model belong to (`pipe.stage`), of what is there when the table is made.
+class StageTable {
+public:
+  explicit StageTable(mlir::func::FuncOp model);
+  /// Of the op that makes the value. What is in no stage, as arguments and copies of parameters, belongs to that of its
+  /// first reader that is in one. Null without stages.
+  mlir::Attribute find(mlir::Value value) const;
+
+private:
+  struct Reader {
+    mlir::Operation *op = nullptr;
+    int64_t number = 0; // the greater, the earlier it stands
+  };
+  llvm::DenseMap<mlir::Value, Reader> first; // that are in a stage, also through ops that are in none
+};
 
 } // namespace shoal::nn
 
