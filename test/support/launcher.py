@@ -5,6 +5,7 @@ usage: launcher.py
 """
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -66,10 +67,13 @@ def folders():
         _, errors = running.communicate(timeout=LIMIT)
         check(running.returncode == 128 + number and not os.path.exists(base), f"{number}: {running.returncode} {errors} {base}")
 
-    # A folder of the user's own stays, whatever its name.
-    with tempfile.TemporaryDirectory(prefix="shoal-launch-", dir=os.path.dirname(base)) as own:
-        open(os.path.join(own, "kept"), "w").close()
-        check(run("true") == (0, "") and os.path.isfile(os.path.join(own, "kept")), f"a launch took {own} away")
+    # A folder of the user's own stays, though its name is one that a launch might have.
+    own = os.path.join(os.path.dirname(base), f"shoal-launch-{os.getpid() % 10**6:06d}")
+    os.mkdir(own)
+    code, errors = run("true")
+    left = os.path.isdir(own)
+    shutil.rmtree(own, ignore_errors=True)
+    check((code, errors) == (0, "") and left, f"a launch took {own} away: {code} {errors}")
     # Nobody removes the folder of a launch that is killed but the next one, as soon as its mpirun has ended.
     running = start(SAY_BASE + "exec sleep 600")
     base = base_of(running.stdout.readline() + running.stdout.readline(), "SIGKILL")
