@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace shoal::rt {
@@ -190,7 +191,11 @@ bool Board::claimReport(uint32_t who) const {
 }
 
 std::string sharedFolder() {
-  for (const char *folder : {static_cast<const char *>("/dev/shm"),
+  // What Open MPI and a board keep there, of a few ranks; containers give 64 MiB where nobody asks for more.
+  constexpr uint64_t kRoom = uint64_t(32) << 20;
+  struct statvfs memory;
+  bool hasRoom = statvfs("/dev/shm", &memory) == 0 && memory.f_bavail * memory.f_frsize >= kRoom;
+  for (const char *folder : {hasRoom ? static_cast<const char *>("/dev/shm") : nullptr,
                              static_cast<const char *>(std::getenv("TMPDIR"))})
     if (folder && access(folder, W_OK | X_OK) == 0)
       return folder;

@@ -197,7 +197,9 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   app.add_option("FILE", line.input, "the model, L1 IR, or a local program, L2 IR")
       ->required()
       ->type_name("FILE.mlir");
-  app.add_option("-o", line.output, "where to write the result ('-' for text on stdout)")->type_name("OUT");
+  app.add_option("-o", line.output,
+                 "where to write the result ('-' for text on stdout); --explain, --verify-plan and --report alone need none")
+      ->type_name("OUT");
 
   std::string mesh;
   app.add_option("--mesh", mesh,
@@ -264,9 +266,14 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   if (!mesh.empty() || app.count("--mesh"))
     if (std::string error = parseMesh(mesh, options.mesh); !error.empty())
       return fail(error);
+  // Who only asks is told, and nothing is written.
+  bool isQuestion = line.output.empty() && !app.count("--emit") &&
+                    (options.explain || options.verifyPlan || !line.report.empty());
+  if (isQuestion)
+    emit = "exec";
   options.emit = llvm::find_if(kEmits, [&](const EmitChoice &choice) { return choice.name == emit; })->emit;
   bool binary = options.emit == Emit::Object || options.emit == Emit::Executable;
-  if (line.output.empty()) {
+  if (line.output.empty() && !isQuestion) {
     if (binary)
       return fail("-o OUT is needed with --emit " + emit);
     line.output = "-";

@@ -58,6 +58,8 @@ int writeOutputs(const CommandLine &line, const CompilerOutput &output, MLIRCont
   if (line.compiler.explain)
     if (int code = write("-", output.explanation))
       return code;
+  if (line.output.empty()) // a question
+    return 0;
   if (line.compiler.emit != Emit::Executable)
     return write(line.output, output.text);
   auto emitError = [&] { return mlir::emitError(UnknownLoc::get(&context)); };

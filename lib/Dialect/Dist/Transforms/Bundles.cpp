@@ -338,8 +338,27 @@ bool isFlatOver(FlatAttr flat, MeshAttr mesh, ArrayRef<StringAttr> axes) {
          mesh.getSize(flat.getAxes()) > 1;
 }
 
+/// A cast of a gradient that its update and its norm share, as CSE leaves it, is one of each: on the way of either nobody
+/// else reads what is on it.
+static void separateCasts(func::FuncOp func) {
+  for (unsigned i = 0; i < func.getNumResults(); ++i) {
+    if (!func.getResultAttr(i, nn::NNDialect::kGradAttr))
+      continue;
+    for (Operation *user : llvm::to_vector(func.getBody().front().getTerminator()->getOperand(i).getUsers())) {
+      if (!isa<nn::CastOp>(user))
+        continue;
+      llvm::SetVector<Operation *> readers(user->user_begin(), user->user_end());
+      OpBuilder b(user);
+      b.setInsertionPointAfter(user);
+      for (Operation *reader : llvm::drop_begin(readers.getArrayRef(), readers.empty() ? 0 : 1))
+        reader->replaceUsesOfWith(user->getResult(0), b.clone(*user)->getResult(0));
+    }
+  }
+}
+
 std::vector<Bundle> findBundles(func::FuncOp func, MeshAttr mesh, ArrayRef<StringAttr> axes, const StepParts &parts,
                                 DenseSet<StringRef> &whole) {
+  separateCasts(func);
   ChainFinder finder(func, mesh, axes, parts);
   std::vector<UpdateChain> chains;
   for (Operation &op : func.getBody().front()) {

@@ -136,9 +136,18 @@ void SequenceParallel::findDims() {
       mark(batch, nn::getBatchDim(func, argument.getArgNumber()));
     if (nn::getArgRole(func, argument.getArgNumber()) != nn::ArgRole::Param)
       continue;
+    // What the same strategy has sharded in training is of the stream, in evaluation, too.
+    DictionaryAttr causes = getWhy(argument);
+    auto isOfStream = [&](StringAttr axis) {
+      return llvm::any_of(listCauses(findCauses(causes, axis)), [](CauseAttr cause) {
+        return cause.getStrategy() && cause.getStrategy().getValue() == kSequenceParallel;
+      });
+    };
     if (ShardingAttr sharding = getSharding(argument))
       for (auto [d, dim] : llvm::enumerate(sharding.getDims()))
-        if (llvm::any_of(axes, [&, dim = dim](StringAttr axis) { return llvm::is_contained(dim.getAxes(), axis); }))
+        if (llvm::any_of(axes, [&, dim = dim](StringAttr axis) {
+              return llvm::is_contained(dim.getAxes(), axis) && !isOfStream(axis);
+            }))
           mark(sharded, d);
   }
   // A weight that a hand shards along the hidden size is gathered or reduced where it is used; the stream has the axis
