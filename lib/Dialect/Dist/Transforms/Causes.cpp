@@ -54,6 +54,11 @@ Attribute findCauses(DictionaryAttr why, StringAttr axis) {
 
 DictionaryAttr getWhy(Value value) {
   StringRef name = DistDialect::kWhyAttr;
+  // Each sum over micro-batches has what brought the axes of its own terms.
+  if (auto accumulate = value.getDefiningOp<AccumulateOp>())
+    if (DictionaryAttr own = getWhy(accumulate.getBody().front().getTerminator()->getOperand(
+            cast<OpResult>(value).getResultNumber())))
+      return own;
   if (Operation *op = value.getDefiningOp())
     return op->getAttrOfType<DictionaryAttr>(name);
   auto argument = cast<BlockArgument>(value);
