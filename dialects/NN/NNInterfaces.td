@@ -23,7 +23,7 @@ def MeanOpInterface : OpInterface<"MeanOpInterface"> {
   let cppNamespace = "::shoal::nn";
   let description = [{
     An op that can be a sum or the mean of the same terms. `nn-explicit-counts` makes every mean a sum that is
-    divided by a count, so that no mean is differentiated, sharded or lowered: each of these refuses one.
+    divided by a count, so that no mean is differentiated or lowered: both refuse one, as a local program does.
   }];
   let methods = [
     InterfaceMethod<"Whether it is the mean.", "bool", "isMean">,

@@ -300,7 +300,7 @@ def NN_ReduceOp : NN_Op<"reduce", [DeclareOpInterfaceMethods<InferTypeOpInterfac
   let summary = "sum, mean or max over dimensions";
   let description = [{
     `nn.reduce sum %x dims = [0] : tensor<8x4xf32> -> tensor<4xf32>`; `keep_dims` leaves size 1. `mean` is replaced by
-    sum and an explicit count (`nn-explicit-counts`) before anything is differentiated, sharded or lowered. The gradient of max is shared evenly by ties.
+    sum and an explicit count (`nn-explicit-counts`) before anything is differentiated or lowered. The gradient of max is shared evenly by ties.
   }];
   let arguments = (ins NN_ReduceKindAttr:$kind, NN_NumberTensor:$input, DenseI64ArrayAttr:$dims, UnitAttr:$keep_dims);
   let results = (outs NN_NumberTensor:$result);

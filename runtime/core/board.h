@@ -115,7 +115,7 @@ private:
   uint32_t ranks_ = 0; // not read again from the file, which others can write
 };
 
-// The folder for files that ranks of a node share: /dev/shm, else $TMPDIR, else /tmp.
+// The folder for files that ranks of a node share: /dev/shm where it has room, else $TMPDIR, else /tmp.
 std::string sharedFolder();
 std::string hostName();
 

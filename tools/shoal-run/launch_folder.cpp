@@ -29,12 +29,6 @@ void remove(const std::string &path) {
   std::filesystem::remove_all(path, error);
 }
 
-bool isAt(int folder, const std::string &path) {
-  struct stat opened, named;
-  return fstat(folder, &opened) == 0 && lstat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
-         opened.st_ino == named.st_ino;
-}
-
 /// Whether a launch has made it: others may name their folders as they like.
 bool isMarked(int folder) {
   struct stat info;
@@ -65,24 +59,18 @@ void removeLeftOvers(const std::string &shared) {
 LaunchFolder::LaunchFolder() {
   std::string shared = sharedFolder();
   removeLeftOvers(shared);
-  while (true) {
-    path_ = shared + "/" + kPrefix + kPlaces;
-    if (!mkdtemp(path_.data()))
-      workFailed(path_, ": cannot be made: ", std::strerror(errno));
-    lock_ = openFolder(path_, 0);
-    if (lock_ < 0 && errno != ENOENT)
-      workFailed(path_, ": cannot be opened: ", std::strerror(errno));
-    // Another launch may have come first, to which a folder without a lock was a left-over.
-    if (lock_ >= 0 && (flock(lock_, LOCK_EX), isAt(lock_, path_))) {
-      int mark = openat(lock_, kMark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-      if (mark < 0)
-        workFailed(path_, "/", kMark, ": cannot be made: ", std::strerror(errno));
-      close(mark);
-      return;
-    }
-    if (lock_ >= 0)
-      close(lock_);
-  }
+  path_ = shared + "/" + kPrefix + kPlaces;
+  if (!mkdtemp(path_.data()))
+    workFailed(path_, ": cannot be made: ", std::strerror(errno));
+  lock_ = openFolder(path_, 0);
+  if (lock_ < 0)
+    workFailed(path_, ": cannot be opened: ", std::strerror(errno));
+  // Without a mark no other launch takes it for a left-over, and with it there is the lock.
+  flock(lock_, LOCK_EX);
+  int mark = openat(lock_, kMark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (mark < 0)
+    workFailed(path_, "/", kMark, ": cannot be made: ", std::strerror(errno));
+  close(mark);
 }
 
 LaunchFolder::~LaunchFolder() {
