@@ -211,7 +211,7 @@ private:
   }
 
   void reduce(const Entry &x) {
-    static const char *const kinds[] = {"sum", "max", "mean"};
+    static const char *const kinds[] = {"sum", "max"};
     if (x.shape.empty())
       return;
     bool keep = pick(2);
@@ -227,7 +227,7 @@ private:
       }
     }
     define(shape);
-    body << "nn.reduce " << kinds[pick(3)] << " " << x.name << " dims = [" << dims << "]"
+    body << "nn.reduce " << kinds[pick(std::size(kinds))] << " " << x.name << " dims = [" << dims << "]"
          << (keep ? " {keep_dims}" : "") << " : " << typeOf(x.shape) << " -> " << typeOf(shape)
          << "\n";
   }
