@@ -6,6 +6,7 @@
 #include "core/generation_flags.h"
 #include "core/option_values.h"
 #include "core/parameter_files.h"
+#include "core/timeline.h"
 #include "core/token_model.h"
 #include "shoal-rt/option_error.h"
 #include "shoal-rt/report.h"
@@ -168,6 +169,8 @@ std::vector<Misfit> findMisfits(const Program &program, const Program *evaluatio
   for (const Instr &instr : program.instrs())
     reduces |= goesThroughWindows(instr.op) &&
                program.extent(program.axesOf(program.groups()[instr.a])) > 1;
+  if (!hasScopes(program))
+    add({"--timeline", "--timeline-step"}, "the program has no stages of a pipeline; --trace tells when its rows ran");
   if (!reduces)
     add({"--local-comm"}, "the program has no all-reduce, all-gather or reduce-scatter between ranks");
   return misfits;
@@ -199,6 +202,8 @@ void checkApplicable(const CLI::App &app, const Program &program, const Program 
     refuse("--seed", "without --shuffle it draws first values of parameters, and here are none to draw");
   if (given("--trace-steps") && !given("--trace"))
     refuse("--trace-steps", "there is no --trace");
+  if (given("--timeline-step") && !given("--timeline"))
+    refuse("--timeline-step", "there is no --timeline");
 }
 
 // A flag that takes a file or folder, by the name of its type. Those of pairs are checked by pairs().
@@ -244,6 +249,7 @@ void checkFiles(const Options &options) {
   take("--metrics", options.metrics, false);
   take("--report", options.report, false);
   take("--trace", options.trace, false);
+  take("--timeline", options.timeline, false);
   if (const auto &generation = options.generation) {
     take("--prompt-file", generation->promptFile, true);
     take("--output tokens", generation->tokensFile, false);
@@ -266,7 +272,7 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
                      const Program *evaluation) {
   Options options;
   std::vector<std::string> data, evalData, outputs;
-  std::string steps, epochs, seed, saveEvery, keep, evalEvery, logEvery, threads, localComm, timeout, traceSteps;
+  std::string steps, epochs, seed, saveEvery, keep, evalEvery, logEvery, threads, localComm, timeout, traceSteps, timelineStep;
   std::vector<std::string> delays;
   CLI::App app(titleOf(program));
   app.set_help_flag();
@@ -330,6 +336,11 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
                  "Write when each row of the first steps ran on each rank, as a Chrome trace")
       ->type_name("FILE.json");
   app.add_option("--trace-steps", traceSteps, "Steps in the trace (default 20)")->type_name("N");
+  app.add_option("--timeline", options.timeline,
+                 "What each rank of a pipeline did in one step, stage by stage: FILE.html, the page that shoalc --timeline "
+                 "simulates; FILE.json, a Chrome trace with the costs that shoalc --pipeline-costs reads")
+      ->type_name("FILE.html|FILE.json");
+  app.add_option("--timeline-step", timelineStep, "The step of --timeline (default: the last one)")->type_name("N");
   app.add_flag("--stop-on-nan", options.stopOnNan, "End the run when the loss is NaN or infinite");
   app.add_option("--inject-delay", delays,
                  "Let a rank sleep before each step, to see what that does to the others; once per rank")
@@ -387,6 +398,10 @@ Options parseOptions(int argc, const char *const *argv, const Program &program,
     badInput("--local-comm must be windows or mpi, got: '", localComm, "'");
   if (app.count("--trace-steps"))
     options.traceSteps = wholeNumber("--trace-steps", traceSteps, 1, 100000);
+  if (app.count("--timeline") && !options.timeline.ends_with(".html") && !options.timeline.ends_with(".json"))
+    badInput("--timeline must name a file that ends in .html or .json, got: '", options.timeline, "'");
+  if (app.count("--timeline-step"))
+    options.timelineStep = wholeNumber("--timeline-step", timelineStep, 1);
   for (const std::string &delay : delays) {
     size_t colon = delay.find(':');
     if (colon == std::string::npos)

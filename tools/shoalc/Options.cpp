@@ -198,7 +198,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
       ->required()
       ->type_name("FILE.mlir");
   app.add_option("-o", line.output,
-                 "where to write the result ('-' for text on stdout); --explain, --verify-plan and --report alone need none")
+                 "where to write the result ('-' for text on stdout); --explain, --verify-plan, --report and --timeline alone need none")
       ->type_name("OUT");
 
   std::string mesh;
@@ -239,6 +239,11 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
                  "look at, with the program by layers, shardings, collectives and memory over the step")
       ->type_name("FILE.json|FILE.html")
       ->group("Output");
+  app.add_option("--timeline", line.timeline,
+                 "what each rank of a pipeline would do when: stages, micro-batches, messages, bubbles and stashes, "
+                 "simulated; FILE.html, a page; FILE.json, a Chrome trace. ./OUT --timeline measures the same")
+      ->type_name("FILE.html|FILE.json")
+      ->group("Output");
   app.add_flag("--explain", options.explain,
                "print, for every collective, its bytes, the annotation that caused it, what runs beside it and what "
                "would remove it")
@@ -260,7 +265,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
     return fail(rt::optionError(app, error));
   }
 
-  for (const char *name : {"FILE", "-o", "--report", "--runtime", "--cpu", "--gpu-arch"})
+  for (const char *name : {"FILE", "-o", "--report", "--timeline", "--runtime", "--cpu", "--gpu-arch"})
     if (app.count(name) && app.get_option(name)->as<std::string>().empty())
       return fail(std::string(name) + " must not be empty");
   if (!mesh.empty() || app.count("--mesh"))
@@ -268,9 +273,9 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
       return fail(error);
   // Who only asks is told, and nothing is written.
   bool isQuestion = line.output.empty() && !app.count("--emit") &&
-                    (options.explain || options.verifyPlan || !line.report.empty());
+                    (options.explain || options.verifyPlan || !line.report.empty() || !line.timeline.empty());
   if (isQuestion)
-    emit = "exec";
+    emit = line.report.empty() && !options.verifyPlan && !options.explain ? "local" : "exec"; // a timeline needs no more
   options.emit = llvm::find_if(kEmits, [&](const EmitChoice &choice) { return choice.name == emit; })->emit;
   bool binary = options.emit == Emit::Object || options.emit == Emit::Executable;
   if (line.output.empty() && !isQuestion) {
@@ -316,6 +321,13 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
     return fail("-o and --report name the same file: " + line.report);
   if (!line.report.empty() && findFormat(line.report) == ReportFormat::None)
     return fail("--report must name a file that ends in .json or .html, got: '" + line.report + "'");
+  if (!line.timeline.empty() && options.emit == Emit::Global)
+    return fail("--timeline needs --emit local or later, got: global");
+  for (const char *other : {"-o", "--report"})
+    if (!line.timeline.empty() && app.count(other) && app.get_option(other)->as<std::string>() == line.timeline)
+      return fail(std::string(other) + " and --timeline name the same file: " + line.timeline);
+  if (!line.timeline.empty() && findFormat(line.timeline) == ReportFormat::None)
+    return fail("--timeline must name a file that ends in .html or .json, got: '" + line.timeline + "'");
   if (options.explain && options.emit == Emit::Global)
     return fail("--explain needs --emit local or later, got: global");
   if (options.explain && line.output == "-")
@@ -324,6 +336,7 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
     return fail("--verify-plan needs --emit local or later, got: global");
   options.name = line.input;
   options.report = findFormat(line.report);
+  options.timeline = findFormat(line.timeline);
   return std::nullopt;
 }
 
