@@ -1,6 +1,7 @@
 // dist-microbatch: what depends on the rows of the batch becomes the body of a sum over micro-batches.
 #include "MicrobatchPlan.h"
 
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
@@ -36,6 +37,7 @@ private:
   /// [micro-batches, rows of each, ...]
   RankedTensorType getSplitType(Value input) const;
   void splitInputs();
+  Value addMicrobatch(OpBuilder &builder, Value input);
   /// The region that adds up `sums`, which readers outside of micro-batches then read.
   LogicalResult accumulate(OpBuilder &builder, ArrayRef<Value> sums);
   SmallVector<Operation *> findOps(ArrayRef<Value> sums) const;
@@ -106,11 +108,24 @@ Value Splitter::getOffset(Value value, unsigned dim) {
   return offset;
 }
 
+/// A reshape takes the first dimension of 1 for that of the batch, as it does where it drops others behind it.
+static Value swapFirst(OpBuilder &builder, Value value) {
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(value.getType()).getRank()));
+  std::swap(order[0], order[1]);
+  return builder.create<nn::TransposeOp>(value.getLoc(), value, order);
+}
+
 RankedTensorType Splitter::getSplitType(Value input) const {
   RankedTensorType type = getPartType(input);
   SmallVector<int64_t> shape(type.getShape());
   shape.insert(shape.begin(), count);
   return type.clone(shape);
+}
+
+/// The argument as it is, as the only micro-batch.
+Value Splitter::addMicrobatch(OpBuilder &builder, Value input) {
+  Value one = builder.create<nn::ReshapeOp>(input.getLoc(), getSplitType(input), input);
+  return rows == 1 ? swapFirst(builder, one) : one;
 }
 
 /// Arguments [rows, ...] become [micro-batches, rows of each, ...]: shards of the batch are shards of every
@@ -165,7 +180,9 @@ LogicalResult Splitter::accumulate(OpBuilder &builder, ArrayRef<Value> sums) {
       if (isa<BlockArgument>(operand) && plan.getWhen(operand) == When::Each)
         inputs.insert(operand);
   auto numbers = RankedTensorType::get({count}, builder.getI64Type());
-  SmallVector<Value> operands = llvm::to_vector(inputs);
+  SmallVector<Value> operands;
+  for (Value input : inputs)
+    operands.push_back(count == 1 ? addMicrobatch(builder, input) : input);
   operands.push_back(builder.create<nn::IotaOp>(loc, numbers, builder.getI64IntegerAttr(0)));
   auto region =
       builder.create<AccumulateOp>(loc, TypeRange(ValueRange(sums)), operands, builder.getI64IntegerAttr(count));
@@ -179,12 +196,8 @@ LogicalResult Splitter::accumulate(OpBuilder &builder, ArrayRef<Value> sums) {
     SmallVector<int64_t> one(type.getShape());
     one.insert(one.begin(), 1);
     Value argument = body.addArgument(type.clone(one), loc);
-    if (part == 1) {
-      // A reshape takes the first dimension of 1 for that of the batch, as it does where it drops others behind it.
-      SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, one.size()));
-      std::swap(order[0], order[1]);
-      argument = inside.create<nn::TransposeOp>(loc, argument, order);
-    }
+    if (part == 1)
+      argument = swapFirst(inside, argument);
     local.map(input, inside.create<nn::ReshapeOp>(loc, type, argument).getResult());
   }
   number = body.addArgument(RankedTensorType::get({1}, builder.getI64Type()), loc);
@@ -232,7 +245,8 @@ LogicalResult Splitter::run() {
     op->dropAllUses();
     op->erase();
   }
-  splitInputs();
+  if (count > 1)
+    splitInputs();
   return success();
 }
 
@@ -246,7 +260,9 @@ struct MicrobatchPass : dist::impl::MicrobatchPassBase<MicrobatchPass> {
       emitError(getOperation().getLoc(), "count must be ") << kMicrobatchesRule.says << ", got: " << count.getValue();
       return signalPassFailure();
     }
-    if (count == 1)
+    // A pipeline takes the batch in one part, too.
+    MeshOp mesh = lookupMesh(getOperation());
+    if (count == 1 && !(mesh && getPipeAxis(mesh.getMesh())))
       return;
     bool found = false;
     for (auto func : getOperation().getOps<func::FuncOp>()) {
@@ -277,7 +293,7 @@ private:
     if (count > *rows)
       return func.emitOpError("has batches of ")
              << *rows << " rows, too few for " << count.getValue() << " micro-batches";
-    auto plan = MicrobatchPlan::build(func, *rows);
+    auto plan = MicrobatchPlan::build(func, *rows, count);
     if (failed(plan))
       return failure();
     return Splitter(func, std::move(*plan), *rows, count).run();

@@ -3,16 +3,18 @@
 
 #include "FittingRule.h"
 
+#include "shoal/Dialect/Dist/Transforms/SumTerms.h"
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
 
 using namespace mlir;
 
 namespace shoal::dist {
 
-FailureOr<MicrobatchPlan> MicrobatchPlan::build(func::FuncOp model, int64_t rows) {
-  MicrobatchPlan plan(rows);
+FailureOr<MicrobatchPlan> MicrobatchPlan::build(func::FuncOp model, int64_t rows, int64_t count) {
+  MicrobatchPlan plan(rows, count);
   if (failed(plan.followRows(model)))
     return failure();
+  plan.findStatistics(model);
   // Each run finds an early sum or is the last.
   bool found = true;
   while (found) {
@@ -61,6 +63,20 @@ LogicalResult MicrobatchPlan::followRows(func::FuncOp model) {
   return success();
 }
 
+/// What ops without rows make for ops with rows, as the mean of a batch to subtract it.
+void MicrobatchPlan::findStatistics(func::FuncOp model) {
+  auto isRow = [&](Value value) { return dims.isBatched(value); };
+  for (Operation &op : llvm::reverse(model.front().without_terminator())) {
+    if (llvm::any_of(op.getOperands(), isRow) || llvm::any_of(op.getResults(), isRow) || op.getNumRegions() != 0)
+      continue;
+    if (llvm::any_of(op.getUsers(), [&](Operation *user) {
+          return statistics.contains(user) || llvm::any_of(user->getOperands(), isRow) ||
+                 llvm::any_of(user->getResults(), isRow);
+        }))
+      statistics.insert(&op);
+  }
+}
+
 LogicalResult MicrobatchPlan::decide(func::FuncOp model, bool &found) {
   whens.clear();
   ofParameters.clear();
@@ -105,7 +121,7 @@ LogicalResult MicrobatchPlan::decide(func::FuncOp model, bool &found) {
         whens[result] = When::Before;
   }
   for (auto [index, value] : llvm::enumerate(model.front().getTerminator()->getOperands()))
-    if (getWhen(value) == When::Each)
+    if (getWhen(value) == When::Each && (count > 1 || !value.getDefiningOp()))
       return nn::emitResultError(model, index) << "has rows of the batch, which no micro-batch has all of; return a "
                                                << "sum of them or leave --microbatches out";
   return success();
@@ -139,9 +155,19 @@ void MicrobatchPlan::decideSums(Operation *op, bool &found) {
       return;
     }
   }
-  // Whole sums from here on.
+  if (statistics.contains(op) && llvm::any_of(sums, [&](unsigned operand) {
+        return isWhole(op->getOperand(operand)) && ofParameters.contains(op->getOperand(operand));
+      })) {
+    repeated.insert(op);
+    for (Value result : op->getResults())
+      whens[result] = When::Sum;
+    return;
+  }
+  // Whole sums from here on. What a stage of a pipeline computes has its place in the schedule unless rows wait for it,
+  // as the gradient of a loss that is linear in a parameter.
   for (unsigned operand : sums)
-    found |= makeEarly(op->getOperand(operand));
+    if (statistics.contains(op) || findStages(op->getOperand(operand)).empty())
+      found |= makeEarly(op->getOperand(operand));
   for (Value result : op->getResults())
     whens[result] = When::After;
 }
@@ -164,7 +190,7 @@ LogicalResult MicrobatchPlan::decideRows(Operation *op, bool &found) {
       found |= when == When::Sum;
       continue;
     }
-    if (when == When::Sum && early.contains(operand))
+    if ((when == When::Sum && early.contains(operand)) || isWhole(operand))
       continue;
     auto diag = op->emitOpError() << "needs a sum over all rows of the batch beside its rows, as the statistics of "
                                      "batch_norm are: no micro-batch knows it before all have run; normalise within "
@@ -191,7 +217,7 @@ LogicalResult MicrobatchPlan::decideRows(Operation *op, bool &found) {
 SmallVector<Value> MicrobatchPlan::findSums(func::FuncOp model) const {
   llvm::SetVector<Value> sums;
   auto add = [&](Value value) {
-    if (getWhen(value) == When::Sum)
+    if (getWhen(value) == When::Sum || (count == 1 && getWhen(value) == When::Each && value.getDefiningOp()))
       sums.insert(value);
   };
   for (Operation &op : model.front())
