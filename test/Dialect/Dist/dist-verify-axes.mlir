@@ -27,10 +27,10 @@ func.func @used(%x: tensor<6x4xf32> {nn.input = "x", dist.sharding = #dist.shard
 // -----
 
 // An axis that no flag uses.
-// expected-error @+1 {{mesh axis 'pipe' of size 2 shards nothing; annotate a value with it or take it out of the mesh}}
-dist.mesh @mesh <["pipe"=2]>
+// expected-error @+1 {{mesh axis 'context' of size 2 shards nothing; annotate a value with it or take it out of the mesh}}
+dist.mesh @mesh <["context"=2]>
 
-func.func @stages(%x: tensor<6x4xf32> {nn.input = "x"}) -> (tensor<f32> {nn.loss}) {
+func.func @tokens(%x: tensor<6x4xf32> {nn.input = "x"}) -> (tensor<f32> {nn.loss}) {
   %0 = nn.reduce sum %x dims = [0, 1] : tensor<6x4xf32> -> tensor<f32>
   return %0 : tensor<f32>
 }

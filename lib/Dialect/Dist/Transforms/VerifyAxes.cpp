@@ -79,7 +79,14 @@ struct VerifyAxesPass : shoal::dist::impl::VerifyAxesPassBase<VerifyAxesPass> {
       });
     });
     for (MeshAxisAttr axis : mesh.getMesh().getAxes()) {
-      if (axis.getSize() == 1 || used.contains(axis.getName().getValue()))
+      StringRef name = axis.getName().getValue();
+      bool isPipe = getAxisRole(name) == AxisRole::Pipe;
+      if (isPipe && used.contains(name)) {
+        mesh.emitError("mesh axis '") << name << "' is for the stages of a pipeline, and no sharding names it; shard "
+                                      << "over another axis";
+        return signalPassFailure();
+      }
+      if (axis.getSize() == 1 || isPipe || used.contains(name))
         continue;
       // Of the axes that no strategy takes unasked, one has a flag.
       bool hasFlag = getAxisOrigin(axis.getName().getValue()) == kTensorAxis;
