@@ -6,8 +6,13 @@
 #include "DimGroups.h"
 #include "PlanMesh.h"
 #include "Reasons.h"
+#include "Traffic.h"
 
+#include "shoal/Dialect/Dist/IR/Collectives.h"
+#include "shoal/Dialect/Dist/IR/Messages.h"
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
+#include "shoal/Dialect/Dist/IR/Microbatches.h"
+#include "shoal/Interfaces/Origin.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Support/Elements.h"
 
@@ -22,60 +27,6 @@ using namespace mlir;
 
 namespace shoal::dist {
 namespace {
-
-RankedTensorType tensorOf(Value value) {
-  if (auto future = dyn_cast<FutureType>(value.getType()))
-    return future.getTensor();
-  return dyn_cast<RankedTensorType>(value.getType());
-}
-
-// Bytes.
-
-/// A collective as traffic.h counts it.
-struct Traffic {
-  rt::Opcode opcode = rt::Opcode::Barrier;
-  int64_t elements = 0; // of the full buffer
-  std::optional<int64_t> root = std::nullopt;
-  bool leavesRank = true; // of messages between pairs
-};
-
-Traffic trafficOf(Operation *op, int64_t ranks) {
-  auto count = [](Value value) { return tensorOf(value).getNumElements(); };
-  auto permute = [&](auto pairs) -> Traffic {
-    return {rt::Opcode::Permute, count(pairs.getInput()), std::nullopt, pairs.getSources() != pairs.getTargets()};
-  };
-  return llvm::TypeSwitch<Operation *, Traffic>(op)
-      .Case([&](AllReduceOp reduce) -> Traffic { return {rt::Opcode::AllReduce, count(reduce.getInput())}; })
-      .Case([&](AllGatherOp gather) -> Traffic { return {rt::Opcode::AllGather, ranks * count(gather.getInput())}; })
-      .Case([&](ReduceScatterOp scatter) -> Traffic {
-        return {rt::Opcode::ReduceScatter, ranks * count(scatter.getResult())};
-      })
-      .Case([&](AllToAllOp exchange) -> Traffic {
-        // The dimension that is split is padded to equal parts.
-        int64_t whole = tensorOf(exchange.getInput()).getDimSize(exchange.getSplit());
-        int64_t part = tensorOf(exchange.getResult()).getDimSize(exchange.getSplit());
-        int64_t others = whole ? count(exchange.getInput()) / whole : 0;
-        return {rt::Opcode::AllToAll, others * ranks * part};
-      })
-      .Case([&](BroadcastOp root) -> Traffic {
-        return {rt::Opcode::Broadcast, count(root.getInput()), root.getRoot()};
-      })
-      .Case([&](ScatterOp root) -> Traffic { return {rt::Opcode::Scatter, count(root.getInput()), root.getRoot()}; })
-      .Case([&](GatherOp root) -> Traffic { return {rt::Opcode::Gather, count(root.getResult()), root.getRoot()}; })
-      .Case<CollectivePermuteOp, PermuteStartOp>(permute)
-      .Case([&](SendOp send) -> Traffic { return {rt::Opcode::PointToPoint, count(send.getInput())}; })
-      .Default(Traffic());
-}
-
-uint64_t sentBytes(const Traffic &traffic, int64_t ranks, int64_t bytes) {
-  if (traffic.opcode == rt::Opcode::Permute || traffic.opcode == rt::Opcode::PointToPoint)
-    return rt::sentBytes(traffic.opcode, traffic.leavesRank ? 2 : 1, 0, 0, traffic.elements, bytes);
-  uint64_t most = 0;
-  for (int64_t position = 0; position < (traffic.root ? ranks : 1); ++position)
-    most = std::max(most, rt::sentBytes(traffic.opcode, ranks, position, traffic.root.value_or(0), traffic.elements,
-                                        bytes));
-  return most;
-}
 
 // Overlap.
 
@@ -402,6 +353,34 @@ const char *tellPart(const StepParts &parts, Operation *op) {
   return isRepeated(op) ? "the forward pass computed again (--recompute)" : kNames[parts.get(op)];
 }
 
+// Pipelines.
+
+bool isOfPipeline(ReasonAttr reason) {
+  return reason && llvm::any_of(reason.getCauses(), [](CauseAttr cause) {
+           return cause.getStrategy() && cause.getStrategy().getValue() == kPipelineStrategy;
+         });
+}
+
+/// What lies in several stages, and what they hand each other, as often as there are micro-batches: in each it is the
+/// same.
+void tellPipeline(Explanation &it, const StepParts &parts) {
+  std::string names = printAxes(it.axes.getAxes());
+  if (!isa<SendOp>(it.op)) {
+    it.cause = kPipelineStrategy.str() + ": its terms are in stages of different ranks";
+    it.removal = "stages that share it on one rank: fewer ranks of " + names + ", or other boundaries (pipe.stage)";
+    return;
+  }
+  auto scope = it.op->getAttrOfType<StringAttr>(origin::kScope);
+  bool isBackward = scope && scope.getValue().starts_with("SB");
+  it.part = !parts.hasGradients() ? "" : isBackward ? "the backward pass" : "the forward pass";
+  if (auto number = it.op->getAttrOfType<IntegerAttr>(kMicrobatchAttr))
+    if (std::string suffix = " of micro-batch " + std::to_string(number.getInt()); StringRef(it.asker).ends_with(suffix))
+      it.asker.resize(it.asker.size() - suffix.size());
+  it.cause = kPipelineStrategy.str() + ": the two stages are on different ranks, and " +
+             (isBackward ? "cotangents go back" : "activations go on") + " from one to the other";
+  it.removal = "both stages on one rank: fewer ranks of " + names + ", or other boundaries (pipe.stage)";
+}
+
 } // namespace
 
 std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLayers) {
@@ -424,7 +403,7 @@ std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLay
     it.kind = rt::collectiveKind(traffic.opcode);
     it.axes = axes;
     it.ranks = ranks;
-    it.type = tensorOf(op->getOperand(0));
+    it.type = getTensorType(op->getOperand(0));
     it.count = countRuns(op);
     it.part = tellPart(parts, op);
     it.sentBytes = it.count * sentBytes(traffic, ranks, elementBytes(it.type.getElementType()));
@@ -440,20 +419,28 @@ std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLay
                  : isUpdated                 ? "a bucket of new parameters"
                                              : "a bucket of gradients";
       it.change = reason.getChange() ? reason.getChange().str() : "";
-      it.cause = reason.getCauseText(known);
     } else if (StringAttr words = getReasonText(collective.getReasonAttr())) {
       it.asker = words.str();
     }
-    if (op->getNumResults() == 0) {
+    bool ofPipeline = isOfPipeline(reason), returnsNothing = op->getNumResults() == 0;
+    if (returnsNothing && !ofPipeline) {
       it.overlap = "nothing: a send ends when it is received";
     } else if (!overlap) {
       it.overlap = "nothing: --no-overlap";
+    } else if (returnsNothing) {
+      it.overlap = "what the schedule has both ranks do in the meantime";
     } else {
       std::unique_ptr<Timeline> &timeline = timelines[op->getBlock()];
       if (!timeline)
         timeline = std::make_unique<Timeline>(*op->getBlock());
       it.overlap = timeline->describe(op, namesLayers);
     }
+    if (ofPipeline) {
+      tellPipeline(it, parts);
+      return;
+    }
+    if (reason)
+      it.cause = reason.getCauseText(known);
     it.removal = Removal(op, axes, reason, known).describe();
   });
   return explanations;
