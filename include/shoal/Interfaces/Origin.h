@@ -25,7 +25,10 @@ inline constexpr llvm::StringLiteral kRecompute = "nn.recompute";
 /// that no stage lacks what its backward pass reads. Ops of two stages are never one: the attribute keeps them apart.
 inline constexpr llvm::StringLiteral kStage = "pipe.stage";
 
-inline constexpr llvm::StringLiteral kAll[] = {kLayer, kRecompute, kStage};
+/// A name: the action of the pipeline's schedule that the op is part of, "F3@5"; since `pipe-unroll`. Kernels are of one.
+inline constexpr llvm::StringLiteral kScope = "exec.scope";
+
+inline constexpr llvm::StringLiteral kAll[] = {kLayer, kRecompute, kStage, kScope};
 
 } // namespace origin
 

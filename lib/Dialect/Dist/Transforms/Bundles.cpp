@@ -1,6 +1,8 @@
 // Chains around optimizer updates, and which of them are alike; see Bundles.h.
 #include "Bundles.h"
 
+#include "shoal/Dialect/Dist/Transforms/SumTerms.h"
+
 #include "Causes.h"
 #include "ParameterReads.h"
 
@@ -255,7 +257,9 @@ public:
     add(chain.flatParam);
     add(chain.flatGradient);
     add(chain.gradientAttrs ? &kEnd : nullptr);
-    add(chain.update->getDiscardableAttr(origin::kStage));
+    for (int64_t stage : findStages(chain.gradient))
+      add(IntegerAttr::get(IntegerType::get(func.getContext(), 64), stage));
+    add(&kEnd);
     add(chain.gradient.getType(), true);
     add(chain.casts.empty() ? Type() : chain.casts.front()->getResult(0).getType(), true);
     ShardingAttr sharding = getSharding(chain.gradient);
