@@ -89,7 +89,6 @@ void walkPiece(const Program &program, const Piece &piece, uint32_t view, std::v
 void walkBoxes(const Program &program, std::span<const Dim> dims, uint32_t view, uint32_t position,
                std::vector<char> &arena) {
   walkPiece(program, pieceOf(boxOf(program, dims, position)), view, arena);
-  holdsFirstCopy(program, dims, position);
 }
 
 } // namespace
@@ -97,7 +96,6 @@ void walkBoxes(const Program &program, std::span<const Dim> dims, uint32_t view,
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   fuzz::expectOneLine([&] {
     Program program(data, size);
-    countBytes(program);
     const char *help[] = {"program", "--help"};
     parseOptions(2, help, program);
     if (program.header().arenaBytes > kMaxArena || program.numPositions() > kMaxPositions)
@@ -107,13 +105,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
       fuzz::require(program.positionOfRank(program.deviceIds()[position]) == position,
                     "each rank has one position");
       walkRows(program, position, arena);
+      countBytes(program, position);
+      for (uint32_t row : program.rowsAt(position))
+        fuzz::require(row < program.instrs().size(), "a row must exist");
       for (const Arg &arg : program.args())
         walkBoxes(program, program.dims(arg), arg.view, position, arena);
       for (const Result &result : program.results())
         walkBoxes(program, program.dims(result), result.view, position, arena);
       for (const Tensor &tensor : program.tensors()) {
         walkPiece(program, pieceOf(program, tensor, position), tensor.view, arena);
-        holdsFirstCopy(program, tensor, position);
+        fuzz::require(!firstHolders(program, shardingAxes(program, tensor), program.holders(tensor)).empty(),
+                      "a tensor must be held");
         program.fileShape(tensor);
       }
       initializeArguments(program, position, /*seed=*/1, /*file=*/nullptr, arena.data());

@@ -29,18 +29,25 @@ Box boxOf(const Program &program, std::span<const Dim> dims, uint32_t position) 
   return box;
 }
 
-bool isFirstBut(const Program &program, std::span<const uint32_t> axes, uint32_t position) {
-  for (uint32_t axis = 0; axis < program.axes().size(); ++axis)
-    if (program.coordinate(position, axis) != 0 && std::find(axes.begin(), axes.end(), axis) == axes.end())
-      return false;
-  return true;
-}
-
-bool holdsFirstCopy(const Program &program, std::span<const Dim> dims, uint32_t position) {
+std::vector<uint32_t> shardingAxes(const Program &program, std::span<const Dim> dims) {
   std::vector<uint32_t> axes;
   for (const Dim &dim : dims)
     axes.insert(axes.end(), program.axesOf(dim).begin(), program.axesOf(dim).end());
-  return isFirstBut(program, axes, position);
+  return axes;
+}
+
+std::vector<uint32_t> firstHolders(const Program &program, std::span<const uint32_t> axes, Positions holders) {
+  std::vector<bool> isFound(program.extent(axes), false);
+  std::vector<uint32_t> first;
+  for (uint32_t position = 0; position < program.numPositions() && first.size() < isFound.size(); ++position) {
+    if (!program.isIn(holders, position))
+      continue;
+    uint32_t part = program.linear(position, axes);
+    if (!isFound[part])
+      first.push_back(position);
+    isFound[part] = true;
+  }
+  return first;
 }
 
 } // namespace shoal::rt

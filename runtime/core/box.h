@@ -32,11 +32,11 @@ public:
 
 Box boxOf(const Program &program, std::span<const Dim> dims, uint32_t position);
 
-// Whether `position` is the first of those that differ from it along other axes than `axes`.
-bool isFirstBut(const Program &program, std::span<const uint32_t> axes, uint32_t position);
+// The mesh axes that shard `dims`.
+std::vector<uint32_t> shardingAxes(const Program &program, std::span<const Dim> dims);
 
-// Whether `position` is the first of those that hold the same box.
-bool holdsFirstCopy(const Program &program, std::span<const Dim> dims, uint32_t position);
+// Of each part that sharding over `axes` makes, the first of `holders` that has it; in mesh order.
+std::vector<uint32_t> firstHolders(const Program &program, std::span<const uint32_t> axes, Positions holders);
 
 template <typename Run> void Box::forEachRun(Run run) const {
   if (validElements() == 0)

@@ -56,9 +56,9 @@ LoadSummary loadCheckpoint(const Program &program, uint32_t position, Checkpoint
   if (!newState.fault.empty())
     badInput(checkpoint.path(), ": ", newState.fault);
   summary.newState = newState.names;
-  clearArguments(program, checkpoint.index().seed, arena);
+  clearArguments(program, position, checkpoint.index().seed, arena);
   for (const Tensor &tensor : program.tensors()) {
-    if (!isSaved(tensor.kind))
+    if (!isSaved(tensor.kind) || !program.holds(tensor, position))
       continue;
     const View &view = program.views()[tensor.view];
     char *to = arena + view.offset;

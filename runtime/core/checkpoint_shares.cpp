@@ -31,6 +31,8 @@ std::vector<uint64_t> keyOf(const std::vector<PlacedBox> &boxes) {
 } // namespace
 
 std::vector<PlacedBox> boxesAt(const Program &program, const Tensor &tensor, uint32_t position) {
+  if (!program.holds(tensor, position))
+    return {};
   Piece piece = pieceOf(program, tensor, position);
   return boxesOfRange(piece.box, piece.begin, piece.end, piece.at);
 }

@@ -12,7 +12,8 @@ namespace shoal::rt {
 // Whether a checkpoint holds it: what keeps its contents from step to step.
 constexpr bool isSaved(TensorKind kind) { return kind != TensorKind::Grad; }
 
-// The boxes of a tensor that `position` holds; offsets are elements of its view. None where it holds padding alone.
+// The boxes of a tensor that `position` holds; offsets are elements of its view. None where it holds padding
+// alone, or nothing of it.
 std::vector<PlacedBox> boxesAt(const Program &program, const Tensor &tensor, uint32_t position);
 
 // What one position writes of one tensor. Together the shares hold every element once: of positions that hold the same,

@@ -24,11 +24,9 @@ std::vector<uint64_t> epochOrder(uint64_t seed, uint64_t epoch, uint64_t rows) {
 
 Dataset::Dataset(const Program &program, uint32_t position,
                  const std::map<std::string, std::string> &files, const char *flag)
-    : program_(program), batchRows_(program.header().batchRows) {
-  bool countsRows = false;
-  const Input *first = nullptr;
+    : program_(program), position_(position), batchRows_(program.header().batchRows) {
+  std::vector<std::pair<const Arg *, uint64_t>> rows;
   for (const Arg &arg : program.args()) {
-    countsRows |= arg.kind == ArgKind::ValidRows;
     if (arg.kind != ArgKind::Input)
       continue;
     std::string name(program.str(arg.name));
@@ -36,6 +34,9 @@ Dataset::Dataset(const Program &program, uint32_t position,
     if (given == files.end())
       badInput("input '", name, "' ", shapeText(program.batchShape(arg)), " needs ", flag, " ", name,
                "=FILE.npy");
+    files_.insert(*given);
+    if (!program.holds(arg, position))
+      continue;
     std::span<const Dim> dims = program.fileDims(arg);
     uint64_t microbatches = dims.size() < arg.numDims ? program.dims(arg).front().global : 1;
     inputs_.push_back(std::unique_ptr<Input>(
@@ -43,27 +44,66 @@ Dataset::Dataset(const Program &program, uint32_t position,
                   arg.batchDim < 0 ? 0 : dims.front().global, NpyFile(given->second), {}}));
     Input &input = *inputs_.back();
     checkShape(input);
-    if (arg.batchDim < 0) {
-      input.whole.resize(input.box.localElements() * elementBytes(input.type));
-      input.box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
-        take(input, global, count, input.whole.data() + local * elementBytes(input.type));
-      });
-      input.file.checkWhole();
+    if (arg.batchDim >= 0) {
+      rows.push_back({&arg, input.file.shape().front()});
       continue;
     }
-    uint64_t rows = input.file.shape().front();
-    if (!first)
-      rows_ = rows;
-    else if (rows != rows_)
-      badInput(input.file.path(), ": has ", rows, " rows, but ", first->file.path(), " has ",
-               rows_);
-    if (!first)
-      first = &input;
+    input.whole.resize(input.box.localElements() * elementBytes(input.type));
+    input.box.forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
+      take(input, global, count, input.whole.data() + local * elementBytes(input.type));
+    });
+    input.file.checkWhole();
+  }
+  if (!isHeldInParts())
+    takeRows(rows);
+}
+
+std::vector<const Arg *> Dataset::batchedInputs() const {
+  std::vector<const Arg *> batched;
+  for (const Arg &arg : program_.args())
+    if (arg.kind == ArgKind::Input && arg.batchDim >= 0)
+      batched.push_back(&arg);
+  return batched;
+}
+
+bool Dataset::isHeldInParts() const {
+  return std::ranges::any_of(batchedInputs(), [&](const Arg *arg) { return program_.holders(*arg) != kNone; });
+}
+
+// Per input its rows, and, so that a maximum is a minimum, the rest of 64 bits; zeros where another position knows.
+std::vector<uint64_t> Dataset::rowsHere() const {
+  std::vector<uint64_t> rows;
+  for (const Arg *arg : batchedInputs()) {
+    auto held = std::ranges::find(inputs_, arg, [](const std::unique_ptr<Input> &input) { return input->arg; });
+    bool isHere = held != inputs_.end();
+    rows.push_back(isHere ? (*held)->file.shape().front() : 0);
+    rows.push_back(isHere ? ~rows.back() : 0);
+  }
+  return rows;
+}
+
+void Dataset::agreeOnRows(const std::vector<uint64_t> &most) {
+  std::vector<std::pair<const Arg *, uint64_t>> rows;
+  for (const Arg *arg : batchedInputs()) {
+    uint64_t known = most[2 * rows.size()], least = ~most[2 * rows.size() + 1];
+    if (known != least)
+      badInput(fileOf(*arg), ": has ", known, " rows on one rank, but ", least, " on another");
+    rows.push_back({arg, known});
+  }
+  takeRows(rows);
+}
+
+void Dataset::takeRows(const std::vector<std::pair<const Arg *, uint64_t>> &known) {
+  for (const auto &[arg, rows] : known) {
+    if (arg != known.front().first && rows != rows_)
+      badInput(fileOf(*arg), ": has ", rows, " rows, but ", fileOf(*known.front().first), " has ", rows_);
+    rows_ = rows;
   }
   // Inference without a count treats each row by itself, and padded rows are not written.
-  bool reduces = program.header().mode != Mode::Infer;
+  bool reduces = program_.header().mode != Mode::Infer;
+  bool countsRows = std::ranges::any_of(program_.args(), [](const Arg &arg) { return arg.kind == ArgKind::ValidRows; });
   if (batched() && reduces && !countsRows && rows_ % batchRows_ != 0)
-    badInput(first->file.path(), ": has ", rows_, " rows, and the program takes only whole ",
+    badInput(fileOf(*known.front().first), ": has ", rows_, " rows, and the program takes only whole ",
              "batches of ", batchRows_);
 }
 
@@ -117,12 +157,14 @@ uint64_t Dataset::fill(uint64_t epoch, uint64_t batch, char *arena) {
   if (batched()) {
     uint64_t begin = batch * batchRows_;
     valid = std::min(batchRows_, rows_ - begin);
-    if (shuffled_ && orderEpoch_ != epoch) {
+    bool isRead = std::ranges::any_of(
+        inputs_, [](const std::unique_ptr<Input> &input) { return input->arg->batchDim >= 0; });
+    if (isRead && shuffled_ && orderEpoch_ != epoch) {
       order_ = epochOrder(seed_, epoch, rows_);
       orderEpoch_ = epoch;
     }
-    fileRows_.resize(batchRows_);
-    for (uint64_t i = 0; i < batchRows_; ++i) {
+    fileRows_.resize(isRead ? batchRows_ : 0);
+    for (uint64_t i = 0; i < fileRows_.size(); ++i) {
       uint64_t row = begin + std::min(i, valid - 1);
       fileRows_[i] = shuffled_ ? order_[row] : row;
     }
@@ -135,7 +177,7 @@ uint64_t Dataset::fill(uint64_t epoch, uint64_t batch, char *arena) {
       std::memcpy(to, input->whole.data(), input->whole.size());
   }
   for (const Arg &arg : program_.args())
-    if (arg.kind == ArgKind::ValidRows)
+    if (arg.kind == ArgKind::ValidRows && program_.holds(arg, position_))
       storeElement(arena + program_.views()[arg.view].offset, DType::I64, 0, double(valid));
   return valid;
 }

@@ -1,6 +1,6 @@
 // The rows of the input files, batch by batch: which rows a step takes is a function of
 // (seed, epoch, batch) alone, so that every plan sees the same batches, and each rank
-// reads only its box of them.
+// reads only its box of them, and opens only files of inputs that it holds.
 #ifndef SHOAL_RT_CORE_DATASET_H
 #define SHOAL_RT_CORE_DATASET_H
 
@@ -25,11 +25,18 @@ std::vector<uint64_t> epochOrder(uint64_t seed, uint64_t epoch, uint64_t rows);
 class Dataset {
 public:
   // `files` maps each input of the program to its file, as `flag` gave them. Opens and checks
-  // them all.
+  // those that the position holds. Where it does not hold all batches, agreeOnRows() is next.
   Dataset(const Program &program, uint32_t position,
           const std::map<std::string, std::string> &files, const char *flag = "--data");
   // Without files, and so without rows: somebody else writes the inputs.
   explicit Dataset(const Program &program) : program_(program), batchRows_(program.header().batchRows) {}
+
+  // Whether some position has to be told how many rows there are; all are asked, or none.
+  bool isHeldInParts() const;
+  // What the position knows of them, for the element-wise maximum over all positions ...
+  std::vector<uint64_t> rowsHere() const;
+  // ... which says how many there are. Exit 2 on all positions alike where files disagree.
+  void agreeOnRows(const std::vector<uint64_t> &most);
 
   bool batched() const { return batchRows_ != 0; }
   uint64_t rows() const { return rows_; }
@@ -52,13 +59,19 @@ private:
     std::vector<char> whole; // un-batched: converted once
   };
 
+  // In the order of the program.
+  std::vector<const Arg *> batchedInputs() const;
+  const std::string &fileOf(const Arg &arg) const { return files_.at(std::string(program_.str(arg.name))); }
+  void takeRows(const std::vector<std::pair<const Arg *, uint64_t>> &known);
   void checkShape(const Input &input) const;
   // Converts a run of the file's elements to `to`, and holds indices against their range.
   void take(const Input &input, uint64_t global, uint64_t count, char *to) const;
   void fillBatched(const Input &input, const std::vector<uint64_t> &fileRows, char *to) const;
 
   const Program &program_;
-  std::vector<std::unique_ptr<Input>> inputs_;
+  uint32_t position_ = 0;
+  std::map<std::string, std::string> files_; // of inputs
+  std::vector<std::unique_ptr<Input>> inputs_; // that the position holds
   uint64_t rows_ = 0, batchRows_ = 0;
   bool shuffled_ = false;
   uint64_t seed_ = 0;

@@ -1,11 +1,11 @@
 // Evaluation between training steps.
 #include "core/evaluation.h"
-#include "core/element.h"
 #include "core/error.h"
 #include "shoal-rt/traffic.h"
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <unordered_map>
 
 namespace shoal::rt {
@@ -53,6 +53,14 @@ void checkEvaluation(const Program &training, const Program &evaluation) {
   if (!std::ranges::equal(training.axes(), evaluation.axes(), sameAxis) ||
       !std::ranges::equal(training.deviceIds(), evaluation.deviceIds()))
     refuse("its mesh must be that of training");
+  // Elsewhere its place may be somebody else's.
+  std::map<std::pair<Positions, Positions>, bool> known;
+  auto isHeldInTraining = [&](const Arg &mine, const Arg &theirs) {
+    auto [at, isNew] = known.try_emplace({mine.heldAt, theirs.heldAt}, true);
+    for (uint32_t position = 0; isNew && position < training.numPositions() && at->second; ++position)
+      at->second = !evaluation.holds(mine, position) || training.holds(theirs, position);
+    return at->second;
+  };
   auto sameTensor = [&](const Tensor *a, const Tensor *b) {
     return sameText(training, a->name, evaluation, b->name) && a->inBucket == b->inBucket && a->first == b->first &&
            a->begin == b->begin && a->end == b->end && sameDims(training, *a, evaluation, *b);
@@ -75,14 +83,19 @@ void checkEvaluation(const Program &training, const Program &evaluation) {
         mine.dtype != theirs.dtype || !sameDims(training, same, evaluation, arg))
       refuse("'", name, "' must lie where training has it, at ", theirs.offset, ", got: ",
              mine.offset);
+    if (!isHeldInTraining(arg, same))
+      refuse("'", name, "' must be held only where training holds it");
     if (!std::ranges::equal(trained[found->second], evaluated[i], sameTensor))
       refuse("'", name, "' must hold the tensors that training has in it");
   }
 }
 
-Evaluation::Evaluation(const Program &program, const shoal_rt_kernel *kernels, uint32_t position,
+Evaluation::Evaluation(const World &world, const Program &program, const shoal_rt_kernel *kernels, uint32_t position,
                        const std::map<std::string, std::string> &files)
-    : session_(program, kernels, position, files, "--eval-data") {
+    : world_(world), session_(program, kernels, position, files, "--eval-data"),
+      scalars_(world, program, position) {}
+
+void Evaluation::checkRows() const {
   if (session_.data().batched() && session_.data().rows() == 0)
     badInput("--eval-data must have at least 1 row, got: 0");
 }
@@ -97,42 +110,54 @@ void Evaluation::resolve(bool crowded, Beacon &beacon) {
   session_.resolve(crowded, beacon);
 }
 
+// `weights`: per batch its real rows.
+void Evaluation::addMeans(EvaluationRecord &record, const std::vector<double> &weights) const {
+  const Program &program = session_.program();
+  const std::vector<double> *losses = nullptr, *lossWeights = &weights;
+  double rows = 0;
+  for (double weight : weights)
+    rows += weight;
+  for (uint32_t index = 0; index < program.results().size(); ++index) {
+    const Result &result = program.results()[index];
+    const std::vector<double> &values = scalars_.of(index);
+    if (result.kind == ResultKind::Loss) {
+      losses = &values;
+    } else if (program.str(result.name) == kLossCountMetric) {
+      lossWeights = &values;
+    } else if (!values.empty()) {
+      double sum = 0;
+      for (size_t batch = 0; batch < values.size(); ++batch)
+        sum += weights[batch] * values[batch];
+      record.metrics.emplace_back(program.str(result.name), sum / rows);
+    }
+  }
+  std::ranges::sort(record.metrics); // by name, as those of steps are
+  double terms = 0;
+  for (size_t batch = 0; batch < weights.size(); ++batch) {
+    record.loss += (*lossWeights)[batch] * (losses ? (*losses)[batch] : 0);
+    terms += (*lossWeights)[batch];
+  }
+  record.loss /= terms;
+}
+
 EvaluationRecord Evaluation::run(uint64_t step) {
   auto begin = std::chrono::steady_clock::now();
   const Program &program = session_.program();
   const Dataset &data = session_.data();
   EvaluationRecord record;
-  double terms = 0, rows = 0;
+  std::vector<double> weights;
   uint64_t batches = data.batched() ? data.batchesPerEpoch() : 1;
   for (uint64_t batch = 0; batch < batches; ++batch) {
     beacon_->beginStep(step, true);
     uint64_t real = session_.fill(0, batch);
     record.rows += real;
-    double weight = data.batched() ? double(real) : 1;
-    double loss = 0, lossWeight = weight;
-    size_t metric = 0;
-    session_.executor().step([&](uint32_t index) {
-      const Result &result = program.results()[index];
-      const View &view = program.views()[result.view];
-      double value = loadElement(session_.address(result.view), view.dtype, 0);
-      if (result.kind == ResultKind::Loss) {
-        loss = value;
-      } else if (program.str(result.name) == kLossCountMetric) {
-        lossWeight = value;
-      } else {
-        if (batch == 0)
-          record.metrics.emplace_back(program.str(result.name), 0.0);
-        record.metrics[metric++].second += weight * value;
-      }
-    });
-    record.loss += lossWeight * loss;
-    terms += lossWeight;
-    rows += weight;
+    weights.push_back(data.batched() ? double(real) : 1);
+    session_.executor().step(
+        [&](uint32_t index) { scalars_.onProbe(index, session_.address(program.results()[index].view)); });
   }
-  record.loss /= terms;
-  for (auto &[name, value] : record.metrics)
-    value /= rows;
-  std::sort(record.metrics.begin(), record.metrics.end()); // by name, as those of steps are
+  scalars_.collect(batches); // once, so that no rank waits for the next batch
+  if (world_.rank() == 0)
+    addMeans(record, weights);
   record.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return record;

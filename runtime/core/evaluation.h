@@ -3,6 +3,7 @@
 #ifndef SHOAL_RT_CORE_EVALUATION_H
 #define SHOAL_RT_CORE_EVALUATION_H
 
+#include "core/scalar_results.h"
 #include "core/session.h"
 
 namespace shoal::rt {
@@ -19,22 +20,29 @@ struct EvaluationRecord {
 class Evaluation {
 public:
   // Opens and checks the data. `files` maps each input of the evaluation program to its file.
-  Evaluation(const Program &program, const shoal_rt_kernel *kernels, uint32_t position,
+  Evaluation(const World &world, const Program &program, const shoal_rt_kernel *kernels, uint32_t position,
              const std::map<std::string, std::string> &files);
+  Dataset &data() { return session_.data(); }
+  // When the data's rows are known.
+  void checkRows() const;
 
   // Collective: communicators. The arena's windows, if any, are those of training.
   void connect(const Arena &arena);
   void resolve(bool crowded, Beacon &beacon);
 
   // Collective. One pass over the data, in their order, after so many steps of training. Leaves alone what training
-  // keeps from step to step; its inputs are overwritten, which every step fills anew.
+  // keeps from step to step; its inputs are overwritten, which every step fills anew. The means are rank 0's.
   EvaluationRecord run(uint64_t step);
 
   // No run() after this; what is left are communicators.
   void endSteps() { session_.endSteps(); }
 
 private:
+  void addMeans(EvaluationRecord &record, const std::vector<double> &weights) const;
+
+  const World &world_;
   Session session_;
+  ScalarResults scalars_;
   Beacon *beacon_ = nullptr;
 };
 

@@ -60,12 +60,9 @@ Executor::Executor(const Program &program, uint32_t position, const shoal_rt_ker
     : program_(program), transport_(transport), crowded_(crowded),
       observer_(program, position, beacon), lanes_(program.header().numStreams - 1),
       awaitedByLane_(program.header().numEvents, false), events_(program.header().numEvents) {
-  for (uint32_t index = 0; index < program.instrs().size(); ++index) {
+  for (uint32_t index : program.rowsAt(position)) {
     uint32_t stream = program.instrs()[index].stream;
     Row row = resolve(index, position, kernels, arena);
-    // Others may wait for the rows before it through its event.
-    if (!row.runs && row.event == kNone)
-      continue;
     if (stream != 0 && row.awaited != kNone)
       awaitedByLane_[row.awaited] = true;
     (stream == 0 ? compute_ : lanes_[stream - 1].rows).push_back(std::move(row));
@@ -167,7 +164,8 @@ bool Executor::testTransfer(const Row &row) {
 bool Executor::advance(Lane &lane) {
   bool moved = false;
   auto finish = [&](Row &row) {
-    observer_.laneEnd(row.index);
+    if (row.runs)
+      observer_.laneEnd(row.index);
     signal(row.event);
     moved = true;
     lane.begun = false;
@@ -178,7 +176,8 @@ bool Executor::advance(Lane &lane) {
     Row &row = lane.rows[lane.next];
     if (!lane.begun) {
       lane.begun = true;
-      observer_.laneBegin(row.index);
+      if (row.runs)
+        observer_.laneBegin(row.index);
     }
     if (lane.running) {
       Clock::time_point begin = Clock::now();

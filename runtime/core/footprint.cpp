@@ -18,7 +18,7 @@ uint64_t bytesOf(const View &view) { return view.elements * elementBytes(view.dt
 
 } // namespace
 
-BytesReport countBytes(const Program &program) {
+BytesReport countBytes(const Program &program, uint32_t position) {
   std::span<const View> views = program.views();
   std::vector<Life> lives(views.size());
   auto rows = uint32_t(program.instrs().size());
@@ -29,16 +29,24 @@ BytesReport countBytes(const Program &program) {
       life.last = row;
     };
     const Instr &instr = program.instrs()[row];
-    for (uint32_t view : program.operands(instr))
-      touch(view);
-    for (const Peer &peer : program.peers(instr))
-      touch(peer.view);
+    if (!program.runsAt(instr, position))
+      continue;
+    if (instr.op == Opcode::PointToPoint) { // messages that have another end
+      for (const Peer &peer : program.peers(instr))
+        if (program.peerOf(peer, position) != kNone)
+          touch(peer.view);
+    } else {
+      for (uint32_t view : program.operands(instr))
+        touch(view);
+    }
     if (instr.op == Opcode::Probe)
       touch(program.results()[instr.a].view);
   }
 
   std::array<uint64_t, kClasses> held{};
   for (const Arg &arg : program.args()) {
+    if (!program.holds(arg, position))
+      continue;
     const View &view = views[arg.view];
     held[size_t(view.storageClass)] += bytesOf(view);
     lives[arg.view] = {}; // not only while rows use it

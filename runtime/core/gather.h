@@ -9,15 +9,14 @@
 
 namespace shoal::rt {
 
-// Collective. Hands each distinct box of a sharded tensor to `take` on rank 0, in mesh
-// order: the box, its buffer. `local` is this position's buffer.
+// Collective. Hands each distinct box of a sharded tensor that `holders` have to `take` on rank 0, in mesh
+// order: the box, its buffer. `local` is this position's buffer, if it is a holder.
 using TakeBox = std::function<void(const Box &, const char *)>;
-void gatherBoxes(const World &world, const Program &program, std::span<const Dim> dims,
-                 uint64_t elementBytes, uint32_t position, const char *local,
-                 const TakeBox &take);
+void gatherBoxes(const World &world, const Program &program, std::span<const Dim> dims, Positions holders,
+                 uint64_t elementBytes, uint32_t position, const char *local, const TakeBox &take);
 
 // The same of a tensor: each distinct piece, whose `at` is 0 in the buffer that comes with it. `local` is the tensor's
-// storage at this position.
+// storage at this position, if that holds it.
 using TakePiece = std::function<void(const Piece &, const char *)>;
 void gatherPieces(const World &world, const Program &program, const Tensor &tensor, uint32_t position,
                   const char *local, const TakePiece &take);

@@ -100,6 +100,11 @@ void Generation::fill(char *arena) const {
     const std::vector<int64_t> &tokens = samples_[std::min(row, samples_.size() - 1)];
     std::copy(tokens.begin() + ptrdiff_t(windowStart()), tokens.end(), window.begin() + ptrdiff_t(row * model_.window));
   }
+  for (const Arg &arg : program_.args())
+    if (arg.kind == ArgKind::ValidRows && program_.holds(arg, session_.position()))
+      storeElement(arena + program_.views()[arg.view].offset, DType::I64, 0, double(samples_.size()));
+  if (!program_.holds(*model_.ids, session_.position()))
+    return;
   const View &view = program_.views()[model_.ids->view];
   char *to = arena + view.offset;
   std::memset(to, 0, view.elements * elementBytes(view.dtype)); // padding
@@ -108,9 +113,6 @@ void Generation::fill(char *arena) const {
         convert(window.data() + global, FileType::I64, to + local * elementBytes(view.dtype), view.dtype, count,
                 "the window of tokens");
       });
-  for (const Arg &arg : program_.args())
-    if (arg.kind == ArgKind::ValidRows)
-      storeElement(arena + program_.views()[arg.view].offset, DType::I64, 0, double(samples_.size()));
 }
 
 void Generation::onProbe(uint32_t result) {
@@ -127,7 +129,8 @@ void Generation::onProbe(uint32_t result) {
 void Generation::gatherLogits() {
   DType type = program_.views()[model_.logits->view].dtype;
   uint64_t shard = lastPlace() / program_.dims(*model_.logits)[1].local;
-  gatherBoxes(world_, program_, lastDims_, elementBytes(type), session_.position(), last_.data(),
+  gatherBoxes(world_, program_, lastDims_, program_.holders(*model_.logits), elementBytes(type), session_.position(),
+              last_.data(),
               [&](const Box &box, const char *data) {
                 const BoxDim &rows = box.dims[0], &classes = box.dims[2];
                 if (box.dims[1].start != shard)

@@ -1,6 +1,5 @@
 // Results at their probes, and their way into records, files and text.
 #include "core/outputs.h"
-#include "core/element.h"
 #include "core/error.h"
 #include "core/gather.h"
 #include "core/parameters.h"
@@ -21,7 +20,7 @@ constexpr uint64_t kMaxPrinted = 1 << 20;
 
 Outputs::Outputs(World &world, const Session &session, const Options &options, uint64_t totalSteps)
     : world_(world), session_(session), program_(session.program()), options_(options),
-      totalSteps_(totalSteps) {
+      totalSteps_(totalSteps), scalars_(world, program_, session.position()) {
   for (const Result &result : program_.results()) {
     if (result.kind != ResultKind::Output)
       continue;
@@ -59,21 +58,16 @@ void Outputs::open(const Result &result, const std::string &path) {
   output.file->write(header.data(), header.size(), 0);
 }
 
-void Outputs::onProbe(uint32_t index, StepRecord &record) {
+void Outputs::onProbe(uint32_t index, const StepRecord &record) {
   const Result &result = program_.results()[index];
   const View &view = program_.views()[result.view];
   const char *at = session_.address(result.view);
   auto hold = [&] { held_[index].assign(at, at + view.elements * elementBytes(view.dtype)); };
   switch (result.kind) {
   case ResultKind::Loss:
-    record.loss = loadElement(at, view.dtype, 0);
+  case ResultKind::Metric:
+    scalars_.onProbe(index, at);
     break;
-  case ResultKind::Metric: {
-    // By name, since plans have them ready in orders of their own.
-    std::pair<std::string, double> metric(program_.str(result.name), loadElement(at, view.dtype, 0));
-    record.metrics.insert(std::upper_bound(record.metrics.begin(), record.metrics.end(), metric), metric);
-    break;
-  }
   case ResultKind::Output:
     if (!files_.empty() || options_.print)
       hold();
@@ -85,7 +79,24 @@ void Outputs::onProbe(uint32_t index, StepRecord &record) {
   }
 }
 
-void Outputs::write(const StepRecord &record) {
+void Outputs::addScalars(StepRecord &record) const {
+  for (uint32_t index = 0; index < program_.results().size(); ++index) {
+    const Result &result = program_.results()[index];
+    const std::vector<double> &values = scalars_.of(index);
+    if (values.empty())
+      continue;
+    if (result.kind == ResultKind::Loss)
+      record.loss = values.front();
+    else
+      record.metrics.emplace_back(program_.str(result.name), values.front());
+  }
+  std::ranges::sort(record.metrics); // by name, since plans have them ready in orders of their own
+}
+
+void Outputs::write(StepRecord &record) {
+  scalars_.collect(1);
+  if (world_.rank() == 0)
+    addScalars(record);
   if (!files_.empty())
     writeFiles(record.step - 1, record.rows);
   if (options_.print)
@@ -110,19 +121,19 @@ void Outputs::writeFiles(uint64_t batch, uint64_t valid) {
         output.file->write(data + local * size, count * size, output.dataStart + global * size);
       });
     };
-    gatherBoxes(world_, program_, program_.dims(result), size, session_.position(), held_[index].data(),
-                take);
+    gatherBoxes(world_, program_, program_.dims(result), program_.holders(result), size, session_.position(),
+                held_[index].data(), take);
   }
 }
 
-// Every output as each rank holds it, in rank order.
+// Every output as each of its holders has it, in rank order.
 void Outputs::print(uint64_t batch, uint64_t valid) {
   std::string text, head;
   if (totalSteps_ > 1)
     head = "batch " + std::to_string(batch) + " ";
   for (uint32_t index = 0; index < program_.results().size(); ++index) {
     const Result &result = program_.results()[index];
-    if (result.kind != ResultKind::Output)
+    if (result.kind != ResultKind::Output || !program_.holds(result, session_.position()))
       continue;
     Box box = boxOf(program_, program_.dims(result), session_.position());
     if (result.batchDim >= 0) {

@@ -6,6 +6,7 @@
 #include "core/file.h"
 #include "core/options.h"
 #include "core/progress.h"
+#include "core/scalar_results.h"
 #include "core/session.h"
 #include "mpi/world.h"
 
@@ -18,9 +19,9 @@ public:
   Outputs(World &world, const Session &session, const Options &options, uint64_t totalSteps);
 
   // When the host may read a result.
-  void onProbe(uint32_t result, StepRecord &record);
-  // Collective, at the end of a step.
-  void write(const StepRecord &record);
+  void onProbe(uint32_t result, const StepRecord &record);
+  // Collective, at the end of a step, of which rank 0's record is then complete.
+  void write(StepRecord &record);
   // At the end of the run: output files get their names.
   void commit();
 
@@ -37,6 +38,7 @@ private:
   void writeFiles(uint64_t batch, uint64_t valid);
   void print(uint64_t batch, uint64_t valid);
   void writeGrads();
+  void addScalars(StepRecord &record) const;
 
   World &world_;
   const Session &session_;
@@ -45,6 +47,7 @@ private:
   uint64_t totalSteps_;
   std::vector<File> files_;
   std::unique_ptr<OutputFile> gradsFile_;
+  ScalarResults scalars_;
   std::map<uint32_t, std::vector<char>> held_; // results copied at their probe
 };
 

@@ -69,11 +69,13 @@ NewState findNewState(const Program &program, const std::function<bool(const std
                   "', expected all of the optimizer's state or none")};
 }
 
-void clearArguments(const Program &program, uint64_t seed, char *arena) {
+void clearArguments(const Program &program, uint32_t position, uint64_t seed, char *arena) {
   for (const Arg &arg : program.args()) {
     const View &view = program.views()[arg.view];
     if (arg.kind == ArgKind::Input || arg.kind == ArgKind::ValidRows)
       continue; // the data set fills them before each step
+    if (!program.holds(arg, position))
+      continue; // there its bytes are others'
     std::memset(arena + view.offset, 0, view.elements * elementBytes(view.dtype));
     if (arg.kind == ArgKind::Seed) { // of this run, not of the files' one
       uint64_t key = streamKey(seed, program.str(arg.name));
@@ -106,7 +108,7 @@ LoadSummary initializeArguments(const Program &program, uint32_t position, uint6
   if (files)
     newState = findNewState(program, [&](const std::string &name) { return files->find(name) != nullptr; });
   LoadSummary summary{{}, newState.names};
-  clearArguments(program, seed, arena);
+  clearArguments(program, position, seed, arena);
   for (const Tensor &wanted : program.tensors()) {
     if (wanted.kind == TensorKind::Grad)
       continue; // the step makes them
@@ -120,7 +122,7 @@ LoadSummary initializeArguments(const Program &program, uint32_t position, uint6
       found = nullptr;
     }
     const TensorEntry *tensor = found ? found->tensor : nullptr;
-    Piece piece = pieceOf(program, wanted, position);
+    bool isHere = program.holds(wanted, position); // what files lack is told everywhere
     if (tensor) {
       used.insert(found);
       if (tensor->shape != shape)
@@ -130,14 +132,14 @@ LoadSummary initializeArguments(const Program &program, uint32_t position, uint6
                isFloatType(tensor->type) != isFloatType(fileTypeOf(view.dtype)))
         faults.add(cat("'", name, "' holds ", fileTypeName(tensor->type), ", expected ",
                      dtypeName(view.dtype)));
-      else
-        read(*tensor, piece, view.dtype, found->path, to);
+      else if (isHere)
+        read(*tensor, pieceOf(program, wanted, position), view.dtype, found->path, to);
     } else if (isModelState(wanted.kind) && files) {
       faults.add(cat("'", name, "' is missing, expected shape ", shapeText(shape)));
       isMissing = true;
     } else if (wanted.kind == TensorKind::Param && wanted.init == InitKind::None) {
       badInput("parameter '", name, "' ", shapeText(shape), " has no init and needs --load");
-    } else {
+    } else if (isHere) {
       drawTensor(program, wanted, position, seed, to);
     }
   }

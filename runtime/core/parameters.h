@@ -32,9 +32,9 @@ struct NewState {
 };
 NewState findNewState(const Program &program, const std::function<bool(const std::string &)> &isThere);
 
-// Zeros, and the key of random ops in its place.
-void clearArguments(const Program &program, uint64_t seed, char *arena);
-// The first values of a tensor, into its storage.
+// Zeros in what the position holds, and the key of random ops in its place.
+void clearArguments(const Program &program, uint32_t position, uint64_t seed, char *arena);
+// The first values of a tensor that the position holds, into its storage.
 void drawTensor(const Program &program, const Tensor &tensor, uint32_t position, uint64_t seed, char *to);
 LoadSummary initializeArguments(const Program &program, uint32_t position, uint64_t seed,
                                 const ParameterFiles *files, char *arena);

@@ -21,11 +21,10 @@ Piece pieceOf(const Program &program, const Tensor &tensor, uint32_t position) {
   return {std::move(whole.box), tensor.begin + (from - tensor.first), tensor.begin + (to - tensor.first), from - shard};
 }
 
-bool holdsFirstCopy(const Program &program, const Tensor &tensor, uint32_t position) {
-  std::vector<uint32_t> axes(program.flatAxes(tensor).begin(), program.flatAxes(tensor).end());
-  for (const Dim &dim : program.dims(tensor))
-    axes.insert(axes.end(), program.axesOf(dim).begin(), program.axesOf(dim).end());
-  return isFirstBut(program, axes, position);
+std::vector<uint32_t> shardingAxes(const Program &program, const Tensor &tensor) {
+  std::vector<uint32_t> axes = shardingAxes(program, program.dims(tensor));
+  axes.insert(axes.end(), program.flatAxes(tensor).begin(), program.flatAxes(tensor).end());
+  return axes;
 }
 
 } // namespace shoal::rt

@@ -32,8 +32,8 @@ Piece pieceOf(const Program &program, const Tensor &tensor, uint32_t position);
 // Of what lies as its box: an input, an output.
 Piece pieceOf(Box box);
 
-// Whether `position` is the first of those that hold the same piece.
-bool holdsFirstCopy(const Program &program, const Tensor &tensor, uint32_t position);
+// The mesh axes that cut it into pieces.
+std::vector<uint32_t> shardingAxes(const Program &program, const Tensor &tensor);
 
 } // namespace shoal::rt
 

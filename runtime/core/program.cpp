@@ -127,6 +127,18 @@ Program::Program(const unsigned char *blob, uint64_t available) {
   ProgramChecker(*this).check();
 }
 
+std::vector<uint32_t> Program::rowsAt(uint32_t position) const {
+  std::vector<bool> isAwaited(header().numEvents, false);
+  for (const Instr &instr : instrs_)
+    if (instr.op == Opcode::Wait && runsAt(instr, position))
+      isAwaited[uint32_t(params(instr)[0])] = true;
+  std::vector<uint32_t> rows;
+  for (uint32_t row = 0; row < instrs_.size(); ++row)
+    if (runsAt(instrs_[row], position) || (instrs_[row].event != kNone && isAwaited[instrs_[row].event]))
+      rows.push_back(row);
+  return rows;
+}
+
 uint32_t Program::positionOfRank(uint32_t mpiRank) const {
   for (uint32_t position = 0; position < deviceIds_.size(); ++position)
     if (deviceIds_[position] == mpiRank)

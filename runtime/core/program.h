@@ -64,9 +64,19 @@ public:
   std::span<const int64_t> params(const Instr &i) const {
     return params_.subspan(i.firstParam, i.numParams);
   }
-  bool runsAt(const Instr &i, uint32_t position) const {
-    return i.onlyAt == kNone || indices_[i.onlyAt + position] != 0;
+  bool isIn(Positions set, uint32_t position) const { return set == kNone || indices_[set + position] != 0; }
+  bool runsAt(const Instr &i, uint32_t position) const { return isIn(i.onlyAt, position); }
+  // Where an argument, a result or a tensor is.
+  Positions holders(const Arg &a) const { return a.heldAt; }
+  Positions holders(const Result &r) const { return instrs_[r.probe].onlyAt; }
+  Positions holders(const Tensor &t) const {
+    return t.kind == TensorKind::Grad ? holders(results_[t.owner]) : holders(args_[t.owner]);
   }
+  template <typename Held> bool holds(const Held &held, uint32_t position) const {
+    return isIn(holders(held), position);
+  }
+  // Rows that matter at a position, in order: those that it runs, and those for which one of these waits.
+  std::vector<uint32_t> rowsAt(uint32_t position) const;
   // The other end of a send or receive, as a mesh position, or kNone.
   uint32_t peerOf(const Peer &p, uint32_t position) const {
     return indices_[p.firstPosition + position];

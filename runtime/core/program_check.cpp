@@ -2,13 +2,12 @@
 // from the blob are formed only after bounds that exclude overflow.
 #include "core/program_check.h"
 #include "core/error.h"
+#include "core/piece.h"
 #include "shoal-rt/traffic.h"
 
 #include <algorithm>
 #include <climits>
 #include <map>
-#include <set>
-#include <utility>
 #include <vector>
 
 namespace shoal::rt {
@@ -23,11 +22,12 @@ void ProgramChecker::check() const {
   checkMesh();
   checkViews();
   checkArgs();
-  checkPersistentArgsApart();
+  checkArgsApart();
   checkResults();
   checkTensors();
   checkInstrs();
   checkOrder();
+  checkHolders();
 }
 
 void ProgramChecker::checkStr(const char *what, uint64_t number, Str s) const {
@@ -184,6 +184,7 @@ void ProgramChecker::checkArgs() const {
                arg.batchDim);
     checkDims(who, arg.firstDim, arg.numDims, arg.view, arg.batchDim);
     checkIndices(who, arg);
+    checkPositions("hold", who, arg.heldAt);
     if (!names.insert(p.str(arg.name)).second)
       badInput("program: the name of ", who, " is taken by another argument");
     const View &view = p.views_[arg.view];
@@ -222,25 +223,37 @@ void ProgramChecker::checkArgs() const {
              p.header().batchRows);
 }
 
-void ProgramChecker::checkPersistentArgsApart() const {
-  // Inputs may be written over once they are read, but they are all filled before row 0.
+// At each position; also before row 0, when inputs are filled that others may write over once they are read.
+void ProgramChecker::checkArgsApart() const {
   struct Range {
     uint64_t begin, end;
-    size_t arg;
+    const Arg *arg;
   };
   std::vector<Range> ranges;
-  for (size_t i = 0; i < p.args_.size(); ++i) {
-    const View &view = p.views_[p.args_[i].view];
+  for (const Arg &arg : p.args_) {
+    const View &view = p.views_[arg.view];
     if (view.elements != 0)
-      ranges.push_back({view.offset, view.offset + view.elements * elementBytes(view.dtype), i});
+      ranges.push_back({view.offset, view.offset + view.elements * elementBytes(view.dtype), &arg});
   }
-  std::sort(ranges.begin(), ranges.end(),
-            [](const Range &a, const Range &b) { return a.begin < b.begin; });
-  for (size_t i = 1; i < ranges.size(); ++i)
-    if (ranges[i].begin < ranges[i - 1].end)
-      badInput("program: arguments must not share storage, but '",
-               p.str(p.args_[ranges[i - 1].arg].name), "' and '",
-               p.str(p.args_[ranges[i].arg].name), "' overlap at byte ", ranges[i].begin);
+  std::ranges::sort(ranges, {}, &Range::begin);
+  std::map<std::pair<Positions, Positions>, bool> known;
+  auto meet = [&](Positions a, Positions b) {
+    if (a == b || a == kNone || b == kNone)
+      return true; // somebody holds each
+    auto [at, isNew] = known.try_emplace({std::min(a, b), std::max(a, b)}, false);
+    for (uint32_t position = 0; isNew && position < p.numPositions() && !at->second; ++position)
+      at->second = p.isIn(a, position) && p.isIn(b, position);
+    return at->second;
+  };
+  std::vector<Range> open; // those before that reach to where the next one begins: no two of a position
+  for (const Range &range : ranges) {
+    std::erase_if(open, [&](const Range &before) { return before.end <= range.begin; });
+    for (const Range &before : open)
+      if (before.arg->view == range.arg->view || meet(before.arg->heldAt, range.arg->heldAt))
+        badInput("program: arguments must not share storage, but '", p.str(before.arg->name), "' and '",
+                 p.str(range.arg->name), "' overlap at byte ", range.begin);
+    open.push_back(range);
+  }
 }
 
 void ProgramChecker::checkResults() const {
@@ -308,7 +321,8 @@ void ProgramChecker::checkInstrs() const {
       badInput("program: ", who, " runs on stream ", instr.stream, " of ", h.numStreams);
     if (instr.event != kNone && instr.event >= h.numEvents)
       badInput("program: ", who, " signals event ", instr.event, " of ", h.numEvents);
-    checkOnlyAt(who, instr);
+    checkPositions("run", who, instr.onlyAt);
+    checkWholeGroups(who, instr);
     auto expect = [&](const char *what, uint64_t wanted, uint64_t got) {
       if (wanted != got)
         badInput("program: ", who, " takes ", wanted, " ", what, ", got: ", got);
@@ -373,32 +387,95 @@ void ProgramChecker::checkInstrs() const {
   }
 }
 
-void ProgramChecker::checkOnlyAt(const std::string &who, const Instr &instr) const {
-  if (instr.onlyAt == kNone)
+void ProgramChecker::checkPositions(const char *verb, const std::string &who, Positions set) const {
+  if (set == kNone || knownSets_.count(set))
     return;
   uint32_t positions = p.numPositions();
-  if (instr.onlyAt > p.indices_.size() || positions > p.indices_.size() - instr.onlyAt)
-    badInput("program: the positions that run ", who, " must lie inside ", p.indices_.size(),
-             " indices, got: ", positions, " at ", instr.onlyAt);
+  if (set > p.indices_.size() || positions > p.indices_.size() - set)
+    badInput("program: the positions that ", verb, " ", who, " must lie inside ", p.indices_.size(),
+             " indices, got: ", positions, " at ", set);
   for (uint32_t position = 0; position < positions; ++position)
-    if (uint32_t flag = p.indices_[instr.onlyAt + position]; flag > 1)
-      badInput("program: position ", position, " must run ", who, " or not, 1 or 0, got: ", flag);
-  if (instr.op == Opcode::Wait || instr.op == Opcode::Probe)
-    badInput("program: ", who, " must run at all positions");
-  if (!isCommunication(instr.op) || instr.op == Opcode::PointToPoint || instr.a >= p.groups_.size())
+    if (uint32_t flag = p.indices_[set + position]; flag > 1)
+      badInput("program: position ", position, " must ", verb, " ", who, " or not, 1 or 0, got: ", flag);
+  knownSets_.insert(set);
+}
+
+void ProgramChecker::checkWholeGroups(const std::string &who, const Instr &instr) const {
+  if (instr.onlyAt == kNone || !isCommunication(instr.op) || instr.op == Opcode::PointToPoint ||
+      instr.a >= p.groups_.size())
     return; // a group that does not exist is refused where it is read
+  if (!wholeGroups_.insert({instr.onlyAt, instr.a}).second)
+    return;
   // Positions of one group differ only along its axes: all have the state of the first seen.
-  std::map<std::vector<uint32_t>, bool> runs;
   std::span<const uint32_t> axes = p.axesOf(p.groups_[instr.a]);
-  for (uint32_t position = 0; position < positions; ++position) {
-    std::vector<uint32_t> others;
-    for (uint32_t axis = 0; axis < p.axes_.size(); ++axis)
-      if (std::find(axes.begin(), axes.end(), axis) == axes.end())
-        others.push_back(p.coordinate(position, axis));
-    bool here = p.runsAt(instr, position);
-    if (runs.try_emplace(others, here).first->second != here)
+  std::vector<uint32_t> others;
+  for (uint32_t axis = 0; axis < p.axes_.size(); ++axis)
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end())
+      others.push_back(axis);
+  enum class State : uint8_t { Unknown, Rests, Runs };
+  std::vector<State> groups(p.extent(others), State::Unknown);
+  for (uint32_t position = 0; position < p.numPositions(); ++position) {
+    State &group = groups[p.linear(position, others)];
+    State here = p.runsAt(instr, position) ? State::Runs : State::Rests;
+    if (group == State::Unknown)
+      group = here;
+    if (group != here)
       badInput("program: ", who, " must be run by whole groups, got: mesh position ", position,
-               here ? " does" : " does not", " run it");
+               here == State::Runs ? " does" : " does not", " run it");
+  }
+}
+
+// What is held is held as a whole, and rows find it where they run.
+void ProgramChecker::checkHolders() const {
+  std::set<std::pair<Positions, std::vector<uint32_t>>> known;
+  auto checkWhole = [&](const char *what, Str name, Positions holders, std::vector<uint32_t> axes) {
+    if (holders == kNone || known.count({holders, axes}))
+      return;
+    size_t parts = p.extent(axes), held = firstHolders(p, axes, holders).size();
+    if (held != parts)
+      badInput("program: each of the ", parts, " parts of ", what, " '", p.str(name),
+               "' must be held at a mesh position, got: ", held);
+    known.insert({holders, std::move(axes)});
+  };
+  std::vector<uint32_t> argOf(p.views_.size(), kNone); // of the storages that belong to some positions
+  for (uint32_t i = 0; i < p.args_.size(); ++i) {
+    const Arg &arg = p.args_[i];
+    checkWhole("argument", arg.name, arg.heldAt, {});
+    if (arg.heldAt != kNone)
+      argOf[arg.view] = i;
+  }
+  for (const Tensor &tensor : p.tensors_)
+    checkWhole("tensor", tensor.name, p.holders(tensor), shardingAxes(p, tensor));
+  for (const Result &result : p.results_)
+    checkWhole("result", result.name, p.holders(result), shardingAxes(p, p.dims(result)));
+  checkTouches(argOf);
+}
+
+void ProgramChecker::checkTouches(const std::vector<uint32_t> &argOf) const {
+  // Who runs a row, whose message it is (kNone: nobody's), and who holds the argument.
+  std::set<std::tuple<Positions, uint32_t, Positions>> known;
+  for (uint32_t row = 0; row < p.instrs_.size(); ++row) {
+    const Instr &instr = p.instrs_[row];
+    auto touch = [&](uint32_t view, const Peer *peer) {
+      uint32_t number = argOf[p.views_[view].storage];
+      if (number == kNone)
+        return;
+      const Arg &arg = p.args_[number];
+      if (!known.insert({instr.onlyAt, peer ? peer->firstPosition : kNone, arg.heldAt}).second)
+        return;
+      for (uint32_t position = 0; position < p.numPositions(); ++position)
+        if (p.runsAt(instr, position) && (!peer || p.peerOf(*peer, position) != kNone) && !p.holds(arg, position))
+          badInput("program: row ", row, " (", rowKind(instr), " '", p.str(instr.name),
+                   "') must run only where argument '", p.str(arg.name), "' is held, got: mesh position ", position);
+    };
+    bool isMessages = instr.op == Opcode::PointToPoint || instr.op == Opcode::Permute;
+    if (!isMessages)
+      for (uint32_t view : p.operands(instr))
+        touch(view, nullptr);
+    for (const Peer &peer : p.peers(instr)) // what a permute does not receive are zeros
+      touch(peer.view, instr.op == Opcode::Permute && !peer.isSend ? nullptr : &peer);
+    if (instr.op == Opcode::Probe)
+      touch(p.results_[instr.a].view, nullptr);
   }
 }
 
@@ -511,11 +588,12 @@ void ProgramChecker::checkPeers(const std::string &who, const Instr &instr) cons
         positions > p.indices_.size() - peer.firstPosition)
       badInput("program: the positions of ", who, " must lie inside ", p.indices_.size(),
                " indices, got: ", positions, " at ", peer.firstPosition);
-    for (uint32_t position = 0; position < positions; ++position) {
+    for (uint32_t position = 0; position < positions && !knownPeers_.count(peer.firstPosition); ++position) {
       uint32_t other = p.peerOf(peer, position);
       if (other != kNone && other >= positions)
         badInput("program: ", who, " names mesh position ", other, " of ", positions);
     }
+    knownPeers_.insert(peer.firstPosition);
   }
   for (const Peer &receive : peers)
     for (const Peer &other : peers)
@@ -527,6 +605,8 @@ void ProgramChecker::checkPeers(const std::string &who, const Instr &instr) cons
   if (p.views_[operands[0]].elements != p.views_[operands[1]].elements ||
       p.views_[operands[0]].dtype != p.views_[operands[1]].dtype)
     badInput("program: ", who, " must keep type and size");
+  if (!paired_.insert({peers[0].firstPosition, peers[1].firstPosition, instr.onlyAt}).second)
+    return;
   for (uint32_t position = 0; position < positions; ++position) {
     uint32_t to = p.peerOf(peers[0], position), from = p.peerOf(peers[1], position);
     if ((to != kNone && p.peerOf(peers[1], to) != position) ||

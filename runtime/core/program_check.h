@@ -6,6 +6,10 @@
 #include "core/program.h"
 #include "shoal-rt/arena_limit.h"
 
+#include <set>
+#include <tuple>
+#include <utility>
+
 namespace shoal::rt {
 
 // Whether a * b is at most `limit`; else `product` says nothing.
@@ -34,7 +38,7 @@ private:
   void checkViews() const;
   void checkArgs() const;
   void checkIndices(const std::string &who, const Arg &arg) const;
-  void checkPersistentArgsApart() const;
+  void checkArgsApart() const;
   void checkResults() const;
   bool areAlike(const Tensor &a, const Tensor &b) const;
   void checkTensors() const;
@@ -44,7 +48,12 @@ private:
   void checkInstrs() const;
   void checkOrder() const;
   void checkCollective(const std::string &who, const Instr &instr) const;
-  void checkOnlyAt(const std::string &who, const Instr &instr) const;
+  // `verb`: "run" or "hold".
+  void checkPositions(const char *verb, const std::string &who, Positions set) const;
+  void checkWholeGroups(const std::string &who, const Instr &instr) const;
+  void checkHolders() const;
+  // `argOf`: per view the argument whose storage it is, where only some positions hold that; else kNone.
+  void checkTouches(const std::vector<uint32_t> &argOf) const;
   void checkPeers(const std::string &who, const Instr &instr) const;
   void checkLibrary(const std::string &who, const Instr &instr) const;
   void checkScatterAdd(const std::string &who, const Instr &instr) const;
@@ -55,6 +64,11 @@ private:
   bool sameRange(uint32_t viewA, uint32_t viewB) const;
 
   const Program &p;
+  // What is checked once for all records that say it.
+  mutable std::set<Positions> knownSets_;
+  mutable std::set<std::pair<Positions, uint32_t>> wholeGroups_;       // and a group
+  mutable std::set<uint32_t> knownPeers_;                              // lists of positions
+  mutable std::set<std::tuple<uint32_t, uint32_t, Positions>> paired_; // sends, receives, who runs the row
 };
 
 } // namespace shoal::rt

@@ -44,16 +44,18 @@ public:
 
   void openCheckpoint(); // collective: where --resume goes on
   // Local parts: every rank may fail on its own, and the caller makes them agree.
-  void prepare(); // data, arena, first values, output files
+  void openData();
+  void prepare(); // arena, first values, output files
   void resolve(); // rows to calls
   // Collective parts: a rank that fails must stop the others.
+  void agreeOnRows(); // of data that only some ranks have opened
   void connect(); // communicators
   void execute(); // all steps, and what they leave
   void disconnect(); // the end of communicators
 
 private:
   void goOn();
-  void prepareEvaluation();
+  void openEvaluation();
   LoadSummary firstValues();
   void openFiles();
   void step(uint64_t index);
@@ -129,7 +131,7 @@ void Run::goOn() {
   shuffled_ = index.shuffled;
 }
 
-void Run::prepareEvaluation() {
+void Run::openEvaluation() {
   if (options_.evalData.empty())
     return;
   // Inputs that are no batch are the same for both unless said otherwise.
@@ -138,8 +140,7 @@ void Run::prepareEvaluation() {
     if (auto name = std::string(payload_.evaluation->str(arg.name));
         arg.kind == ArgKind::Input && arg.batchDim < 0 && options_.data.count(name))
       files.try_emplace(name, options_.data.at(name));
-  evaluation_ =
-      std::make_unique<Evaluation>(*payload_.evaluation, payload_.kernels, position_, files);
+  evaluation_ = std::make_unique<Evaluation>(world_, *payload_.evaluation, payload_.kernels, position_, files);
 }
 
 void Run::openFiles() {
@@ -173,14 +174,31 @@ static void tellLoaded(const std::string &path, const LoadSummary &loaded) {
     tell(cat("holds no state of the optimizer, which begins anew: ", oneLine(namePatterns(loaded.newState))));
 }
 
-void Run::prepare() {
-  world_.beacon().alone("the preparation of data and parameters");
+void Run::openData() {
+  world_.beacon().alone("the opening of data");
   if (options_.generation) {
     session_ = std::make_unique<Session>(program_, payload_.kernels, position_);
     generation_ = std::make_unique<Generation>(world_, *session_, *options_.generation, seed_);
-  } else {
-    session_ = std::make_unique<Session>(program_, payload_.kernels, position_, options_.data, "--data");
+    return;
   }
+  session_ = std::make_unique<Session>(program_, payload_.kernels, position_, options_.data, "--data");
+  openEvaluation();
+}
+
+void Run::agreeOnRows() {
+  if (generation_)
+    return; // which has none
+  for (Dataset *data : {&session_->data(), evaluation_ ? &evaluation_->data() : nullptr})
+    if (data && data->isHeldInParts()) {
+      std::vector<uint64_t> most = world_.maxima(data->rowsHere());
+      world_.agreeAfter([&] { data->agreeOnRows(most); });
+    }
+}
+
+void Run::prepare() {
+  world_.beacon().alone("the preparation of data and parameters");
+  if (evaluation_)
+    evaluation_->checkRows();
   if (checkpoint_)
     goOn();
   if (shuffled_)
@@ -189,7 +207,6 @@ void Run::prepare() {
     plan_.total = generation_->steps();
   else
     plan_ = planSteps(program_, session_->data(), options_, plan_.begin);
-  prepareEvaluation();
   if (!options_.dumpGrads.empty() && plan_.steps() == 0)
     badInput("--dump-grads needs at least 1 step, got: 0");
   if (!options_.report.empty() && plan_.steps() == 0)
@@ -335,7 +352,7 @@ void Run::writeReport() {
     report.addAxis(name, program_.axes()[axis].size);
     mine.addCoordinate(name, program_.axes()[axis].size, program_.coordinate(position_, axis));
   }
-  mine.bytes = countBytes(program_);
+  mine.bytes = countBytes(program_, position_);
   mine.bytes.peak = arena_->size();
   session_->fabric().report(plan_.steps(), mine);
   mine.measured["waiting_ms"] = session_->executor().observer().waitingSeconds() * 1000 / double(plan_.steps());
@@ -398,7 +415,7 @@ void Run::resolve() {
 
 void Run::execute() {
   if (!options_.trace.empty()) {
-    trace_ = std::make_unique<Trace>(program_, std::min(options_.traceSteps, plan_.steps()));
+    trace_ = std::make_unique<Trace>(program_, position_, std::min(options_.traceSteps, plan_.steps()));
     traceZero_ = world_.commonMoment();
   }
   if (progress_)
@@ -498,6 +515,8 @@ int runExecutable(World &world, Invocation invocation) {
   int code = 0;
   try {
     run.openCheckpoint();
+    world.agreeAfter([&] { run.openData(); });
+    run.agreeOnRows();
     world.agreeAfter([&] { run.prepare(); });
     together(&Run::connect);
     world.agreeAfter([&] { run.resolve(); });

@@ -8,8 +8,7 @@
 namespace shoal::rt {
 
 StepObserver::StepObserver(const Program &program, uint32_t position, Beacon &beacon)
-    : program_(program), beacon_(beacon), operations_(program.instrs().size()),
-      shown_(program.instrs().size()),
+    : program_(program), beacon_(beacon), slots_(program.instrs().size(), kNone),
       between_{boardText("the work between steps"), kNone, kNone, {}},
       end_{boardText("the end of the step"), kNone, kNone, {}},
       laneBegan_(program.header().numStreams, 0) {
@@ -21,18 +20,20 @@ StepObserver::~StepObserver() { beacon_.forget(); }
 // "kernel 'k_relu_3'", "all_reduce {data} bucket 0", and the ranks that meet in it.
 void StepObserver::nameOperations(uint32_t position) {
   std::vector<uint32_t> signals(program_.header().numEvents, kNone); // event to row
-  for (uint32_t row = 0; row < operations_.size(); ++row) {
+  std::vector<uint32_t> rows = program_.rowsAt(position);
+  operations_.reserve(rows.size());
+  shown_.reserve(rows.size());
+  for (uint32_t row : rows) {
     const Instr &instr = program_.instrs()[row];
-    Operation &operation = operations_[row];
+    slots_[row] = uint32_t(operations_.size());
+    Operation &operation = operations_.emplace_back();
     operation.row = row;
     std::string_view kind = instr.op == Opcode::Launch ? "kernel" : rowKind(instr);
     std::string_view name = program_.str(instr.name);
     operation.text = boardText(name.starts_with(kind) ? std::string(name)
                                : name.empty()         ? std::string(kind)
                                                       : cat(kind, " '", name, "'"));
-    shown_[row] = row;
-    if (instr.op == Opcode::Wait && signals[uint32_t(program_.params(instr)[0])] != kNone)
-      shown_[row] = signals[uint32_t(program_.params(instr)[0])];
+    shown_.push_back(instr.op == Opcode::Wait ? signals[uint32_t(program_.params(instr)[0])] : row);
     if (instr.event != kNone)
       signals[instr.event] = row;
     if (!isCommunication(instr.op))
@@ -64,12 +65,12 @@ bool StepObserver::isWaiting(uint32_t row) const {
 
 void StepObserver::begin(uint32_t row) {
   bool isWait = program_.instrs()[row].op == Opcode::Wait;
-  beacon_.at(operations_[shown_[row]], isWait ? Phase::Waiting : Phase::Computing);
+  beacon_.at(operationOf(shown_[slots_[row]]), isWait ? Phase::Waiting : Phase::Computing);
   if (trace_ || isWaiting(row))
     rowBegan_ = nowNanoseconds();
 }
 
-void StepObserver::waits(uint32_t row) { beacon_.at(operations_[row], Phase::Waiting); }
+void StepObserver::waits(uint32_t row) { beacon_.at(operationOf(row), Phase::Waiting); }
 
 void StepObserver::end(uint32_t row) {
   bool waited = isWaiting(row);
@@ -106,10 +107,10 @@ void StepObserver::laneEnd(uint32_t row) {
     trace_->add(stream, row, laneBegan_[stream], nowNanoseconds());
 }
 
-void StepObserver::entering(uint32_t row) { beacon_.transfer(operations_[row], Phase::Entering); }
+void StepObserver::entering(uint32_t row) { beacon_.transfer(operationOf(row), Phase::Entering); }
 
 void StepObserver::entered(uint32_t row) {
-  beacon_.entered(operations_[row]);
+  beacon_.entered(operationOf(row));
   underWay_.push_back(row);
   showTransfer();
 }
@@ -124,7 +125,7 @@ void StepObserver::showTransfer() {
   if (underWay_.empty())
     beacon_.noTransfer();
   else
-    beacon_.transfer(operations_[*std::min_element(underWay_.begin(), underWay_.end())],
+    beacon_.transfer(operationOf(*std::min_element(underWay_.begin(), underWay_.end())),
                      Phase::Waiting);
 }
 

@@ -49,14 +49,16 @@ public:
 
 private:
   void nameOperations(uint32_t position);
+  const Operation &operationOf(uint32_t row) const { return operations_[slots_[row]]; }
   bool isWaiting(uint32_t row) const;
   void showTransfer();
 
   const Program &program_;
   Beacon &beacon_;
   Trace *trace_ = nullptr;
-  std::vector<Operation> operations_; // per row
-  std::vector<uint32_t> shown_;       // per row: itself, or for a wait what it waits for
+  std::vector<uint32_t> slots_;       // per row, into the next two; kNone: the position has nothing to do with it
+  std::vector<Operation> operations_;
+  std::vector<uint32_t> shown_; // the row itself, or for a wait what it waits for
   Operation between_, end_;
   std::vector<uint32_t> underWay_; // transfers
   int64_t rowBegan_ = 0, waitedNanoseconds_ = 0;

@@ -9,11 +9,11 @@
 
 namespace shoal::rt {
 
-Trace::Trace(const Program &program, uint64_t steps)
+Trace::Trace(const Program &program, uint32_t position, uint64_t steps)
     : program_(program), steps_(steps), streams_(program.header().numStreams) {
   std::vector<uint64_t> rows(streams_.size(), 0);
   for (const Instr &instr : program.instrs())
-    rows[instr.stream] += 1;
+    rows[instr.stream] += program.runsAt(instr, position);
   rows[0] += 2; // the end of the step, a delay
   for (size_t stream = 0; stream < streams_.size(); ++stream)
     streams_[stream].reserve(rows[stream] * steps);

@@ -23,8 +23,8 @@ inline int64_t nowNanoseconds() {
 
 class Trace {
 public:
-  // Room for `steps` steps. Each stream is written by one thread at a time.
-  Trace(const Program &program, uint64_t steps);
+  // Room for `steps` steps of a position. Each stream is written by one thread at a time.
+  Trace(const Program &program, uint32_t position, uint64_t steps);
 
   uint64_t steps() const { return steps_; }
   void beginStep(uint64_t step) { step_ = step; } // from 1

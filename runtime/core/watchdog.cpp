@@ -87,22 +87,23 @@ void Beacon::write(BoardPlace &place, const Operation &operation, Phase phase) {
   place.changes.store(changes + 2, std::memory_order_release);
 }
 
-const Operation &Beacon::known(const std::string &what, uint32_t gate) {
+const Operation &Beacon::known(const std::string &what, uint32_t gate, const std::vector<uint32_t> &members) {
   auto [at, isNew] = known_.try_emplace(what);
   if (isNew)
-    at->second = {boardText(what), kNone, gate, {}};
+    at->second = {boardText(what), kNone, gate, members};
   return at->second;
 }
 
 void Beacon::alone(const std::string &what) {
   std::lock_guard hold(mutex_);
-  alone_ = &known(what, kNone);
+  alone_ = &known(what, kNone, {});
   at(*alone_, Phase::Computing);
 }
 
-Beacon::Together::Together(Beacon &beacon, const std::string &what) : beacon_(beacon) {
+Beacon::Together::Together(Beacon &beacon, const std::string &what, const std::vector<uint32_t> &members)
+    : beacon_(beacon) {
   std::lock_guard hold(beacon.mutex_);
-  const Operation &operation = beacon.known(what, 0);
+  const Operation &operation = beacon.known(what, 0, members);
   beacon.calls_.fetch_add(1, std::memory_order_relaxed);
   beacon.at(operation, Phase::Waiting);
   beacon.entered(operation);

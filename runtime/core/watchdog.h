@@ -52,10 +52,11 @@ public:
 
   // Outside of steps: what this rank does alone, ...
   void alone(const std::string &what);
-  // ... and, while a Together lives, what it enters together with all others.
+  // ... and, while a Together lives, what it enters together with all others, of whom it waits for `members`: MPI
+  // ranks, none: all.
   class Together {
   public:
-    Together(Beacon &beacon, const std::string &what);
+    Together(Beacon &beacon, const std::string &what, const std::vector<uint32_t> &members = {});
     ~Together();
     Together(const Together &) = delete;
     Together &operator=(const Together &) = delete;
@@ -77,7 +78,7 @@ public:
 
 private:
   void write(BoardPlace &place, const Operation &operation, Phase phase);
-  const Operation &known(const std::string &what, uint32_t gate);
+  const Operation &known(const std::string &what, uint32_t gate, const std::vector<uint32_t> &members);
 
   BoardEntry &entry_;
   Operation idle_;

@@ -285,6 +285,14 @@ std::string World::broadcastText(std::string text) const {
   return text;
 }
 
+std::vector<uint64_t> World::maxima(std::vector<uint64_t> numbers) const {
+  Beacon::Together together(*beacon_, "the comparison of numbers");
+  std::vector<uint64_t> most(numbers.size());
+  require("compare numbers", MPI_Allreduce(numbers.data(), most.data(), int(numbers.size()), MPI_UINT64_T, MPI_MAX,
+                                           MPI_COMM_WORLD));
+  return most;
+}
+
 // Cristian's way: the other clock is read in the middle of the shortest of some round trips. Clocks
 // that agree within the error of that are one clock: ranks of a machine share theirs.
 int64_t World::commonMoment() const {

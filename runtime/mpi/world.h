@@ -77,6 +77,9 @@ public:
   // Collective. The text that rank 0 gives.
   std::string broadcastText(std::string text) const;
 
+  // Collective. Per place the largest number that a rank has there; all have as many.
+  std::vector<uint64_t> maxima(std::vector<uint64_t> numbers) const;
+
   // Collective. What this rank's steady clock reads, in nanoseconds, at a moment that is the same
   // for all.
   int64_t commonMoment() const;

@@ -114,6 +114,22 @@ TEST(HangLine, ARankIsEnteredOnlyForItsStep) {
   EXPECT_NE(meeting.line().text.find("(step 4); rank 2 has not entered it"), std::string::npos);
 }
 
+// Of what all enter between steps, and some wait for: those alone are named.
+TEST(HangLine, NamesWhoIsWaitedFor) {
+  Board board = Board::makePrivate(3);
+  std::vector<std::unique_ptr<Beacon>> beacons;
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    beacons.push_back(std::make_unique<Beacon>(board.entry(rank)));
+    beacons.back()->setState(RankState::Running);
+  }
+  Beacon::Together together(*beacons[0], "the collection of losses and metrics", {0, 2});
+  const Operation *operation = beacons[0]->waiting();
+  ASSERT_NE(operation, nullptr);
+  EXPECT_EQ(hangLine(board, 0, *operation, beacons[0]->ordinal(*operation), 1).text,
+            "rank 0 waited 1.0 s in the collection of losses and metrics; rank 2 has not entered it: it is at the "
+            "start");
+}
+
 TEST(Watchdog, FiresOnlyWhenAWaitDoesNotMove) {
   Meeting meeting;
   Watchdog none(meeting.board, 3, *meeting.beacons[3], 0.05, [] { std::_Exit(7); }); // computes

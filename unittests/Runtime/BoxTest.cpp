@@ -53,9 +53,7 @@ TEST(Box, PartitionsTheTensor) {
     for (const DimSpec &dim : dims)
       total *= dim.global;
     std::vector<int> copies(total, 0);
-    for (uint32_t position = 0; position < 6; ++position) {
-      if (!holdsFirstCopy(program, programDims, position))
-        continue;
+    for (uint32_t position : firstHolders(program, shardingAxes(program, programDims), kNone)) {
       Box box = boxOf(program, programDims, position);
       EXPECT_EQ(box.localElements(), program.views()[0].elements);
       std::vector<int> written(box.localElements(), 0);
@@ -81,6 +79,25 @@ TEST(Box, PartitionsTheTensor) {
     for (int count : copies)
       EXPECT_EQ(count, 1);
   }
+}
+
+// Over a 2 x 3 mesh, with `holders` of a tensor that the second axis shards.
+TEST(Box, FirstHolders) {
+  auto first = [](const std::vector<uint32_t> &holders, std::vector<uint32_t> axes) {
+    BlobBuilder blob("box");
+    blob.addAxis("a", 2);
+    blob.addAxis("b", 3);
+    Positions set = holders.empty() ? kNone : blob.addPositions(holders);
+    std::vector<unsigned char> bytes = blob.finish();
+    return firstHolders(Program(bytes.data(), bytes.size()), axes, set);
+  };
+  using List = std::vector<uint32_t>;
+  EXPECT_EQ(first({}, {1}), (List{0, 1, 2}));
+  EXPECT_EQ(first({0, 0, 0, 1, 1, 1}, {1}), (List{3, 4, 5}));
+  EXPECT_EQ(first({0, 1, 0, 1, 1, 1}, {1}), (List{1, 3, 5}));
+  EXPECT_EQ(first({0, 1, 0, 1, 1, 1}, {}), List{1});
+  EXPECT_EQ(first({0, 1, 0, 1, 1, 1}, {0, 1}), (List{1, 3, 4, 5}));
+  EXPECT_EQ(first({0, 0, 0, 0, 0, 0}, {1}), List{});
 }
 
 TEST(Box, RunsAreAsLongAsTheyCanBe) {

@@ -31,6 +31,7 @@ struct Plan {
   std::vector<uint32_t> deviceIds = {};
   DType type = DType::F32;
   uint64_t bucketElements = ~uint64_t(0); // of the largest bucket, which may cut a tensor
+  bool inStages = false; // along a third axis, of 2: w at the first, v at the last, c at both
 };
 
 std::vector<Plan> plans() {
@@ -42,7 +43,11 @@ std::vector<Plan> plans() {
           {"buckets over 4", {4, 1}, true},
           {"buckets of shards", {3, 2}, true, {{7}, {5, {1}}}, {{3, {1}}, {2}, {5}}, {3, 1, 0, 2, 5, 4}},
           {"buckets that cut tensors", {2, 1}, true, {{7}, {5}}, {{3}, {2}, {5}}, {}, DType::F32, 16},
-          {"buckets that cut shards", {3, 2}, true, {{7}, {5, {1}}}, {{3, {1}}, {2}, {5}}, {}, DType::F32, 9}};
+          {"buckets that cut shards", {3, 2}, true, {{7}, {5, {1}}}, {{3, {1}}, {2}, {5}}, {}, DType::F32, 9},
+          {.name = "stages", .mesh = {1, 1}, .inStages = true},
+          {.name = "stages in another order", .mesh = {1, 1}, .deviceIds = {1, 0}, .inStages = true},
+          {"stages of shards", {2, 3}, false, {{7, {0}}, {5, {1}}}, {{3}, {2, {1}}, {5, {0}}}, {}, DType::F32, 0, true},
+          {"stages of buckets", {3, 1}, true, {{7}, {5}}, {{3}, {2}, {5}}, {}, DType::F32, ~uint64_t(0), true}};
 }
 
 constexpr int64_t kStep = 1234567;
@@ -59,7 +64,18 @@ Program build(const Plan &plan, bool hasState = true, const std::string &wName =
   blob.addAxis("data", plan.mesh[0]);
   blob.addAxis("tensor", plan.mesh[1]);
   blob.setDeviceIds(plan.deviceIds);
-  uint64_t arena = 0;
+  uint64_t arena = 0, lastArena = 0; // of a position that is in the last stage
+  Positions first = kNone, last = kNone;
+  if (plan.inStages) {
+    blob.addAxis("pipe", 2);
+    std::vector<uint32_t> odd;
+    for (uint32_t position = 0; position < plan.mesh[0] * plan.mesh[1] * 2; ++position)
+      odd.push_back(position % 2);
+    last = blob.addPositions(odd);
+    for (uint32_t &one : odd)
+      one = 1 - one;
+    first = blob.addPositions(odd);
+  }
   auto elementsOf = [&](const std::vector<DimSpec> &dims) {
     uint64_t elements = 1;
     for (const DimSpec &dim : dims) {
@@ -70,9 +86,15 @@ Program build(const Plan &plan, bool hasState = true, const std::string &wName =
     }
     return elements;
   };
-  auto addView = [&](uint64_t elements, DType type) {
-    uint64_t at = arena;
-    arena += (elements * elementBytes(type) + kAlignment - 1) / kAlignment * kAlignment;
+  // Stages lie over each other; what both hold lies behind the two.
+  auto addView = [&](uint64_t elements, DType type, Positions heldAt = kNone) {
+    bool isLast = plan.inStages && heldAt == last;
+    if (heldAt == kNone)
+      arena = lastArena = std::max(arena, lastArena);
+    uint64_t &end = isLast ? lastArena : arena, at = end;
+    end += (elements * elementBytes(type) + kAlignment - 1) / kAlignment * kAlignment;
+    if (heldAt == kNone)
+      lastArena = arena;
     return blob.addView(at, elements, type);
   };
   auto add = [&](ArgKind kind, const std::string &suffix) {
@@ -83,50 +105,60 @@ Program build(const Plan &plan, bool hasState = true, const std::string &wName =
         one.of = one.name;
       one.name += suffix;
     }
+    auto holdersOf = [&](size_t member) { return member == 0 ? first : member == 1 ? last : kNone; };
     if (!plan.inBuckets) {
-      for (const BlobBuilder::MemberSpec &one : members)
+      for (size_t i = 0; i < members.size(); ++i) {
+        const BlobBuilder::MemberSpec &one = members[i];
         blob.addArg({.name = one.name,
                      .kind = kind,
-                     .view = addView(elementsOf(one.dims), plan.type),
+                     .view = addView(elementsOf(one.dims), plan.type, holdersOf(i)),
                      .dims = one.dims,
                      .init = one.init,
                      .a = one.a,
                      .b = one.b,
                      .file = one.file,
-                     .of = one.of});
+                     .of = one.of,
+                     .heldAt = holdersOf(i)});
+      }
       return;
     }
     uint64_t elements = 0, shards = plan.mesh[0];
     int number = 0;
     std::vector<BlobBuilder::MemberSpec> held;
-    auto close = [&] {
+    auto close = [&](Positions heldAt) {
+      if (held.empty())
+        return;
       elements = (elements + shards - 1) / shards * shards;
       blob.addArg({.name = cat("bucket.", number++, suffix),
                    .kind = kind,
-                   .view = addView(elements / shards, plan.type),
+                   .view = addView(elements / shards, plan.type, heldAt),
                    .dims = {{elements, {0}}},
-                   .members = held});
+                   .members = held,
+                   .heldAt = heldAt});
       elements = 0;
       held.clear();
     };
-    for (const BlobBuilder::MemberSpec &one : members)
+    for (size_t i = 0; i < members.size(); ++i) {
+      const BlobBuilder::MemberSpec &one = members[i];
       for (uint64_t begin = 0, end, all = elementsOf(one.dims); begin < all; begin = end) {
         end = std::min(all, begin + (plan.bucketElements - elements));
         held.push_back(one);
         held.back().range = {begin, end};
         elements += end - begin;
         if (elements == plan.bucketElements)
-          close();
+          close(holdersOf(i));
       }
-    if (!held.empty())
-      close();
+      if (plan.inStages)
+        close(holdersOf(i)); // a bucket is of one stage
+    }
+    close(kNone);
   };
   add(ArgKind::Param, "");
   if (hasState) {
     add(ArgKind::State, ".m");
     blob.addArg({.name = "step", .kind = ArgKind::Step, .view = addView(1, DType::I64)});
   }
-  blob.header().arenaBytes = arena;
+  blob.header().arenaBytes = std::max(arena, lastArena);
   std::vector<unsigned char> bytes = blob.finish();
   return Program(bytes.data(), bytes.size());
 }
@@ -135,6 +167,8 @@ Program build(const Plan &plan, bool hasState = true, const std::string &wName =
 std::vector<char> memoryOf(const Program &program, uint32_t position) {
   std::vector<char> arena(program.header().arenaBytes, 0);
   for (const Tensor &tensor : program.tensors()) {
+    if (!program.holds(tensor, position))
+      continue;
     const View &view = program.views()[tensor.view];
     pieceOf(program, tensor, position).forEachRun([&](uint64_t global, uint64_t local, uint64_t count) {
       for (uint64_t i = 0; i < count; ++i)
@@ -200,6 +234,8 @@ TEST_F(CheckpointTest, AnyPlanReadsAnyOther) {
         LoadSummary summary = loadCheckpoint(program, position, checkpoint, arena.data());
         EXPECT_TRUE(summary.unused.empty() && summary.newState.empty());
         for (const Arg &arg : program.args()) {
+          if (!program.holds(arg, position))
+            continue;
           const View &view = program.views()[arg.view];
           EXPECT_EQ(0, std::memcmp(arena.data() + view.offset, expected.data() + view.offset,
                                    view.elements * elementBytes(view.dtype)))

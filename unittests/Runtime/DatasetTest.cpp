@@ -175,6 +175,71 @@ TEST(Dataset, FilesMustFit) {
                  "has 11 rows, and the program takes only whole batches of 4");
 }
 
+// Of two stages the first holds x and the last y: each opens its own file alone, and both know the rows.
+TEST(Dataset, HeldInParts) {
+  constexpr uint64_t batch = 4, columns = 2, fileRows = 11;
+  BlobBuilder blob("stages");
+  blob.addAxis("pipe", 2);
+  Positions first = blob.addPositions({1, 0}), last = blob.addPositions({0, 1});
+  // All at the same bytes.
+  uint32_t x = blob.addView(0, batch * columns, DType::F64), y = blob.addView(0, batch, DType::I64);
+  uint32_t valid = blob.addView(256, 1, DType::I64), c = blob.addView(256, 1, DType::F64);
+  blob.header().arenaBytes = 4096;
+  blob.header().batchRows = batch;
+  blob.addArg({.name = "x", .view = x, .dims = {{batch}, {columns}}, .batchDim = 0, .heldAt = first});
+  blob.addArg({.name = "y", .view = y, .dims = {{batch}}, .batchDim = 0, .indices = 500, .heldAt = last});
+  blob.addArg({.name = "valid", .kind = ArgKind::ValidRows, .view = valid, .heldAt = last});
+  blob.addArg({.name = "c", .view = c, .dims = {{1}}, .heldAt = first});
+  std::vector<unsigned char> bytes = blob.finish();
+  Program program(bytes.data(), bytes.size());
+  ScratchFile xs(npy<float>(FileType::F32, {fileRows, columns}, 0)), ys(npy<int64_t>(FileType::I64, {fileRows}, 100));
+  ScratchFile few(npy<int64_t>(FileType::I64, {10}, 100)), cs(npy<double>(FileType::F64, {1}, 7));
+  using Files = std::map<std::string, std::string>;
+  auto most = [](std::vector<uint64_t> a, const std::vector<uint64_t> &b) {
+    for (size_t i = 0; i < a.size(); ++i)
+      a[i] = std::max(a[i], b.at(i));
+    return a;
+  };
+  // What a stage does not hold it does not look for.
+  Files mine = {{"x", xs.path()}, {"y", "/nowhere"}, {"c", cs.path()}};
+  Files theirs = {{"x", "/nowhere"}, {"y", ys.path()}, {"c", "/nowhere"}};
+  for (bool shuffled : {false, true}) {
+    Dataset here(program, 0, mine), there(program, 1, theirs);
+    EXPECT_TRUE(here.isHeldInParts() && there.isHeldInParts());
+    std::vector<uint64_t> known = most(here.rowsHere(), there.rowsHere());
+    for (Dataset *data : {&here, &there}) {
+      data->agreeOnRows(known);
+      EXPECT_EQ(data->rows(), fileRows);
+      if (shuffled)
+        data->shuffle(11);
+    }
+    for (uint64_t b = 0; b < 3; ++b) {
+      Arena a(4096), z(4096);
+      uint64_t rows = here.fill(1, b, a.base());
+      EXPECT_EQ(rows, b == 2 ? 3u : 4u);
+      EXPECT_EQ(there.fill(1, b, z.base()), rows);
+      auto *xValues = reinterpret_cast<const double *>(a.base());
+      auto *yValues = reinterpret_cast<const int64_t *>(z.base());
+      for (uint64_t i = 0; i < batch; ++i)
+        EXPECT_EQ(xValues[i * columns], double((yValues[i] - 100) * int64_t(columns)));
+      EXPECT_EQ(reinterpret_cast<const double *>(a.base() + 256)[0], 7);
+      EXPECT_EQ(reinterpret_cast<const int64_t *>(z.base() + 256)[0], int64_t(rows));
+    }
+  }
+  // Every position tells the same fault.
+  theirs["y"] = few.path();
+  Dataset here(program, 0, mine), there(program, 1, theirs);
+  std::vector<uint64_t> known = most(here.rowsHere(), there.rowsHere());
+  expectBadInput([&] { there.agreeOnRows(known); }, few.path() + ": has 10 rows, but /nowhere has 11");
+  mine["y"] = few.path(), mine["x"] = theirs["x"] = xs.path();
+  Dataset again(program, 0, mine);
+  expectBadInput([&] { again.agreeOnRows(known); }, few.path() + ": has 10 rows, but " + xs.path() + " has 11");
+  std::vector<uint64_t> unlike = known;
+  unlike[1] = ~uint64_t(9);
+  expectBadInput([&] { again.agreeOnRows(unlike); }, xs.path() + ": has 11 rows on one rank, but 9 on another");
+  expectBadInput([&] { Dataset(program, 0, Files{{"x", xs.path()}, {"c", cs.path()}}); }, "input 'y' [4] needs --data");
+}
+
 // Numbers that index nothing are refused before the step that would use them, by rank and row.
 TEST(Dataset, IndicesOutsideAreRefused) {
   Built built = build(2, 1, 4, 5, true, {.name = "y", .indices = 11, .ignored = -100});

@@ -16,6 +16,7 @@ struct Spec {
   std::string name = "w";
   ArgKind kind = ArgKind::Param;
   std::vector<std::string> members = {}; // of 4 elements each
+  std::vector<uint32_t> holders = {};    // of the argument; none: all
 };
 
 Program make(const Spec &spec) {
@@ -28,6 +29,8 @@ Program make(const Spec &spec) {
   BlobBuilder::ArgSpec kept{spec.name, spec.kind, w, {{spec.elements}}, -1, InitKind::Constant};
   for (const std::string &member : spec.members)
     kept.members.push_back({.name = member, .dims = {{4}}, .init = InitKind::Constant});
+  if (!spec.holders.empty())
+    kept.heldAt = blob.addPositions(spec.holders);
   blob.addArg(kept);
   blob.addArg({"x", ArgKind::Input, x, {{8 * spec.axis, {data}}}, 0});
   std::vector<unsigned char> table = blob.finish();
@@ -49,6 +52,21 @@ TEST(Evaluation, SharesWhatTrainingKeeps) {
   refused({.offset = 128}, "'w' must lie where training has it, at 64, got: 128");
   refused({.elements = 8}, "'w' must lie where training has it");
   refused({.members = {"u"}}, "'w' must hold the tensors that training has in it");
+}
+
+// A parameter may be held in fewer places than in training, where its bytes are its own.
+TEST(Evaluation, HoldsWhatTrainingHoldsThere) {
+  using Holders = std::vector<uint32_t>;
+  for (auto [trained, evaluated, fits] :
+       {std::tuple(Holders{}, Holders{}, true), {{}, {0, 1}, true}, {{0, 1}, {0, 1}, true}, {{1, 1}, {0, 1}, true},
+        {{0, 1}, {}, false}, {{0, 1}, {1, 1}, false}, {{0, 1}, {1, 0}, false}}) {
+    Program training = make({.mode = Mode::Train, .holders = trained}), evaluation = make({.holders = evaluated});
+    if (fits)
+      EXPECT_NO_THROW(checkEvaluation(training, evaluation));
+    else
+      expectBadInput([&] { checkEvaluation(training, evaluation); },
+                     "'w' must be held only where training holds it");
+  }
 }
 
 TEST(Evaluation, HasTheBucketsOfTraining) {

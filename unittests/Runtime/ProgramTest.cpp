@@ -114,7 +114,7 @@ void expectBrokenHeader(std::function<void(Header &)> change, const std::string 
 
 TEST(Program, HeaderRules) {
   expectBrokenHeader([](Header &h) { h.magic[0] = 'X'; }, "magic");
-  expectBrokenHeader([](Header &h) { h.version = 1; }, "version must be 9, got: 1");
+  expectBrokenHeader([](Header &h) { h.version = 1; }, "version must be 10, got: 1");
   expectBrokenHeader([](Header &h) { h.size += 1; }, "size must be between");
   expectBrokenHeader([](Header &h) { h.size = 8; }, "size must be between");
   expectBrokenHeader([](Header &h) { h.mode = Mode(7); }, "mode");
@@ -271,8 +271,11 @@ TEST(Program, BucketsHoldTensors) {
   EXPECT_EQ(std::tuple(piece.begin, piece.end, piece.at), std::tuple(0u, 2u, 3u));
   EXPECT_EQ(pieceOf(program, v, 0).elements(), 0u);
   // v is the same for both positions along a, u is not.
-  EXPECT_TRUE(holdsFirstCopy(program, u, 3));
-  EXPECT_FALSE(holdsFirstCopy(program, v, 3));
+  auto first = [&](const Tensor &tensor) {
+    return firstHolders(program, shardingAxes(program, tensor), program.holders(tensor));
+  };
+  EXPECT_EQ(first(u), (std::vector<uint32_t>{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(first(v), (std::vector<uint32_t>{0, 1, 2}));
 }
 
 TEST(Program, BucketsHoldAllOfTheirRanges) {
@@ -415,16 +418,22 @@ void expectRowRefused(InstrSpec row, const std::string &part) {
 
 // A 2 x 3 mesh; group 1 is over its second axis: positions 0 to 2 and 3 to 5.
 TEST(Program, PositionRules) {
-  auto only = [](std::vector<uint32_t> positions, InstrSpec row) {
-    row.onlyAt = std::move(positions);
+  Everything all;
+  auto only = [](BlobBuilder &blob, const std::vector<uint32_t> &positions, InstrSpec row) {
+    row.onlyAt = blob.addPositions(positions);
     return row;
+  };
+  auto expectOnlyRefused = [&](const std::vector<uint32_t> &positions, const InstrSpec &row, const std::string &part) {
+    Everything changed;
+    changed.blob.addInstr(only(changed.blob, positions, row));
+    std::vector<unsigned char> bytes = changed.blob.finish();
+    expectBadInput([&] { load(bytes); }, part);
   };
   InstrSpec copy{.op = Opcode::Copy, .operands = {0, 4}};
   InstrSpec barrier{.op = Opcode::Barrier, .a = 1};
-  Everything all;
-  all.blob.addInstr(only({1, 0, 0, 0, 0, 1}, copy));
-  uint32_t row = all.blob.addInstr(only({1, 1, 1, 0, 0, 0}, barrier));
-  uint32_t same = all.blob.addInstr(only({1, 1, 1, 0, 0, 0}, barrier));
+  all.blob.addInstr(only(all.blob, {1, 0, 0, 0, 0, 1}, copy));
+  uint32_t row = all.blob.addInstr(only(all.blob, {1, 1, 1, 0, 0, 0}, barrier));
+  uint32_t same = all.blob.addInstr(only(all.blob, {1, 1, 1, 0, 0, 0}, barrier));
   std::vector<unsigned char> bytes = all.blob.finish();
   Program program(bytes.data(), bytes.size());
   EXPECT_TRUE(program.runsAt(program.instrs()[row], 2));
@@ -432,13 +441,96 @@ TEST(Program, PositionRules) {
   EXPECT_TRUE(program.runsAt(program.instrs()[0], 3));
   EXPECT_EQ(program.instrs()[row].onlyAt, program.instrs()[same].onlyAt);
 
-  expectRowRefused(only({1, 1, 0, 0, 0, 0}, barrier),
-                   "must be run by whole groups, got: mesh position 2 does not run it");
-  expectRowRefused(only({1, 2, 0, 0, 0, 0}, copy), "1 or 0, got: 2");
-  expectRowRefused(only({1, 1, 1, 0, 0, 0}, {.op = Opcode::Wait, .params = {1}}),
-                   "must run at all positions");
+  expectOnlyRefused({1, 1, 0, 0, 0, 0}, barrier, "must be run by whole groups, got: mesh position 2 does not run it");
+  expectOnlyRefused({1, 2, 0, 0, 0, 0}, copy, "1 or 0, got: 2");
+  // The same set is of whole groups for one axis, and not for the other.
+  Everything mixed;
+  mixed.blob.addInstr(only(mixed.blob, {1, 1, 1, 0, 0, 0}, barrier));
+  mixed.blob.addInstr(only(mixed.blob, {1, 1, 1, 0, 0, 0}, {.op = Opcode::Barrier, .a = 0}));
+  std::vector<unsigned char> broken = mixed.blob.finish();
+  expectBadInput([&] { load(broken); }, "must be run by whole groups, got: mesh position 3 does not run it");
   expectBroken<Instr>(&Header::instrs, 0, [](Instr &i) { i.onlyAt = 1 << 20; },
                       "the positions that run row 0");
+}
+
+// A rank keeps its own rows and those that its waits are for.
+TEST(Program, RowsOfAPosition) {
+  BlobBuilder blob("rows");
+  uint32_t group = blob.addGroup({blob.addAxis("pipe", 2)});
+  Positions first = blob.addPositions({1, 0}), last = blob.addPositions({0, 1});
+  blob.addInstr({.op = Opcode::Barrier, .stream = 1, .event = 0, .a = group});
+  blob.addInstr({.op = Opcode::PointToPoint, .stream = 1, .event = 1, .a = kNone, .onlyAt = first});
+  blob.addInstr({.op = Opcode::PointToPoint, .stream = 1, .event = 2, .a = kNone, .onlyAt = first});
+  blob.addInstr({.op = Opcode::Wait, .params = {1}, .onlyAt = first});
+  blob.addInstr({.op = Opcode::Wait, .params = {2}, .onlyAt = last});
+  blob.addInstr({.op = Opcode::Wait, .params = {0}});
+  std::vector<unsigned char> bytes = blob.finish();
+  Program program(bytes.data(), bytes.size());
+  EXPECT_EQ(program.rowsAt(0), (std::vector<uint32_t>{0, 1, 2, 3, 5}));
+  EXPECT_EQ(program.rowsAt(1), (std::vector<uint32_t>{0, 2, 4, 5}));
+}
+
+// Two stages of two positions each: w0 is held by the first, w1 by the last, at the same bytes.
+struct Stages {
+  struct Spec {
+    std::vector<uint32_t> first = {1, 1, 0, 0}, last = {0, 0, 1, 1}; // who holds w0 and w1
+    std::vector<uint32_t> rows = {0, 0, 1, 1}, probe = {0, 0, 1, 1}; // who runs the row with w1, and reads the loss
+    std::vector<uint32_t> axes = {1};                                // that shard w1
+    bool isOneView = false;
+  };
+  std::vector<unsigned char> bytes;
+
+  explicit Stages(const Spec &spec) {
+    BlobBuilder blob("stages");
+    blob.addAxis("pipe", 2);
+    blob.addAxis("data", 2);
+    uint64_t shards = 1 << spec.axes.size();
+    uint32_t w0 = blob.addView(0, 8 / shards, DType::F32), loss = blob.addView(128, 1, DType::F32);
+    uint32_t w1 = spec.isOneView ? w0 : blob.addView(0, 8 / shards, DType::F32);
+    uint32_t x = blob.addView(64, 4, DType::F32);
+    blob.addArg({.name = "w0", .kind = ArgKind::Param, .view = w0, .dims = {{8, spec.axes}},
+                 .init = InitKind::Constant, .heldAt = blob.addPositions(spec.first)});
+    blob.addArg({.name = "w1", .kind = ArgKind::Param, .view = w1, .dims = {{8, spec.axes}},
+                 .init = InitKind::Constant, .heldAt = blob.addPositions(spec.last)});
+    blob.addArg({.name = "x", .view = x, .dims = {{4}}, .heldAt = blob.addPositions({1, 1, 0, 0})});
+    uint32_t result = blob.addResult({"loss", ResultKind::Loss, loss});
+    blob.addInstr({.op = Opcode::Launch, .operands = {w1, loss}, .name = "k", .onlyAt = blob.addPositions(spec.rows)});
+    BlobBuilder::PeerSpec send{true, x, {2, kNone, kNone, kNone}};
+    BlobBuilder::PeerSpec receive{false, loss, {kNone, kNone, 0, kNone}};
+    blob.addInstr({.op = Opcode::PointToPoint, .a = kNone, .peers = {send, receive}}); // all run it, one sends x
+    blob.addInstr({.op = Opcode::Probe, .a = result, .onlyAt = blob.addPositions(spec.probe)});
+    blob.header().arenaBytes = 192;
+    blob.header().numKernels = 1;
+    bytes = blob.finish();
+  }
+};
+
+TEST(Program, ArgumentsAreHeldAtPositions) {
+  std::vector<unsigned char> bytes = Stages({}).bytes;
+  Program program(bytes.data(), bytes.size());
+  EXPECT_TRUE(program.holds(program.args()[0], 1) && !program.holds(program.args()[0], 2));
+  EXPECT_TRUE(program.holds(program.tensors()[1], 2) && !program.holds(program.tensors()[1], 1));
+  EXPECT_TRUE(program.holds(program.results()[0], 3) && !program.holds(program.results()[0], 0));
+  EXPECT_EQ(firstHolders(program, {}, program.holders(program.results()[0])), std::vector<uint32_t>{2});
+  auto refused = [](const Stages::Spec &spec, const std::string &part) {
+    expectBadInput([&] { load(Stages(spec).bytes); }, part);
+  };
+  refused({.first = {1, 1, 1, 0}}, "arguments must not share storage, but 'w0' and 'w1' overlap at byte 0");
+  refused({.isOneView = true}, "arguments must not share storage, but 'w0' and 'w1' overlap at byte 0");
+  refused({.first = {1, 2, 0, 0}}, "position 1 must hold argument 0 'w0' or not, 1 or 0, got: 2");
+  refused({.first = {0, 0, 0, 0}}, "each of the 1 parts of argument 'w0' must be held at a mesh position, got: 0");
+  refused({.first = {1, 0, 0, 0}}, "each of the 2 parts of tensor 'w0' must be held at a mesh position, got: 1");
+  refused({.axes = {0, 1}}, "each of the 4 parts of tensor 'w0' must be held at a mesh position, got: 2");
+  refused({.probe = {0, 0, 0, 0}}, "each of the 1 parts of result 'loss' must be held at a mesh position, got: 0");
+  refused({.rows = {0, 1, 1, 1}}, "row 0 (launch 'k') must run only where argument 'w1' is held, got: mesh position 1");
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  auto *args = reinterpret_cast<Arg *>(bytes.data() + header.args.offset);
+  args[2].heldAt = args[1].heldAt; // x is not where it is sent
+  expectBadInput([&] { load(bytes); },
+                 "row 1 (point_to_point '') must run only where argument 'x' is held, got: mesh position 0");
+  args[2].heldAt = uint32_t(header.indices.count) - 3;
+  expectBadInput([&] { load(bytes); }, "the positions that hold argument 2 'x' must lie inside");
 }
 
 TEST(Program, OperandRules) {
@@ -497,8 +589,7 @@ TEST(Program, OperandRules) {
 }
 
 // Random changes: most are found, the rest must still be safe to load.
-TEST(Program, SurvivesCutsAndChanges) {
-  const std::vector<unsigned char> good = Everything().blob.finish();
+void expectSurvives(const std::vector<unsigned char> &good) {
   load(good);
   for (size_t size = 0; size < good.size(); ++size) {
     std::vector<unsigned char> cut(good.begin(), good.begin() + long(size));
@@ -530,6 +621,11 @@ TEST(Program, SurvivesCutsAndChanges) {
     }
   }
   EXPECT_GT(found, changes / 3);
+}
+
+TEST(Program, SurvivesCutsAndChanges) {
+  expectSurvives(Everything().blob.finish());
+  expectSurvives(Stages({}).bytes);
 }
 
 } // namespace

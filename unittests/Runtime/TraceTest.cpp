@@ -15,7 +15,7 @@ TEST(Trace, TellsNamesCategoriesAndTimes) {
   blob.addInstr({.op = Opcode::Wait, .params = {0}});
   std::vector<unsigned char> bytes = blob.finish();
   Program program(bytes.data(), bytes.size());
-  Trace trace(program, 2);
+  Trace trace(program, 0, 2);
   trace.beginStep(1);
   trace.add(1, 0, 1000, 4500);
   trace.add(0, 1, 2000, 4600);

@@ -61,6 +61,7 @@ private:
   uint32_t groupOf(dist::AxesAttr axes);
   std::vector<rt::BlobBuilder::DimSpec> dimsOf(ArrayRef<int64_t> local, std::optional<Type> global,
                                                std::optional<dist::ShardingAttr> sharding);
+  rt::Positions positionsOf(Operation *op);
   uint32_t eventOf(Value token) { return events.try_emplace(token, events.size()).first->second; }
 
   exec::ProgramOp program;
@@ -68,6 +69,7 @@ private:
   dist::MeshAttr mesh;
   llvm::StringMap<uint32_t> axes, kernels;
   DenseMap<Value, uint32_t> views, events;
+  DenseMap<Attribute, rt::Positions> positions; // of exec.at
   llvm::StringMap<std::vector<int64_t>> fileShapes; // of parameters that have one; their state and gradients have it, too
 };
 
@@ -89,6 +91,20 @@ uint32_t Emitter::groupOf(dist::AxesAttr attr) {
   for (StringAttr axis : attr.getAxes())
     indices.push_back(axes.lookup(axis));
   return blob.addGroup(indices);
+}
+
+rt::Positions Emitter::positionsOf(Operation *op) {
+  Attribute at = op->getAttr(exec::ExecDialect::kAtAttr);
+  if (!at)
+    return rt::kNone;
+  auto [known, isNew] = positions.try_emplace(at, rt::kNone);
+  if (isNew) {
+    std::vector<uint32_t> members(mesh.getNumDevices());
+    for (int64_t position = 0; position < mesh.getNumDevices(); ++position)
+      members[position] = exec::runsAt(op, position);
+    known->second = blob.addPositions(members);
+  }
+  return known->second;
 }
 
 /// What the bytes of an exec.arg or exec.buffer are counted as.
@@ -180,6 +196,7 @@ void Emitter::addArgument(exec::ArgOp op) {
   spec.ignored = op.getIgnored() ? int64_t(*op.getIgnored()) : 0;
   spec.members = membersOf(op.getBucket());
   spec.isMaster = op.getMaster();
+  spec.heldAt = positionsOf(op);
   blob.addArg(spec);
 }
 
@@ -202,6 +219,7 @@ void Emitter::addWait(exec::WaitOp op) {
   spec.op = rt::Opcode::Wait;
   spec.stream = op.getStream();
   spec.params = {eventOf(op.getToken())};
+  spec.onlyAt = positionsOf(op);
   blob.addInstr(spec);
 }
 
@@ -215,9 +233,7 @@ void Emitter::addRow(exec::RowOpInterface row) {
     spec.name = name.str();
   if (auto reason = row->getAttrOfType<StringAttr>("reason"))
     spec.reason = reason.str();
-  if (row->hasAttr(exec::ExecDialect::kAtAttr))
-    for (int64_t position = 0; position < mesh.getNumDevices(); ++position)
-      spec.onlyAt.push_back(exec::runsAt(row, position));
+  spec.onlyAt = positionsOf(row);
   SmallVector<int64_t> params;
   row.getParams(params);
   spec.params.assign(params.begin(), params.end());

@@ -47,6 +47,7 @@ public:
     std::vector<MemberSpec> members = {}; // of a bucket; none: it is a tensor itself
     bool isMaster = false; // a parameter that counts as the optimizer's
     std::string of = {}; // of state that is no bucket: its parameter
+    Positions heldAt = kNone;
   };
   struct ResultSpec {
     std::string name;
@@ -72,7 +73,7 @@ public:
     std::vector<int64_t> params = {};
     std::vector<PeerSpec> peers = {};
     std::string name = {}, reason = {};
-    std::vector<uint32_t> onlyAt = {}; // per mesh position 0 or 1; empty: all run the row
+    Positions onlyAt = kNone;
   };
 
   explicit BlobBuilder(std::string_view programName, Mode mode = Mode::Train, std::string_view plan = "") {
@@ -95,6 +96,9 @@ public:
 
   // MPI rank per row-major mesh position; the identity when it is never called.
   void setDeviceIds(std::vector<uint32_t> ids) { deviceIds_ = std::move(ids); }
+
+  // Per mesh position 1 or 0: whether it is one of them. Equal ones are returned, not added again.
+  Positions addPositions(const std::vector<uint32_t> &members) { return addPositionList(members); }
 
   // Axes major to minor. An equal set is returned, not added again.
   uint32_t addGroup(const std::vector<uint32_t> &axes) {
@@ -119,7 +123,7 @@ public:
     if (spec.view < views_.size())
       views_[spec.view].storageClass = spec.isMaster ? StorageClass::Optimizer : storageClassOf(spec.kind);
     args_.push_back({string(spec.name), spec.kind, spec.view, addDims(spec.dims), uint32_t(spec.dims.size()),
-                     spec.batchDim, 0, spec.indices, spec.ignored});
+                     spec.batchDim, spec.heldAt, spec.indices, spec.ignored});
     auto number = uint32_t(args_.size() - 1);
     if (std::optional<TensorKind> kind = tensorKindOf(spec.kind))
       addTensors(*kind, number, spec.view, spec.members,
@@ -151,12 +155,12 @@ public:
     instr.firstPeer = uint32_t(peers_.size());
     instr.numPeers = uint32_t(spec.peers.size());
     for (const PeerSpec &peer : spec.peers)
-      peers_.push_back({peer.isSend, peer.view, addIndices(peer.positions), 0});
+      peers_.push_back({peer.isSend, peer.view, addPositionList(peer.positions), 0});
     instr.firstParam = append(params_, spec.params);
     instr.numParams = uint32_t(spec.params.size());
     instr.name = string(spec.name);
     instr.reason = string(spec.reason);
-    instr.onlyAt = spec.onlyAt.empty() ? kNone : addOnlyAt(spec.onlyAt);
+    instr.onlyAt = spec.onlyAt;
     instrs_.push_back(instr);
     if (spec.op == Opcode::Probe && spec.a < results_.size())
       results_[spec.a].probe = row;
@@ -220,11 +224,11 @@ private:
 
   uint32_t addIndices(const std::vector<uint32_t> &values) { return append(indices_, values); }
 
-  // An equal list is not added again.
-  uint32_t addOnlyAt(const std::vector<uint32_t> &positions) {
-    auto [at, added] = onlyAtPlaces_.try_emplace(positions, uint32_t(indices_.size()));
+  // One number per mesh position; an equal list is not added again.
+  uint32_t addPositionList(const std::vector<uint32_t> &numbers) {
+    auto [at, added] = positionLists_.try_emplace(numbers, uint32_t(indices_.size()));
     if (added)
-      addIndices(positions);
+      addIndices(numbers);
     return at->second;
   }
 
@@ -292,7 +296,7 @@ private:
 
   Header header_{};
   std::map<std::string, uint32_t> stringPlaces_;
-  std::map<std::vector<uint32_t>, uint32_t> groupNumbers_, onlyAtPlaces_;
+  std::map<std::vector<uint32_t>, uint32_t> groupNumbers_, positionLists_;
   std::vector<char> strings_;
   std::vector<Axis> axes_;
   std::vector<uint32_t> deviceIds_, indices_, operands_;

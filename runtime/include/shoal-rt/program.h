@@ -22,7 +22,7 @@ extern "C" typedef void (*shoal_rt_kernel)(void *const *buffers);
 namespace shoal::rt {
 
 inline constexpr char kProgramMagic[8] = {'S', 'H', 'O', 'A', 'L', 'P', 'R', 'G'};
-inline constexpr uint32_t kProgramVersion = 9;
+inline constexpr uint32_t kProgramVersion = 10;
 inline constexpr uint32_t kNone = 0xffffffffu;
 inline constexpr uint64_t kAlignment = 64;
 inline constexpr const char *kProgramSymbol = "shoal_program";
@@ -71,13 +71,16 @@ struct Dim {
   uint32_t numAxes;
 };
 
+// Some of the mesh positions: into `indices`, where each position has 1 if it is one of them, else 0. kNone: all.
+using Positions = uint32_t;
+
 // What the bytes of a view are reported as; inputs count as activations.
 enum class StorageClass : uint32_t { Param, Optimizer, Input, Grad, Activation, Workspace };
 
 // A typed range of the arena: `offset` bytes from its base, 64-byte aligned unless the
 // view is a range of a larger one. `storage` is the view of all the bytes that are
 // allocated together with it, itself where nothing larger holds it; storages may share
-// bytes when they are in use at different times.
+// bytes when they are in use at different times, or at different positions.
 struct View {
   uint64_t offset; // bytes
   uint64_t elements;
@@ -118,6 +121,8 @@ enum class InitKind : uint32_t {
   XavierUniform,  // uniform in +-sqrt(6 / (fan_in + fan_out))
 };
 
+// `heldAt`: where its storage is the argument's, and each of its shards is held by one of them. At any other position
+// no row that runs touches it, and its bytes may be somebody else's.
 struct Arg {
   Str name;
   ArgKind kind;
@@ -125,7 +130,7 @@ struct Arg {
   uint32_t firstDim; // into `dims`
   uint32_t numDims;
   int32_t batchDim; // inputs: the sample dimension, -1 when un-batched; 1: dimension 0 counts micro-batches
-  uint32_t pad;
+  Positions heldAt;
   int64_t indices; // inputs: elements are in [0, indices), or `ignored`; 0: they may be anything
   int64_t ignored; // 0 where none is
 };
@@ -137,7 +142,8 @@ enum class ResultKind : uint32_t {
   Grad,   // a gradient as the update sees it before clipping; --dump-grads writes it
 };
 
-// A value the host may look at, at its probe and only there: later rows may write over it.
+// A value the host may look at, at its probe and only there: later rows may write over it. It is held where the probe
+// runs, and each of its shards by one of those positions.
 struct Result {
   Str name;
   ResultKind kind;
@@ -206,7 +212,7 @@ enum class Opcode : uint32_t {
 // stream have ended. `event` is set when it has ended; `Wait` makes another stream wait.
 // Launch, Library, AxisIndex and Probe run on stream 0. An event is signalled by one row and
 // waited for by later rows only. Where a position does not run a row, the row ends in its turn
-// without doing anything; a collective is run by whole groups, Wait and Probe by all positions.
+// without doing anything; a collective is run by whole groups.
 // Operands of a collective are apart in memory, except that AllReduce and Broadcast may work
 // in place; all sizes fit an int.
 struct Instr {
@@ -222,7 +228,7 @@ struct Instr {
   uint32_t numParams;
   Str name;   // for traces and errors: "matmul w1", "all_reduce {data} bucket 0"
   Str reason; // collectives: why it exists; else empty
-  uint32_t onlyAt; // into `indices`, per mesh position whether it runs the row (0 or 1); kNone: all
+  Positions onlyAt; // who runs the row
 };
 
 // What a Library row calls. Its operands are inputs, outputs, workspace in this order, its params
