@@ -54,26 +54,26 @@ Dataset::Dataset(const Program &program, uint32_t position,
     });
     input.file.checkWhole();
   }
-  if (!isHeldInParts())
+  if (!isHeldInParts(program))
     takeRows(rows);
 }
 
-std::vector<const Arg *> Dataset::batchedInputs() const {
+std::vector<const Arg *> Dataset::batchedInputs(const Program &program) {
   std::vector<const Arg *> batched;
-  for (const Arg &arg : program_.args())
+  for (const Arg &arg : program.args())
     if (arg.kind == ArgKind::Input && arg.batchDim >= 0)
       batched.push_back(&arg);
   return batched;
 }
 
-bool Dataset::isHeldInParts() const {
-  return std::ranges::any_of(batchedInputs(), [&](const Arg *arg) { return program_.holders(*arg) != kNone; });
+bool Dataset::isHeldInParts(const Program &program) {
+  return std::ranges::any_of(batchedInputs(program), [&](const Arg *arg) { return program.holders(*arg) != kNone; });
 }
 
 // Per input its rows, and, so that a maximum is a minimum, the rest of 64 bits; zeros where another position knows.
 std::vector<uint64_t> Dataset::rowsHere() const {
   std::vector<uint64_t> rows;
-  for (const Arg *arg : batchedInputs()) {
+  for (const Arg *arg : batchedInputs(program_)) {
     auto held = std::ranges::find(inputs_, arg, [](const std::unique_ptr<Input> &input) { return input->arg; });
     bool isHere = held != inputs_.end();
     rows.push_back(isHere ? (*held)->file.shape().front() : 0);
@@ -84,7 +84,7 @@ std::vector<uint64_t> Dataset::rowsHere() const {
 
 void Dataset::agreeOnRows(const std::vector<uint64_t> &most) {
   std::vector<std::pair<const Arg *, uint64_t>> rows;
-  for (const Arg *arg : batchedInputs()) {
+  for (const Arg *arg : batchedInputs(program_)) {
     uint64_t known = most[2 * rows.size()], least = ~most[2 * rows.size() + 1];
     if (known != least)
       badInput(fileOf(*arg), ": has ", known, " rows on one rank, but ", least, " on another");

@@ -32,7 +32,7 @@ public:
   explicit Dataset(const Program &program) : program_(program), batchRows_(program.header().batchRows) {}
 
   // Whether some position has to be told how many rows there are; all are asked, or none.
-  bool isHeldInParts() const;
+  static bool isHeldInParts(const Program &program);
   // What the position knows of them, for the element-wise maximum over all positions ...
   std::vector<uint64_t> rowsHere() const;
   // ... which says how many there are. Exit 2 on all positions alike where files disagree.
@@ -60,7 +60,7 @@ private:
   };
 
   // In the order of the program.
-  std::vector<const Arg *> batchedInputs() const;
+  static std::vector<const Arg *> batchedInputs(const Program &program);
   const std::string &fileOf(const Arg &arg) const { return files_.at(std::string(program_.str(arg.name))); }
   void takeRows(const std::vector<std::pair<const Arg *, uint64_t>> &known);
   void checkShape(const Input &input) const;

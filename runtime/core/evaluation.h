@@ -22,7 +22,7 @@ public:
   // Opens and checks the data. `files` maps each input of the evaluation program to its file.
   Evaluation(const World &world, const Program &program, const shoal_rt_kernel *kernels, uint32_t position,
              const std::map<std::string, std::string> &files);
-  Dataset &data() { return session_.data(); }
+  Session &session() { return session_; }
   // When the data's rows are known.
   void checkRows() const;
 

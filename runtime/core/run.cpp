@@ -45,10 +45,11 @@ public:
   void openCheckpoint(); // collective: where --resume goes on
   // Local parts: every rank may fail on its own, and the caller makes them agree.
   void openData();
+  bool isDataInParts() const; // of which each rank has opened its own, so that agreeOnRows() comes before prepare()
   void prepare(); // arena, first values, output files
   void resolve(); // rows to calls
   // Collective parts: a rank that fails must stop the others.
-  void agreeOnRows(); // of data that only some ranks have opened
+  void agreeOnRows();
   void connect(); // communicators
   void execute(); // all steps, and what they leave
   void disconnect(); // the end of communicators
@@ -185,14 +186,22 @@ void Run::openData() {
   openEvaluation();
 }
 
+bool Run::isDataInParts() const {
+  return !options_.generation &&
+         (Dataset::isHeldInParts(program_) ||
+          (!options_.evalData.empty() && Dataset::isHeldInParts(*payload_.evaluation)));
+}
+
 void Run::agreeOnRows() {
-  if (generation_)
-    return; // which has none
-  for (Dataset *data : {&session_->data(), evaluation_ ? &evaluation_->data() : nullptr})
-    if (data && data->isHeldInParts()) {
-      std::vector<uint64_t> most = world_.maxima(data->rowsHere());
-      world_.agreeAfter([&] { data->agreeOnRows(most); });
-    }
+  auto agree = [&](Session &session) {
+    if (!Dataset::isHeldInParts(session.program()))
+      return;
+    std::vector<uint64_t> most = world_.maxima(session.data().rowsHere());
+    world_.agreeAfter([&] { session.data().agreeOnRows(most); });
+  };
+  agree(*session_);
+  if (evaluation_)
+    agree(evaluation_->session());
 }
 
 void Run::prepare() {
@@ -515,9 +524,15 @@ int runExecutable(World &world, Invocation invocation) {
   int code = 0;
   try {
     run.openCheckpoint();
-    world.agreeAfter([&] { run.openData(); });
-    run.agreeOnRows();
-    world.agreeAfter([&] { run.prepare(); });
+    world.agreeAfter([&] {
+      run.openData();
+      if (!run.isDataInParts())
+        run.prepare();
+    });
+    if (run.isDataInParts()) {
+      run.agreeOnRows();
+      world.agreeAfter([&] { run.prepare(); });
+    }
     together(&Run::connect);
     world.agreeAfter([&] { run.resolve(); });
     together(&Run::execute);

@@ -205,7 +205,7 @@ TEST(Dataset, HeldInParts) {
   Files theirs = {{"x", "/nowhere"}, {"y", ys.path()}, {"c", "/nowhere"}};
   for (bool shuffled : {false, true}) {
     Dataset here(program, 0, mine), there(program, 1, theirs);
-    EXPECT_TRUE(here.isHeldInParts() && there.isHeldInParts());
+    EXPECT_TRUE(Dataset::isHeldInParts(program));
     std::vector<uint64_t> known = most(here.rowsHere(), there.rowsHere());
     for (Dataset *data : {&here, &there}) {
       data->agreeOnRows(known);
