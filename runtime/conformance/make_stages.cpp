@@ -1,8 +1,9 @@
 // Makes a pipelined program by hand: prediction = sum(w1 * (w0 * x + t)) + sum(t), whose first stage holds w0, x and
 // the momentum of w0, the last one w1, its momentum, labels and loss, at the same bytes of the arena, and both hold t.
 // Stages in between hold nothing and hand on what they receive. Trained in f64 by gradient descent with momentum,
-// beside it an evaluation. Writes the C source of its payload.
-//   make_stages MODE RANK,... OUT.c        MODE: train or infer; the MPI rank of each stage
+// beside it an evaluation. Of tokens the first stage holds the ids, and the last one makes logits. Writes the C source
+// of its payload.
+//   make_stages MODE RANK,... OUT.c        MODE: train, infer or tokens; the MPI rank of each stage
 #include "shoal-rt/blob_builder.h"
 
 #include <algorithm>
@@ -16,6 +17,7 @@ using namespace shoal::rt;
 namespace {
 
 constexpr uint64_t kBatch = 5, kColumns = 3;
+constexpr uint64_t kRows = 2, kWindow = 4, kClasses = 7; // of tokens
 
 constexpr const char *kKernels = R"(
 #include <math.h>
@@ -86,13 +88,28 @@ static void update(void *const *b) { /* dw, m in-out, w in-out */
     w[j] -= 0.0625 * m[j];
   }
 }
+static void ids_forward(void *const *b) { /* ids, h */
+  const int64_t *ids = b[0];
+  double *h = b[1];
+  for (int i = 0; i < ROWS; ++i)
+    for (int j = 0; j < WINDOW; ++j)
+      h[i * WINDOW + j] = (j ? h[i * WINDOW + j - 1] : 0) + (j + 1) * ids[i * WINDOW + j];
+}
+static void logits(void *const *b) { /* h, logits */
+  const double *h = b[0];
+  double *out = b[1];
+  for (int i = 0; i < ROWS * WINDOW; ++i)
+    for (int c = 0; c < CLASSES; ++c)
+      out[i * CLASSES + c] = -fabs(fmod(h[i], CLASSES) - c);
+}
 static void advance(void *const *b) { *(int64_t *)b[0] += 1; }
 typedef void (*kernel)(void *const *);
 const kernel shoal_kernels[] = {first_forward, last_forward, losses, last_backward, first_backward, zeros, update,
-                                advance};
+                                advance, ids_forward, logits};
 )";
 enum Kernel : uint32_t {
-  FirstForward, LastForward, Losses, LastBackward, FirstBackward, Zeros, Update, Advance, kKernelCount
+  FirstForward, LastForward, Losses, LastBackward, FirstBackward, Zeros, Update, Advance, IdsForward, Logits,
+  kKernelCount
 };
 
 class Maker {
@@ -124,13 +141,31 @@ public:
       backward();
       updates();
     }
-    blob.header().arenaBytes = arena;
     blob.header().batchRows = kBatch;
+    return finish();
+  }
+
+  std::vector<unsigned char> makeTokens() {
+    uint32_t ids = view(kRows * kWindow, DType::I64, arena), made = events++;
+    uint32_t sums = view(kRows * kWindow, DType::F64, arena), out = view(kRows * kWindow * kClasses, DType::F64, arena);
+    blob.addArg({.name = "ids", .view = ids, .dims = {{kRows}, {kWindow}}, .indices = kClasses, .heldAt = at(0)});
+    launch(IdsForward, {ids, sums}, at(0), made);
+    if (stages > 1) {
+      wait(1, made, at(0));
+      wait(0, transfer(sums, 0, stages - 1, "h"), at(stages - 1));
+    }
+    launch(Logits, {sums, out}, at(stages - 1));
+    probe("logits", ResultKind::Output, out, at(stages - 1), {{kRows}, {kWindow}, {kClasses}});
+    return finish();
+  }
+
+private:
+  std::vector<unsigned char> finish() {
+    blob.header().arenaBytes = arena;
     blob.header().numKernels = kKernelCount;
     return blob.finish();
   }
 
-private:
   Positions at(uint32_t stage) {
     std::vector<uint32_t> one(stages, 0);
     one[stage] = 1;
@@ -283,7 +318,7 @@ void write(std::ofstream &out, const char *symbol, const std::vector<unsigned ch
 
 int main(int argc, char **argv) {
   if (argc != 4) {
-    std::fprintf(stderr, "usage: make_stages train|infer RANK,... OUT.c\n");
+    std::fprintf(stderr, "usage: make_stages train|infer|tokens RANK,... OUT.c\n");
     return 2;
   }
   std::vector<uint32_t> ranks;
@@ -292,9 +327,11 @@ int main(int argc, char **argv) {
     ranks.push_back(uint32_t(std::stoul(one)));
   std::ofstream out(argv[3]);
   out << "#define STAGES " << ranks.size() << "\n#define BATCH " << kBatch << "\n#define COLUMNS " << kColumns << "\n"
+      << "#define ROWS " << kRows << "\n#define WINDOW " << kWindow << "\n#define CLASSES " << kClasses << "\n"
       << kKernels;
   bool trains = std::string(argv[1]) == "train";
-  write(out, kProgramSymbol, Maker(trains ? Mode::Train : Mode::Infer, ranks).make());
+  Maker maker(trains ? Mode::Train : Mode::Infer, ranks);
+  write(out, kProgramSymbol, std::string(argv[1]) == "tokens" ? maker.makeTokens() : maker.make());
   if (trains)
     write(out, kEvaluationSymbol, Maker(Mode::Eval, ranks).make());
   return out ? 0 : 1;

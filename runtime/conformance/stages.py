@@ -143,6 +143,20 @@ def files(data):
               == [f"batch {b} rank {last} prediction" for b in range(5)], f"--print of stages {plan}: {printed}")
 
 
+def tokens():
+    """What the last stage has drawn is what the first one goes on with."""
+    write_npy(path("prompt.npy"), tensor("i64", (2,), [3, 5]))
+    drawn = [3, 5]
+    for _ in range(6):
+        window = drawn[-4:]
+        drawn.append(sum((i + 1) * token for i, token in enumerate(window)) % 7)
+    for plan in PLANS:
+        run(plan, "--generate", "6", "--prompt-file", path("prompt.npy"), "--temperature", "0", "--output",
+            "tokens=" + path("ids.npy"), mode="tokens")
+        found = list(read_npy(path("ids.npy")).data)
+        check(found == drawn, f"tokens of stages {plan}: {found}, expected {drawn}")
+
+
 def checkpoints(data):
     """Three steps under one plan and four under another are seven under one."""
     for writer in PLANS:
@@ -230,6 +244,7 @@ def main():
     data = ["--data", f"x={path('x.npy')}", "--data", f"y={path('y.npy')}"]
     training(x, y, data)
     files(data)
+    tokens()
     checkpoints(data)
     faults(data)
     reports(data)
