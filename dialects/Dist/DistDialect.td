@@ -11,8 +11,8 @@ def Dist_Dialect : Dialect {
     The parallel plan. At L1 values carry `#dist.sharding` annotations: function arguments and
     results in the attribute `dist.sharding`, op results in `dist.shardings` (one per result). At L2
     tensors are one device's shards and the collectives are explicit. Textual forms follow
-    Shardy's `sdy` dialect. A module holds exactly one `dist.mesh` if it names axes. Communication that only some mesh positions run says so in
-    `dist.at`; elsewhere its results are undefined.
+    Shardy's `sdy` dialect. A module holds exactly one `dist.mesh` if it names axes. An op of L2 that only some mesh positions run says so in
+    `dist.at`; elsewhere it has no results, and nobody there may read them.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
@@ -41,7 +41,8 @@ def Dist_Dialect : Dialect {
     static constexpr llvm::StringLiteral kGlobalAttr = "dist.global";
     /// On arguments and results that hold several tensors one after another: #dist.bucket.
     static constexpr llvm::StringLiteral kBucketAttr = "dist.bucket";
-    /// On L2 communication op: the mesh positions that run it, all without it. Elsewhere its results are undefined.
+    /// On L2 op: the mesh positions that run it, all without it. Elsewhere it has no results. Communication says it by
+    /// hand or from control flow, what computes by `dist-narrow-positions`.
     static constexpr llvm::StringLiteral kAtAttr = "dist.at";
     /// On dist.reshard, and on the collectives it becomes: fetches again, for the backward pass, what the forward pass
     /// had and did not keep. Neither merged with the first, nor started before the place where it stands.

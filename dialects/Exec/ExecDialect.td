@@ -22,9 +22,10 @@ def Exec_Dialect : Dialect {
     | `exec.host` | kernel | the host runs it, on buffers in its own memory |
     | `exec.class` | op of L1 and L2 | what the bytes of its results are counted as that overwrite nothing, where that is not plain: `"param"`, `"grad"`, `"optimizer"`, `"workspace"` |
     | `exec.classes` | `exec.call` | the same per result of a kernel, empty where none was said |
-    | `exec.at` | row | the mesh positions that run it, all without it |
+    | `exec.at` | row, wait, argument | the mesh positions that run it, or hold it; all without it |
 
-    Where a row does not run it does nothing, but keeps its place: it ends in the order of its stream, and then its token is signalled.
+    A rank's program is what its position runs, on arguments that it holds: of others it has no bytes, and buffers and arguments of positions apart may lie on
+    the same ones. Where a row does not run it does nothing, but keeps its place: it ends in the order of its stream, and then its token is signalled.
   }];
   let dependentDialects = ["::shoal::dist::DistDialect", "::mlir::func::FuncDialect"];
   let useDefaultAttributePrinterParser = 1;

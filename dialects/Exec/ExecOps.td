@@ -126,7 +126,7 @@ def Exec_ProgramOp : Exec_Op<"program", [Symbol, IsolatedFromAbove, SingleBlock,
       ...
     }
     ```
-    `arena` bytes are allocated once in the device's memory, and `host` bytes in its host's where something lies there; `rows` is the size of a full global batch (0 without batched inputs). Made by `exec-lower`;
+    `arena` bytes are allocated once in the device's memory, and `host` bytes in its host's where something lies there, as the fullest rank needs them, whose are `bytes`, too; `rows` is the size of a full global batch (0 without batched inputs). Made by `exec-lower`;
     consumed by the code generators' emission.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Exec_ModeAttr:$mode, I64Attr:$arena, I64Attr:$rows, Exec_BytesAttr:$bytes,
@@ -146,6 +146,7 @@ def Exec_ArgOp : Exec_Op<"arg", [HasParent<"ProgramOp">, DeclareOpInterfaceMetho
     that the elements of an input are in [0, `indices`), or are `ignored`: the runtime refuses others. `bucket` says which tensors lie in it, one after
     another, cut where its sharding cuts them: these, not the bucket, are what files know by name. `master`: a parameter that only its own update and
     a cast of it read, counted as the optimizer's. `of`: the parameter that a state belongs to; of a bucket its members say it.
+    With `exec.at` the argument is held at these mesh positions and nowhere else: the ones at which some row touches it.
   }];
   let arguments = (ins Exec_ArgKindAttr:$kind, StrAttr:$name, OptionalAttr<StrAttr>:$of, I64Attr:$offset, OptionalAttr<TypeAttrOf<AnyStaticShapeTensor>>:$global,
                        OptionalAttr<Dist_ShardingAttr>:$sharding, DefaultValuedAttr<I64Attr, "-1">:$batch_dim,

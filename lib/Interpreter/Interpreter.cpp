@@ -58,6 +58,10 @@ private:
   LogicalResult endRegion(Rank &rank, Operation *terminator);
   LogicalResult communicate(Rank &rank, Operation *op);
   void passBy(Rank &rank, Operation *op);
+  /// Whether the rank runs an op that is in its way; of an argument (null): has it.
+  bool runs(const Rank &rank, Operation *op) const {
+    return !op || !mesh || !op->hasAttr(dist::DistDialect::kAtAttr) || dist::getPositions(op, mesh).test(rank.position);
+  }
   Frame *enclosingGroup(Rank &rank);
   LogicalResult deadlock();
 
@@ -116,6 +120,9 @@ FailureOr<SmallVector<TensorRef>> Machine::read(Rank &rank, Operation *op, Value
     auto found = rank.values.find(value);
     if (found == rank.values.end()) {
       Operation *definition = value.getDefiningOp();
+      if (!runs(rank, definition))
+        return op->emitError() << "uses a value that mesh position " << rank.position << " does not have: "
+                               << describe(definition) << " runs elsewhere (dist.at)";
       return op->emitError() << "uses a value before it is there: "
                              << (definition ? describe(definition) : "an argument")
                              << " completes at the end of its group";
@@ -128,11 +135,13 @@ FailureOr<SmallVector<TensorRef>> Machine::read(Rank &rank, Operation *op, Value
 void Machine::define(Rank &rank, Operation *op, ArrayRef<TensorRef> results) {
   SmallVector<const Tensor *> seen;
   for (auto [value, result] : llvm::zip_equal(op->getResults(), results)) {
+    if (!result)
+      continue;
     if (!value.use_empty())
       rank.values[value] = result;
     seen.push_back(result.get());
   }
-  if (options.observer && !seen.empty())
+  if (options.observer && seen.size() == op->getNumResults() && !seen.empty())
     options.observer(op, rank.position, seen);
 }
 
@@ -230,8 +239,7 @@ LogicalResult Machine::step(Rank &rank) {
   if (op->hasTrait<OpTrait::IsTerminator>())
     return op->emitError() << "the interpreter does not run '" << op->getName() << "'";
   ++rank.stack.back().next;
-  if (mesh && op->hasAttr(dist::DistDialect::kAtAttr) &&
-      !dist::getPositions(op, mesh).test(rank.position)) {
+  if (!runs(rank, op)) {
     passBy(rank, op);
     return success();
   }
@@ -280,6 +288,18 @@ LogicalResult Machine::step(Rank &rank) {
   if ((collective && collective.communicates()) || isa<dist::WaitOp>(op))
     return communicate(rank, op);
 
+  if (auto select = dyn_cast<dist::SelectOp>(op)) {
+    if (!mesh)
+      return op->emitError() << "'" << op->getName() << "' needs a mesh: the program runs on one device here";
+    // What a position does not take need not be there.
+    FailureOr<SmallVector<TensorRef>> taken = read(rank, op, select.getInputs()[select.getChoices()[rank.position]]);
+    if (failed(taken))
+      return failure();
+    define(rank, op, *taken);
+    forget(rank, op);
+    return success();
+  }
+
   FailureOr<SmallVector<TensorRef>> operands = read(rank, op, op->getOperands());
   if (failed(operands))
     return failure();
@@ -299,13 +319,17 @@ LogicalResult Machine::step(Rank &rank) {
   return success();
 }
 
-/// An op that this position does not run: its results are padding.
+/// An op that this position does not run. What computes has no results; those of communication are padding, on which
+/// what follows may compute as long as nobody sees it.
 void Machine::passBy(Rank &rank, Operation *op) {
-  SmallVector<TensorRef> results;
+  auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
+  if (!isa<dist::GroupOp>(op) && !(collective && collective.communicates()))
+    return forget(rank, op);
   for (Value result : op->getResults()) {
     auto padding = std::make_shared<const Tensor>(makePadding(dist::getTensorType(result)));
     if (!isa<dist::FutureType>(result.getType())) {
-      results.push_back(padding);
+      if (!result.use_empty())
+        rank.values[result] = padding;
       continue;
     }
     auto transfer = std::make_shared<Transfer>();
@@ -313,8 +337,6 @@ void Machine::passBy(Rank &rank, Operation *op) {
     transfer->done = true;
     rank.futures[result] = Ticket{transfer, 0, op};
   }
-  if (!results.empty())
-    define(rank, op, results);
   forget(rank, op);
 }
 
@@ -416,14 +438,27 @@ LogicalResult Machine::endRegion(Rank &rank, Operation *terminator) {
     rank.waitsIn = frame.owner;
     return success();
   }
-  FailureOr<SmallVector<TensorRef>> yielded = read(rank, terminator, terminator->getOperands());
-  if (failed(yielded))
-    return failure();
+  // What runs elsewhere is no result here, of a function as of what is handed through a group.
+  auto isElsewhere = [&](Value value) {
+    bool handsOn = isa<dist::GroupOp>(frame.owner) && !rank.values.count(value);
+    return (handsOn || isa<func::FuncOp>(frame.owner)) && !runs(rank, value.getDefiningOp());
+  };
+  SmallVector<TensorRef> yielded;
+  for (Value value : terminator->getOperands()) {
+    if (isElsewhere(value)) {
+      yielded.push_back(nullptr);
+      continue;
+    }
+    FailureOr<SmallVector<TensorRef>> one = read(rank, terminator, value);
+    if (failed(one))
+      return failure();
+    yielded.push_back(one->front());
+  }
   forget(rank, terminator);
 
   if (auto accumulate = dyn_cast<dist::AccumulateOp>(frame.owner)) {
     SmallVector<TensorRef> sums;
-    for (auto [number, value] : llvm::enumerate(*yielded)) {
+    for (auto [number, value] : llvm::enumerate(yielded)) {
       Tensor sum = *value;
       if (frame.iteration > 0)
         combine(dist::ReduceKindAttrEnum::sum, sum, *frame.values[number]);
@@ -434,25 +469,25 @@ LogicalResult Machine::endRegion(Rank &rank, Operation *terminator) {
       frame.values = std::move(sums);
       return enterAccumulate(rank, accumulate, frame.iteration + 1);
     }
-    *yielded = std::move(sums);
+    yielded = std::move(sums);
   } else if (auto loop = dyn_cast<scf::ForOp>(frame.owner)) {
     FailureOr<SmallVector<TensorRef>> step = read(rank, loop, loop.getStep());
     if (failed(step))
       return failure();
-    frame.values = std::move(*yielded);
+    frame.values = std::move(yielded);
     int64_t next = 0; // past the largest number it is past the bound
     bool isPast = llvm::AddOverflow(frame.iteration, (*step)[0]->i[0], next);
     return enterFor(rank, loop, isPast ? std::numeric_limits<int64_t>::max() : next);
   } else if (isa<func::FuncOp>(frame.owner)) {
-    for (const TensorRef &value : *yielded)
-      rank.results.push_back(*value);
+    for (const TensorRef &value : yielded)
+      rank.results.push_back(value ? *value : Tensor());
     rank.finished = true;
     rank.values.clear();
     return success();
   }
   Operation *owner = frame.owner;
   rank.stack.pop_back();
-  define(rank, owner, *yielded);
+  define(rank, owner, yielded);
   forget(rank, owner);
   return success();
 }

@@ -91,7 +91,6 @@ Results evaluateLocal(Operation *op, Operands in, dist::MeshAttr mesh, int64_t p
           type = tensor.getElementType();
         return single(makeScalar(type, op.getValues()[position]));
       })
-      .Case([&](dist::SelectOp op) { return single(*in[op.getChoices()[position]]); })
       .Case([&](tensor::FromElementsOp op) -> Results {
         auto type = cast<RankedTensorType>(op.getType());
         if (isa<FloatType>(type.getElementType()))

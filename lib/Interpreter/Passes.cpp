@@ -122,7 +122,8 @@ struct InterpretPass : interp::impl::InterpretPassBase<InterpretPass> {
         report(*func, mesh, step, *results);
       for (auto [r, argument] : llvm::enumerate(updated))
         for (size_t p = 0; argument && p < ranks.size(); ++p)
-          ranks[p][*argument] = (*results)[p][r];
+          if ((*results)[p][r].type)
+            ranks[p][*argument] = (*results)[p][r];
     }
     return success();
   }
@@ -177,7 +178,7 @@ struct InterpretPass : interp::impl::InterpretPassBase<InterpretPass> {
     for (auto [rank, position] : llvm::enumerate(positionOf))
       for (auto [number, tensor] : llvm::enumerate(results[position])) {
         auto name = func.getResultAttrOfType<StringAttr>(number, nn::NNDialect::kOutputAttr);
-        if (!name)
+        if (!name || !tensor.type)
           continue;
         os << "rank " << rank << " " << name.getValue() << ": ";
         printNested(os, tensor, validSizes(func, number, mesh, position, tensor));
@@ -199,7 +200,10 @@ struct InterpretPass : interp::impl::InterpretPassBase<InterpretPass> {
         if (std::string name = describeResult(func, number); !name.empty())
           os << " (" << name << ")";
         os << ": ";
-        print(os, tensor, elements);
+        if (!tensor.type)
+          os << "of other ranks";
+        else
+          print(os, tensor, elements);
         os << "\n";
       }
     os.flush();

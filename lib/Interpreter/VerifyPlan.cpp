@@ -14,6 +14,7 @@
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
+#include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/NN/IR/NN.h"
@@ -419,13 +420,14 @@ void PlanVerifier::observePiece(PieceKey key, dist::GlobalAttr tag, int64_t posi
     os << ", here " << op->getName();
   os << ")";
   os.flush();
-  compared += position == 0;
+  llvm::BitVector positions = dist::getPositions(op, mesh);
+  compared += position == positions.find_first();
   if (tag.getSharding().getUnreducedAxes().empty())
     return comparePiece(whole, result, tag.getSharding(), position, allowed, where, what);
   Pieces &pieces = partials[key];
   pieces.tensors.resize(mesh.getNumDevices());
   pieces.tensors[position] = result;
-  if (++pieces.arrived < mesh.getNumDevices())
+  if (++pieces.arrived < int64_t(positions.count()))
     return;
   SmallVector<const Tensor *> pointers;
   for (const Tensor &piece : pieces.tensors)
@@ -488,15 +490,21 @@ void PlanVerifier::comparePiece(const Tensor &whole, const Tensor &piece,
 void PlanVerifier::comparePartial(const Tensor &whole, ArrayRef<const Tensor *> pieces,
                                   dist::ShardingAttr sharding, const Allowed &allowed, Mismatch where,
                                   const Twine &what) {
-  // Ranks that differ only along the unreduced axes hold terms of one value.
+  // Ranks that differ only along the unreduced axes hold terms of one value; all of them, or none.
   std::map<std::vector<int64_t>, SmallVector<int64_t>> groups;
   for (int64_t position = 0; position < int64_t(pieces.size()); ++position) {
+    if (!pieces[position]->type)
+      continue;
     SmallVector<int64_t> coordinates = mesh.getCoordinates(position);
     for (StringAttr axis : sharding.getUnreducedAxes())
       coordinates[mesh.getAxisIndex(axis)] = 0;
     groups[std::vector<int64_t>(coordinates.begin(), coordinates.end())].push_back(position);
   }
+  int64_t terms = mesh.getSize(sharding.getUnreducedAxes());
   for (auto &[coordinates, members] : groups) {
+    if (int64_t(members.size()) < terms)
+      return refuse(where.difference.local, "is a partial value of " + Twine(terms) + " ranks, of which only " +
+                                                Twine(members.size()) + " have it: it cannot be compared");
     Tensor sum = *pieces[members.front()];
     for (int64_t member : ArrayRef<int64_t>(members).drop_front())
       combine(sharding.getUnreducedKind(), sum, *pieces[member]);
@@ -560,14 +568,19 @@ void PlanVerifier::compareResult(ArrayRef<Holder> holders, const Tensor &whole, 
                                                           whole.type.getRank());
   const Allowed allowed = measures.lookup(global.getBody().front().getTerminator()->getOperand(number)).allowed;
   RankedTensorType expected = sharding.getLocalType(whole.type, mesh);
+  if (llvm::none_of(holders.front().ranks, [](const Tensor *rank) { return bool(rank->type); }))
+    return refuse(local, "gives no rank the " + what);
   if (!part.isInBucket() && !sharding.getUnreducedAxes().empty()) {
     for (const Tensor *rank : holders.front().ranks)
-      if (expected != rank->type)
+      if (rank->type && expected != rank->type)
         return refuse(local, "gives a " + what + " that is no shard of the reference's");
     return comparePartial(whole, holders.front().ranks, sharding, allowed, where, what);
   }
   for (int64_t position = 0; position < mesh.getNumDevices(); ++position) {
     where.rank = rankOf(position);
+    // What only some positions have, these have right.
+    if (llvm::any_of(holders, [&](const Holder &holder) { return !holder.ranks[position]->type; }))
+      continue;
     Tensor piece = part.isInBucket() ? Tensor(part.inBucket) : *holders.front().ranks[position];
     if (piece.type != expected)
       return refuse(local, "gives a " + what + " that is no shard of the reference's");
@@ -594,8 +607,9 @@ void PlanVerifier::compareResults(const TensorList &whole, const std::vector<Ten
       continue;
     auto tag = local.getResultAttrOfType<dist::GlobalAttr>(r, dist::DistDialect::kGlobalAttr);
     for (auto [position, piece] : llvm::enumerate(pieces))
-      if (std::optional<int64_t> at = findFilledPadding(*piece, parts, tag ? tag.getSharding() : dist::ShardingAttr(),
-                                                        mesh, position))
+      if (std::optional<int64_t> at =
+              piece->type ? findFilledPadding(*piece, parts, tag ? tag.getSharding() : dist::ShardingAttr(), mesh, position)
+                          : std::nullopt)
         return refuse(local, "leaves padding of a bucket, result " + Twine(r) + ", that is not zero, at element " +
                                  Twine(*at) + " on rank " + Twine(rankOf(position)));
   }

@@ -172,6 +172,9 @@ void buildExecPipeline(OpPassManager &pm, const PlanOptions &options) {
   pm.addPass(dist::createExpandCollectivesPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  // Behind what merges and moves ops, before anything is made of them: kernels, buffers and rows are at the positions of
+  // their ops.
+  pm.addPass(dist::createNarrowPositionsPass());
   // Before kernels are outlined: they run as a whole on the device or on its host.
   pm.addPass(exec::createInsertTransfersPass());
   pm.addPass(exec::createOutlineKernelsPass());
@@ -181,6 +184,8 @@ void buildExecPipeline(OpPassManager &pm, const PlanOptions &options) {
   pm.addPass(codegen::createKernelWorkspacePass(workspace));
   exec::LowerPassOptions lower;
   lower.overlap = options.overlap;
+  // The runtime gives every rank all arguments.
+  lower.narrowArguments = false;
   pm.addPass(exec::createLowerPass(lower));
   // After both programs have their own offsets.
   pm.addPass(exec::createShareArenaPass());

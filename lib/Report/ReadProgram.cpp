@@ -49,9 +49,13 @@ static std::string showRow(exec::RowOpInterface row) {
   return name;
 }
 
-static void addRows(exec::ProgramOp program, std::vector<PageRow> &rows) {
-  SmallVector<exec::ArenaUse> curve = exec::measureArena(program);
-  auto ops = llvm::to_vector(program.getBody().getOps<exec::RowOpInterface>());
+/// The rows that a class of positions runs.
+static void addRows(exec::ProgramOp program, const exec::PositionClass &at, std::vector<PageRow> &rows) {
+  SmallVector<exec::ArenaUse> curve = exec::measureArena(program, at);
+  SmallVector<exec::RowOpInterface> ops;
+  for (Operation *op : at.steps)
+    if (auto row = dyn_cast<exec::RowOpInterface>(op))
+      ops.push_back(row);
   for (auto [number, use] : llvm::enumerate(curve)) {
     PageRow &row = rows.emplace_back();
     if (number < ops.size()) { // a program without rows has one entry all the same
@@ -65,19 +69,30 @@ static void addRows(exec::ProgramOp program, std::vector<PageRow> &rows) {
   }
 }
 
+/// The class of positions whose ranks need most of the arena.
+static size_t findFullest(exec::ProgramOp program, const exec::PositionClasses &classes) {
+  size_t fullest = 0;
+  int64_t most = -1;
+  for (auto [number, at] : llvm::enumerate(classes.get()))
+    if (int64_t end = exec::measureMost(program, at).end; end > most) {
+      most = end;
+      fullest = number;
+    }
+  return fullest;
+}
+
 static std::string showShape(exec::BufferType type) {
   return showType(RankedTensorType::get(type.getShape(), type.getElementType()));
 }
 
 /// The buffers in use at a row, which are no arguments; those with equal shapes and rows as one.
-static void addHeld(exec::ProgramOp program, int64_t at, ArrayRef<PageRow> rows, Page &page) {
+static void addHeld(const exec::PositionClass &positions, int64_t at, ArrayRef<PageRow> rows, Page &page) {
   constexpr size_t kMostHeld = 10;
   std::map<std::tuple<unsigned, std::string, std::string, std::string>, size_t> places;
-  for (auto &[op, span] : exec::findSpans(program)) {
-    exec::BufferOp buffer = op;
+  for (auto [buffer, span] : exec::findSpans(positions)) {
     if (exec::getMemory(buffer.getResult()) == exec::Memory::host)
       continue; // no part of the arena
-    if (span.first < 0 || span.first > at || span.last < at)
+    if (span.first > at || span.last < at)
       continue;
     exec::BufferType type = buffer.getResult().getType();
     PageHeld held{toPageClass(buffer.getStorage()), showShape(type), rows[span.first].name, rows[span.last].name,
@@ -105,17 +120,25 @@ LogicalResult readProgram(ModuleOp module, Page &page) {
   SmallVector<exec::ProgramOp> programs = {found->step};
   if (found->evaluation)
     programs.push_back(found->evaluation);
+  // One rank stands for all: of those that need most for the step, the first.
+  exec::PositionClasses stepClasses(programs.front());
+  int64_t position = stepClasses[findFullest(programs.front(), stepClasses)].positions.front();
   SmallVector<size_t> begins;
+  SmallVector<exec::PositionClass> shown;
   for (exec::ProgramOp program : programs) {
     begins.push_back(page.rows.size());
-    addRows(program, page.rows);
+    exec::PositionClasses classes(program);
+    shown.push_back(*llvm::find_if(classes.get(), [&](const exec::PositionClass &at) {
+      return llvm::is_contained(at.positions, position);
+    }));
+    addRows(program, shown.back(), page.rows);
     page.arena = std::max<uint64_t>(page.arena, program.getArena());
   }
   page.stepRows = begins.size() > 1 ? begins[1] : page.rows.size();
   page.mode = stringifyMode(programs.front().getMode()).str();
   size_t peak = page.findPeak(), which = begins.size() > 1 && peak >= begins[1];
   size_t begin = begins[which];
-  addHeld(programs[which], int64_t(peak - begin), ArrayRef(page.rows).drop_front(begin), page);
+  addHeld(shown[which], int64_t(peak - begin), ArrayRef(page.rows).drop_front(begin), page);
   return success();
 }
 

@@ -40,13 +40,13 @@ inline constexpr int64_t kPaddingInt = -1234567890;
 
 struct RunOptions {
   Precision precision = Precision::F64;
-  /// Sees the results of every op that has some, right after it ran. `position` is the mesh
+  /// Sees the results of every op that has some, right after it ran; not where `dist.at` has it run elsewhere. `position` is the mesh
   /// position of the rank, 0 on one device.
   std::function<void(mlir::Operation *op, int64_t position, llvm::ArrayRef<const Tensor *> results)>
       observer;
 };
 
-/// The arguments, or the results, of one rank.
+/// The arguments, or the results, of one rank; of a result that only other positions have a tensor without a type.
 using TensorList = std::vector<Tensor>;
 
 /// Runs an L1 function. Reshards are the identity; collectives are an error. Fails after an error

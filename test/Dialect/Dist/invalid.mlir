@@ -590,12 +590,12 @@ func.func @f(%a: tensor<4xf32>) {
 
 // -----
 
-// Only what is communicated is left to some positions.
+// What is no tensor is the same for all positions, or said for each.
 dist.mesh @mesh <["x"=2]>
-func.func @at(%a: tensor<4xf32>) -> tensor<2xf32> {
-  // expected-error @+1 {{dist.at belongs on communication in a module with a dist.mesh}}
-  %0 = dist.all_slice {"x"} dim = 0 %a {dist.at = array<i64: 0>} : tensor<4xf32> -> tensor<2xf32>
-  return %0 : tensor<2xf32>
+func.func @at() -> index {
+  // expected-error @+1 {{dist.at belongs on communication and on what computes tensors, in a module with a dist.mesh}}
+  %0 = dist.axis_index {"x"} * 1 {dist.at = array<i64: 0>} : index
+  return %0 : index
 }
 
 // -----

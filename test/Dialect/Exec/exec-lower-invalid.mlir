@@ -70,7 +70,7 @@ func.func @a(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = 
 
 // -----
 
-// What only one position has received, the other cannot return.
+// What only one position has received, the other cannot send.
 dist.mesh @mesh <["data"=2]>
 func.func @a(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = "y"}) {
   %zero = arith.constant 0 : index
@@ -79,7 +79,36 @@ func.func @a(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = 
   // expected-note @+1 {{the value comes from here}}
   %0 = dist.recv {"data"} from %zero {dist.at = array<i64: 1>} : tensor<2xf32>
   // expected-error @+1 {{needs a value that mesh position 0 does not have}}
+  dist.send {"data"} %0 to %one {dist.at = array<i64: 0>} : tensor<2xf32>
+  return %x : tensor<2xf32>
+}
+
+// -----
+
+// Some position has what is returned.
+dist.mesh @mesh <["data"=2]>
+func.func private @k_add(tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel}
+func.func @a(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = "y"}) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %a = dist.recv {"data"} from %one {dist.at = array<i64: 0>} : tensor<2xf32>
+  %b = dist.recv {"data"} from %zero {dist.at = array<i64: 1>} : tensor<2xf32>
+  // expected-note @+1 {{the value comes from here}}
+  %0 = exec.call @k_add(%a, %b) : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  // expected-error @+1 {{needs a value that no mesh position has}}
   return %0 : tensor<2xf32>
+}
+
+// -----
+
+// Who reads an argument has its new value, too.
+dist.mesh @mesh <["data"=2]>
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel}
+func.func @a(%w: tensor<2xf32> {nn.param = #nn.param<"w", init = ones>}) -> (tensor<2xf32> {nn.updates = "w"}, tensor<2xf32> {nn.output = "y"}) {
+  // expected-error @+1 {{the new value of "w" must be at every mesh position that uses the argument, and is not at position 1; send it there, or compute it there, too}}
+  %0 = exec.call @k(%w) {dist.at = array<i64: 0>} : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = exec.call @k(%w) {dist.at = array<i64: 1>} : (tensor<2xf32>) -> tensor<2xf32>
+  return %0, %1 : tensor<2xf32>, tensor<2xf32>
 }
 
 // -----
@@ -167,7 +196,8 @@ func.func @a(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = 
     dist.yield %1 : tensor<2xf32>
   } {dist.at = array<i64: 0>} : tensor<2xf32>
   // expected-error @+1 {{needs a value that mesh position 1 does not have}}
-  return %0 : tensor<2xf32>
+  dist.send {"data"} %0 to %other {dist.at = array<i64: 1>} : tensor<2xf32>
+  return %x : tensor<2xf32>
 }
 
 // -----

@@ -294,12 +294,11 @@ exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimi
 
 // -----
 
-// The host reads a result on every rank.
+// A buffer is where rows touch it, which say where they run.
 dist.mesh @mesh <["x"=2]>
 exec.program @p train arena = 64 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
-  %p = exec.arg param "p" at 0 : !exec.buffer<f32>
-  // expected-error @+1 {{is read at every mesh position, got: array<i64: 0>}}
-  exec.probe loss "loss" %p {exec.at = array<i64: 0>} : !exec.buffer<f32>
+  // expected-error @+1 {{'exec.at' belongs on an argument, a wait or a row, in a module with a dist.mesh}}
+  %b = exec.buffer activation at 0 {exec.at = array<i64: 0>} : !exec.buffer<f32>
 }
 
 // -----

@@ -65,7 +65,8 @@ int64_t fullestRow(const std::vector<ArenaBuffer> &buffers) {
   return most;
 }
 
-void expectApart(const std::vector<ArenaBuffer> &buffers, int64_t base, int64_t end) {
+/// `top`: the last base of a class, where it is not that of all.
+void expectApart(const std::vector<ArenaBuffer> &buffers, int64_t base, int64_t end, int64_t top = 0) {
   int64_t total = 0;
   for (const ArenaBuffer &buffer : buffers) {
     ASSERT_EQ(buffer.offset % kAlignment, 0);
@@ -73,7 +74,7 @@ void expectApart(const std::vector<ArenaBuffer> &buffers, int64_t base, int64_t 
     ASSERT_LE(buffer.offset + buffer.bytes, end);
     total += (buffer.bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
-  ASSERT_LE(end, (base + kAlignment - 1) / kAlignment * kAlignment + total);
+  ASSERT_LE(end, (std::max(base, top) + kAlignment - 1) / kAlignment * kAlignment + total);
   for (size_t i = 0; i < buffers.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
       const ArenaBuffer &a = buffers[i], &b = buffers[j];
@@ -211,4 +212,76 @@ TEST(Arena, ManyBuffersThatMeetFewOthers) {
   int64_t end = assignArena(buffers, 0, kAlignment);
   int64_t bound = fullestRow(buffers);
   EXPECT_LE(end, bound + bound / 10);
+}
+
+TEST(Arena, PositionsApartShareBytes) {
+  // Two classes of positions have a buffer each all the time, and one in common at first: it is as large as one of them.
+  std::vector<ArenaBuffer> buffers = {between(0, 9, 640), between(0, 9, 640), between(0, 2, 64)};
+  for (ArenaBuffer &buffer : buffers)
+    buffer.classes = llvm::SmallBitVector(2);
+  buffers[0].classes.set(0);
+  buffers[1].classes.set(1);
+  buffers[2].classes.set();
+  buffers[2].known = {0, 0};
+  buffers[2].last = {3, 3};
+  EXPECT_TRUE(endsBefore(buffers[0], buffers[1]));
+  EXPECT_TRUE(endsBefore(buffers[1], buffers[0]));
+  EXPECT_FALSE(endsBefore(buffers[2], buffers[1]));
+  EXPECT_FALSE(endsBefore(buffers[0], buffers[2]));
+  EXPECT_EQ(assignArena(buffers, {0, 0}, kAlignment), 640 + 64);
+  // Where one class has more before its buffers, those of the other go on below that.
+  buffers.pop_back();
+  EXPECT_EQ(assignArena(buffers, {0, 128}, kAlignment), 128 + 640);
+  EXPECT_EQ(buffers[0].offset, 0);
+  EXPECT_EQ(buffers[1].offset, 128);
+  // What stands before all buffers counts, too.
+  EXPECT_EQ(assignArena(buffers, {2048, 0}, kAlignment), 2048 + 640);
+  buffers.erase(buffers.begin());
+  EXPECT_EQ(assignArena(buffers, {2048, 0}, kAlignment), 2048);
+}
+
+TEST(Arena, EndsBeforeAtThePositionsThatHaveBoth) {
+  ArenaBuffer a, b;
+  a.classes = llvm::SmallBitVector(4);
+  b.classes = a.classes;
+  a.classes.set(0);
+  a.classes.set(2);
+  b.classes.set(1);
+  b.classes.set(2);
+  // Of two streams: [class 0, class 2], [class 1, class 2].
+  a.last = {9, 9, 3, 2};
+  b.known = {0, 0, 3, 2};
+  EXPECT_TRUE(endsBefore(a, b));
+  b.known = {9, 9, 3, 1};
+  EXPECT_FALSE(endsBefore(a, b));
+}
+
+TEST(Arena, RandomLivesOfSeveralClasses) {
+  std::mt19937 random(7);
+  for (unsigned round = 0; round < 200; ++round) {
+    unsigned numClasses = 1 + round % 5, streams = 1 + round % 3;
+    std::vector<ArenaBuffer> buffers = randomBuffers(random, 1 + round % 60, streams, 80, 1 + round % 7);
+    std::vector<int64_t> bases;
+    for (unsigned number = 0; number < numClasses; ++number)
+      bases.push_back(64 * int64_t(random() % 50));
+    for (ArenaBuffer &buffer : buffers) {
+      buffer.classes = llvm::SmallBitVector(numClasses);
+      buffer.classes.set(random() % numClasses);
+      if (random() % 3 == 0)
+        buffer.classes.set(random() % numClasses);
+      if (buffer.classes.count() == 2) { // the same life at both
+        for (auto *clock : {&buffer.last, &buffer.known})
+          clock->append(llvm::SmallVector<unsigned, 2>(*clock));
+      }
+    }
+    std::vector<ArenaBuffer> asked = buffers;
+    int64_t end = assignArena(buffers, bases, kAlignment);
+    expectApart(buffers, *llvm::min_element(bases), end, *llvm::max_element(bases));
+    for (const ArenaBuffer &buffer : buffers)
+      for (unsigned number : buffer.classes.set_bits())
+        EXPECT_GE(buffer.offset, bases[number]);
+    EXPECT_EQ(assignArena(asked, bases, kAlignment, /*mostMeetings=*/0), end);
+    for (auto [a, b] : llvm::zip_equal(buffers, asked))
+      EXPECT_EQ(a.offset, b.offset);
+  }
 }

@@ -25,7 +25,7 @@ static constexpr Made kMade[] = {
     {DistDialect::kGlobalsAttr, "dist-partition"},
     {DistDialect::kGlobalAttr, "dist-partition"},
     {DistDialect::kBucketAttr, "dist-pack"},
-    {DistDialect::kAtAttr, "dist-fold-control-flow"},
+    {DistDialect::kAtAttr, "dist-fold-control-flow and dist-narrow-positions"},
     {DistDialect::kRefetchAttr, "dist-sequence-parallel"},
     {DistDialect::kFetchAttr, "dist-pack"},
     {kMemoryAttr, "dist-offload"},
@@ -375,8 +375,12 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   if (name == kAtAttr) {
     MeshOp mesh = lookupMesh(op);
     auto collective = dyn_cast<CollectiveOpInterface>(op);
-    if (!mesh || !(isa<GroupOp>(op) || (collective && collective.communicates())))
-      return op->emitOpError() << name << " belongs on communication in a module with a dist.mesh";
+    bool computes = op->getNumResults() > 0 && op->getNumRegions() == 0 && llvm::all_of(op->getResultTypes(), [](Type type) {
+                      return isa<RankedTensorType, FutureType>(type);
+                    });
+    if (!mesh || !(isa<GroupOp>(op) || (collective && collective.communicates()) || computes))
+      return op->emitOpError() << name << " belongs on communication and on what computes tensors, in a module with a "
+                               << "dist.mesh";
     return verifyPositions(op, attr, mesh.getMesh());
   }
   if (name == kRefetchAttr || name == kFetchAttr) {

@@ -98,6 +98,31 @@ llvm::BitVector getPositions(Operation *op, MeshAttr mesh) {
   return positions;
 }
 
+llvm::BitVector getReadPositions(OpOperand &use, MeshAttr mesh) {
+  llvm::BitVector positions = getPositions(use.getOwner(), mesh);
+  if (auto select = dyn_cast<SelectOp>(use.getOwner()))
+    for (auto [position, choice] : llvm::enumerate(select.getChoices()))
+      if (choice != int64_t(use.getOperandNumber()))
+        positions.reset(position);
+  return positions;
+}
+
+bool haveCommon(DenseI64ArrayAttr a, DenseI64ArrayAttr b) {
+  if (!a || !b || a == b)
+    return true;
+  for (auto i = a.asArrayRef().begin(), j = b.asArrayRef().begin(); i != a.asArrayRef().end() && j != b.asArrayRef().end();)
+    if (*i == *j)
+      return true;
+    else
+      ++(*i < *j ? i : j);
+  return false;
+}
+
+bool mayMeet(Operation *a, Operation *b) {
+  return haveCommon(a->getAttrOfType<DenseI64ArrayAttr>(DistDialect::kAtAttr),
+                    b->getAttrOfType<DenseI64ArrayAttr>(DistDialect::kAtAttr));
+}
+
 void setPositions(Operation *op, const llvm::BitVector &positions) {
   if (positions.all()) {
     op->removeAttr(DistDialect::kAtAttr);

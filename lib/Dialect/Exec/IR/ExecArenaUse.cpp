@@ -1,6 +1,7 @@
 // The curve of bytes in use, from the rows' accesses alone.
 #include "shoal/Dialect/Exec/IR/ArenaUse.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <queue>
@@ -9,16 +10,16 @@ using namespace mlir;
 
 namespace shoal::exec {
 
-llvm::MapVector<BufferOp, RowSpan> findSpans(ProgramOp program) {
+SmallVector<std::pair<BufferOp, RowSpan>> findSpans(const PositionClass &at) {
   llvm::MapVector<BufferOp, RowSpan> spans;
-  for (auto buffer : program.getBody().getOps<BufferOp>())
-    spans[buffer] = {};
   int64_t number = 0;
   SmallVector<Value> buffers;
-  for (auto row : program.getBody().getOps<RowOpInterface>()) {
+  for (Operation *op : at.steps) {
+    auto row = dyn_cast<RowOpInterface>(op);
+    if (!row)
+      continue;
     buffers.clear();
-    row.getReads(buffers);
-    row.getWrites(buffers);
+    getAccesses(row, at.positions.front(), buffers, buffers);
     for (Value value : buffers)
       if (auto buffer = dyn_cast_or_null<BufferOp>(getByteRange(value).storage)) {
         RowSpan &span = spans[buffer];
@@ -27,18 +28,21 @@ llvm::MapVector<BufferOp, RowSpan> findSpans(ProgramOp program) {
       }
     ++number;
   }
-  return spans;
+  SmallVector<std::pair<BufferOp, RowSpan>> result(spans.begin(), spans.end());
+  llvm::sort(result, [](const auto &a, const auto &b) {
+    return a.first != b.first && BufferOp(a.first)->isBeforeInBlock(BufferOp(b.first));
+  });
+  return result;
 }
 
-SmallVector<ArenaUse> measureArena(ProgramOp program) {
-  auto rows = program.getBody().getOps<RowOpInterface>();
-  size_t numRows = std::max<size_t>(1, std::distance(rows.begin(), rows.end()));
+SmallVector<ArenaUse> measureArena(ProgramOp program, const PositionClass &at) {
+  size_t numRows = std::max<size_t>(1, llvm::count_if(at.steps, [](Operation *op) { return isa<RowOpInterface>(op); }));
   ArenaUse whole;
   auto endOf = [](int64_t offset, BufferType type) {
     return int64_t(llvm::alignTo(offset + type.getNumBytes(), kBufferAlignment));
   };
   for (auto argument : program.getBody().getOps<ArgOp>()) {
-    if (getMemory(argument.getResult()) == Memory::host)
+    if (getMemory(argument.getResult()) == Memory::host || !runsAt(argument, at.positions.front()))
       continue; // the arena is the device's
     BufferType type = argument.getResult().getType();
     whole.bytes[unsigned(argument.getStorageClass())] += type.getNumBytes();
@@ -52,9 +56,8 @@ SmallVector<ArenaUse> measureArena(ProgramOp program) {
   };
   SmallVector<std::array<int64_t, std::tuple_size_v<decltype(whole.bytes)>>> changes(numRows + 1);
   SmallVector<SmallVector<Placed, 2>> begins(numRows);
-  for (auto &[op, span] : findSpans(program)) {
-    BufferOp buffer = op;
-    if (span.first < 0 || getMemory(buffer.getResult()) == Memory::host)
+  for (auto [buffer, span] : findSpans(at)) {
+    if (getMemory(buffer.getResult()) == Memory::host)
       continue;
     BufferType type = buffer.getResult().getType();
     changes[span.first][unsigned(buffer.getStorage())] += type.getNumBytes();
@@ -76,6 +79,23 @@ SmallVector<ArenaUse> measureArena(ProgramOp program) {
       curve[row].end = std::max(whole.end, highest.top().end);
   }
   return curve;
+}
+
+ArenaUse measureMost(ProgramOp program, const PositionClass &at) {
+  ArenaUse most;
+  for (const ArenaUse &use : measureArena(program, at)) {
+    for (auto [bytes, now] : llvm::zip_equal(most.bytes, use.bytes))
+      bytes = std::max(bytes, now);
+    most.end = std::max(most.end, use.end);
+  }
+  return most;
+}
+
+BytesAttr getBytes(MLIRContext *context, const ArenaUse &most) {
+  return BytesAttr::get(context, most.get(StorageClass::param), most.get(StorageClass::grad),
+                        most.get(StorageClass::optimizer),
+                        most.get(StorageClass::activation) + most.get(StorageClass::input),
+                        most.get(StorageClass::workspace));
 }
 
 } // namespace shoal::exec

@@ -128,14 +128,31 @@ LogicalResult BufferType::verify(function_ref<InFlightDiagnostic()> emitError,
 
 // Positions
 
-bool runsAt(Operation *row, int64_t position) {
-  auto at = row->getAttrOfType<DenseI64ArrayAttr>(ExecDialect::kAtAttr);
+static DenseI64ArrayAttr positionsOf(Operation *op) {
+  return op->getAttrOfType<DenseI64ArrayAttr>(ExecDialect::kAtAttr);
+}
+
+bool runsAt(Operation *op, int64_t position) {
+  DenseI64ArrayAttr at = positionsOf(op);
   return !at || llvm::binary_search(at.asArrayRef(), position);
 }
 
-bool mayMeet(Operation *a, Operation *b) {
-  auto at = a->getAttrOfType<DenseI64ArrayAttr>(ExecDialect::kAtAttr);
-  return !at || llvm::any_of(at.asArrayRef(), [&](int64_t position) { return runsAt(b, position); });
+bool mayMeet(Operation *a, Operation *b) { return dist::haveCommon(positionsOf(a), positionsOf(b)); }
+
+void getAccesses(RowOpInterface row, int64_t position, SmallVectorImpl<Value> &reads, SmallVectorImpl<Value> &writes) {
+  auto messages = dyn_cast<PointToPointOp>(row.getOperation());
+  if (!messages) {
+    row.getReads(reads);
+    row.getWrites(writes);
+    return;
+  }
+  auto add = [&](ValueRange buffers, ArrayAttr peers, SmallVectorImpl<Value> &to) {
+    for (auto [buffer, list] : llvm::zip_equal(buffers, peers))
+      if (cast<DenseI64ArrayAttr>(list)[position] >= 0)
+        to.push_back(buffer);
+  };
+  add(messages.getSends(), messages.getTargets(), reads);
+  add(messages.getRecvs(), messages.getSources(), writes);
 }
 
 // Kernels
@@ -202,10 +219,8 @@ static LogicalResult verifyInplace(Operation *op, Attribute value) {
 
 static LogicalResult verifyAt(Operation *op, NamedAttribute attribute) {
   dist::MeshOp mesh = dist::lookupMesh(op);
-  if (!mesh || !isa<RowOpInterface>(op))
-    return op->emitOpError() << "'exec.at' belongs on a row in a module with a dist.mesh";
-  if (isa<ProbeOp>(op))
-    return op->emitOpError() << "is read at every mesh position, got: " << attribute.getValue();
+  if (!mesh || !isa<ArgOp, WaitOp, RowOpInterface>(op))
+    return op->emitOpError() << "'exec.at' belongs on an argument, a wait or a row, in a module with a dist.mesh";
   return dist::verifyPositions(op, attribute, mesh.getMesh());
 }
 

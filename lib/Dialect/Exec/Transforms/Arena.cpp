@@ -14,10 +14,32 @@
 
 namespace shoal::exec {
 
-bool endsBefore(const ArenaBuffer &a, const ArenaBuffer &b) {
-  for (auto [last, known] : llvm::zip_equal(a.last, b.known))
-    if (last > known)
+/// At the k-th class of `a` and the l-th of `b`.
+static bool endsBefore(const ArenaBuffer &a, unsigned k, const ArenaBuffer &b, unsigned l, unsigned streams) {
+  for (unsigned stream = 0; stream < streams; ++stream)
+    if (a.last[k * streams + stream] > b.known[l * streams + stream])
       return false;
+  return true;
+}
+
+bool endsBefore(const ArenaBuffer &a, const ArenaBuffer &b) {
+  if (!a.classes.anyCommon(b.classes))
+    return true;
+  unsigned streams = a.last.size() / a.classes.count();
+  unsigned k = 0, l = 0;
+  for (int x = a.classes.find_first(), y = b.classes.find_first(); x >= 0 && y >= 0;) {
+    if (x == y && !endsBefore(a, k, b, l, streams))
+      return false;
+    bool isNextOfA = x <= y, isNextOfB = y <= x;
+    if (isNextOfA) {
+      x = a.classes.find_next(x);
+      ++k;
+    }
+    if (isNextOfB) {
+      y = b.classes.find_next(y);
+      ++l;
+    }
+  }
   return true;
 }
 
@@ -34,7 +56,8 @@ constexpr int64_t kMaxWork = 20'000'000;
 /// takes more than all the work there may be, asked for in that one.
 class Arena {
 public:
-  Arena(llvm::ArrayRef<ArenaBuffer> buffers, int64_t alignment, int64_t mostMeetings);
+  /// `floors`: per class where its buffers begin.
+  Arena(llvm::ArrayRef<ArenaBuffer> buffers, llvm::ArrayRef<int64_t> floors, int64_t alignment, int64_t mostMeetings);
 
   /// The buffers with the greatest first.
   template <typename Key>
@@ -61,70 +84,96 @@ private:
 
   llvm::ArrayRef<ArenaBuffer> buffers;
   llvm::SmallVector<unsigned> rank; // by birth
-  llvm::SmallVector<int64_t> bytes, crowd, degree;
+  llvm::SmallVector<int64_t> bytes, floor, crowd, degree;
   llvm::SmallVector<llvm::SmallVector<unsigned, 0>> meets; // none when they are not kept
   int64_t numMeetings = 0;
-  int64_t bound = 0; // bytes that no placement can go below: of buffers of which any two are in use at once
+  int64_t bound = 0; // that no placement can end below: the floor of a class and buffers of which any two are in use at once
   int64_t end = std::numeric_limits<int64_t>::max();
   llvm::SmallVector<int64_t> offsets;
 };
 
 } // namespace
 
-Arena::Arena(llvm::ArrayRef<ArenaBuffer> buffers, int64_t alignment, int64_t mostMeetings)
-    : buffers(buffers), rank(buffers.size()), bytes(buffers.size()), crowd(buffers.size()), degree(buffers.size()),
-      meets(buffers.size()) {
+Arena::Arena(llvm::ArrayRef<ArenaBuffer> buffers, llvm::ArrayRef<int64_t> floors, int64_t alignment,
+             int64_t mostMeetings)
+    : buffers(buffers), rank(buffers.size()), bytes(buffers.size()), floor(buffers.size()), crowd(buffers.size()),
+      degree(buffers.size()), meets(buffers.size()) {
+  if (buffers.empty())
+    return;
+  unsigned streams = buffers.front().last.size() / buffers.front().classes.count();
   llvm::SmallVector<unsigned> order(buffers.size());
   std::iota(order.begin(), order.end(), 0);
   llvm::stable_sort(order, [&](unsigned a, unsigned b) { return buffers[a].birth < buffers[b].birth; });
-  // What all that are born later know to have ended.
-  llvm::SmallVector<llvm::SmallVector<unsigned, 2>> ended(order.size());
-  for (size_t at = order.size(); at-- > 0;) {
-    ended[at] = buffers[order[at]].known;
-    if (at + 1 < order.size())
-      for (auto [mine, later] : llvm::zip_equal(ended[at], ended[at + 1]))
-        mine = std::min(mine, later);
-  }
   struct Alive {
-    unsigned number;
-    bool counts; // until some buffer is born that knows its end: any two that count are in use at once
+    unsigned number, index; // of the class among the buffer's
+    bool counts;            // until some buffer is born that knows its end: any two that count are in use at once
   };
-  llvm::SmallVector<Alive> alive;
-  int64_t inUse = 0;
+  struct Class {
+    /// What a buffer and all that are born later know to have ended, the first one last.
+    std::vector<llvm::SmallVector<unsigned, 2>> ended;
+    llvm::SmallVector<Alive> alive;
+    int64_t inUse = 0;
+  };
+  std::vector<Class> classes(floors.size());
+  for (unsigned i : llvm::reverse(order)) {
+    unsigned index = 0;
+    for (unsigned number : buffers[i].classes.set_bits()) {
+      auto &ended = classes[number].ended;
+      llvm::ArrayRef<unsigned> known = llvm::ArrayRef(buffers[i].known).slice(streams * index++, streams);
+      ended.emplace_back(known.begin(), known.end());
+      if (ended.size() > 1)
+        for (auto [mine, later] : llvm::zip_equal(ended.back(), ended[ended.size() - 2]))
+          mine = std::min(mine, later);
+    }
+  }
+  llvm::SmallVector<unsigned> met(buffers.size(), ~0u); // with whom last
+  auto meetOnce = [&](unsigned i, unsigned other) {
+    if (met[other] == i)
+      return;
+    met[other] = i;
+    ++degree[i];
+    ++degree[other];
+    if (++numMeetings > mostMeetings) {
+      meets.clear();
+    } else {
+      meets[i].push_back(other);
+      meets[other].push_back(i);
+    }
+  };
   for (auto [at, i] : llvm::enumerate(order)) {
     const ArenaBuffer &buffer = buffers[i];
     rank[i] = at;
     bytes[i] = llvm::alignTo(buffer.bytes, alignment);
-    size_t kept = 0;
-    for (Alive other : alive) {
-      const ArenaBuffer &earlier = buffers[other.number];
-      if (!endsBefore(earlier, buffer)) {
-        ++degree[i];
-        ++degree[other.number];
-        if (++numMeetings > mostMeetings) {
-          meets.clear();
+    unsigned index = 0;
+    for (unsigned number : buffer.classes.set_bits()) {
+      auto &[ended, alive, inUse] = classes[number];
+      size_t kept = 0;
+      for (Alive other : alive) {
+        const ArenaBuffer &earlier = buffers[other.number];
+        if (!endsBefore(earlier, other.index, buffer, index, streams)) {
+          meetOnce(i, other.number);
         } else {
-          meets[i].push_back(other.number);
-          meets[other.number].push_back(i);
+          if (other.counts)
+            inUse -= bytes[other.number];
+          other.counts = false;
+          auto last = llvm::ArrayRef(earlier.last).slice(streams * other.index, streams);
+          if (llvm::all_of(llvm::zip_equal(last, ended.back()),
+                           [](auto pair) { return std::get<0>(pair) <= std::get<1>(pair); }))
+            continue;
         }
-      } else {
-        if (other.counts)
-          inUse -= bytes[other.number];
-        other.counts = false;
-        if (llvm::all_of(llvm::zip_equal(earlier.last, ended[at]),
-                         [](auto pair) { return std::get<0>(pair) <= std::get<1>(pair); }))
-          continue;
+        alive[kept++] = other;
       }
-      alive[kept++] = other;
+      alive.truncate(kept);
+      alive.push_back({i, index++, true});
+      ended.pop_back();
+      inUse += bytes[i];
+      int64_t level = floors[number] + inUse;
+      bound = std::max(bound, level);
+      floor[i] = std::max(floor[i], floors[number]);
+      for (const Alive &other : alive)
+        if (other.counts)
+          crowd[other.number] = std::max(crowd[other.number], level);
     }
-    alive.truncate(kept);
-    alive.push_back({i, true});
-    inUse += bytes[i];
-    bound = std::max(bound, inUse);
-    crowd[i] = inUse;
-    for (const Alive &other : alive)
-      if (other.counts)
-        crowd[other.number] = std::max(crowd[other.number], inUse);
   }
 }
 
@@ -156,7 +205,7 @@ int64_t Arena::assign(llvm::ArrayRef<unsigned> order, llvm::MutableArrayRef<int6
           near.push_back({result[j], result[j] + bytes[j], j});
       llvm::sort(near, std::less<>()); // without a comparator it is qsort
     }
-    int64_t free = 0, best = -1, bestGap = 0;
+    int64_t free = floor[i], best = -1, bestGap = 0;
     for (const Placed &other : near) {
       int64_t gap = other.begin - free;
       if (gap >= bytes[i] && (best < 0 || gap < bestGap)) {
@@ -201,10 +250,13 @@ void Arena::place(llvm::MutableArrayRef<llvm::SmallVector<unsigned>> orders) {
     }
 }
 
-int64_t assignArena(llvm::MutableArrayRef<ArenaBuffer> buffers, int64_t base, int64_t alignment,
+int64_t assignArena(llvm::MutableArrayRef<ArenaBuffer> buffers, llvm::ArrayRef<int64_t> bases, int64_t alignment,
                     int64_t mostMeetings) {
-  base = llvm::alignTo(base, alignment);
-  Arena arena(buffers, alignment, mostMeetings);
+  auto floors = llvm::map_to_vector(bases, [&](int64_t base) { return int64_t(llvm::alignTo(base, alignment)); });
+  int64_t base = *llvm::min_element(floors), end = *llvm::max_element(floors);
+  for (int64_t &floor : floors)
+    floor -= base;
+  Arena arena(buffers, floors, alignment, mostMeetings);
   auto bytes = [&](unsigned i) { return arena.getBytes(i); };
   llvm::SmallVector<unsigned> orders[] = {
       arena.sortBy(bytes),
@@ -216,7 +268,7 @@ int64_t assignArena(llvm::MutableArrayRef<ArenaBuffer> buffers, int64_t base, in
   arena.place(orders);
   for (auto [buffer, offset] : llvm::zip_equal(buffers, arena.getOffsets()))
     buffer.offset = base + offset;
-  return base + arena.getEnd();
+  return std::max(end, base + arena.getEnd());
 }
 
 } // namespace shoal::exec

@@ -188,9 +188,11 @@ void Contents::groupPositions() {
           fresh.try_emplace({classOf[position], holds(position)}, fresh.size()).first->second;
     count = fresh.size();
   };
+  llvm::SmallDenseSet<Attribute> known;
+  for (Operation &op : program.getBody().front())
+    if (Attribute at = op.getAttr(ExecDialect::kAtAttr); at && known.insert(at).second)
+      split([&](unsigned position) { return runsAt(&op, position); });
   for (auto row : program.getBody().front().getOps<RowOpInterface>()) {
-    if (row->hasAttr(ExecDialect::kAtAttr))
-      split([&](unsigned position) { return runsAt(row, position); });
     for (const Flow &flow : flows[row])
       for (const Access &access : llvm::concat<const Access>(flow.reads, flow.writes))
         if (access.at)
@@ -265,8 +267,9 @@ LogicalResult Contents::run() {
       ranges.resize(classes.size());
       if (isa<ArgOp>(op)) {
         ByteRange range = getByteRange(op.getResult(0));
-        for (Ranges &known : ranges)
-          known.add(range.begin, range.end);
+        for (auto [members, known] : llvm::zip_equal(classes, ranges))
+          if (runsAt(&op, members.front()))
+            known.add(range.begin, range.end);
       }
     }
   for (auto row : body.getOps<RowOpInterface>())

@@ -4,6 +4,7 @@
 #include "Widening.h"
 
 #include "shoal/Dialect/Dist/IR/Memory.h"
+#include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/Exec/Transforms/StepFunction.h"
 #include "shoal/Dialect/NN/IR/Updates.h"
@@ -69,18 +70,21 @@ public:
       return;
     for (Operation &op : llvm::make_early_inc_range(step.getBody().front()))
       visit(&op);
+    narrowCopies();
   }
 
 private:
   void visit(Operation *op);
   Value inMemory(Value value, Memory memory, Operation *reader, bool mayWiden = true);
   Memory memoryOf(OpOperand &use);
+  void narrowCopies();
 
   func::FuncOp step;
   SmallVector<std::optional<unsigned>> updated; // by result the argument that it replaces
   OpBuilder builder;
   HostValues host;
   llvm::DenseMap<Value, Value> copies; // in the other memory
+  llvm::DenseSet<Operation *> made;    // what makes these
 };
 
 } // namespace
@@ -112,6 +116,7 @@ Value Transfers::inMemory(Value value, Memory memory, Operation *reader, bool ma
       transfer->setAttr(ExecDialect::kClassAttr, asked);
     copy = transfer;
   }
+  made.insert(copy.getDefiningOp());
   if (memory == Memory::host)
     host.addCopy(copy);
   return copies[value] = copy;
@@ -139,6 +144,22 @@ void Transfers::visit(Operation *op) {
           use.set(inMemory(use.get(), Memory::device, op));
     });
   host.read(op);
+}
+
+/// A copy is made at the mesh positions that have what it is of, and read it.
+void Transfers::narrowCopies() {
+  dist::MeshOp mesh = dist::lookupMesh(step);
+  for (Operation &op : llvm::reverse(step.getBody().front())) {
+    if (!mesh || op.getNumResults() != 1 || !made.contains(&op))
+      continue;
+    llvm::BitVector at(mesh.getMesh().getNumDevices());
+    for (OpOperand &use : op.getUses())
+      at |= dist::getReadPositions(use, mesh.getMesh());
+    if (Operation *def = op.getOperand(0).getDefiningOp())
+      at &= dist::getPositions(def, mesh.getMesh());
+    if (at.any())
+      dist::setPositions(&op, at);
+  }
 }
 
 llvm::DenseSet<Operation *> findHostOps(func::FuncOp step) {

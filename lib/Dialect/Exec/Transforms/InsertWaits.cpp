@@ -1,13 +1,11 @@
 // Waits, as few as the order of streams allows. Each stream keeps a vector clock: how many rows of
-// every other stream are known to have ended when its next row starts (Lamport 1978, Mattern 1989).
-#include "Layout.h"
-
-#include "shoal/Dialect/Exec/IR/ArenaUse.h"
+// every other stream are known to have ended when its next row starts (Lamport 1978, Mattern 1989). Each class of mesh
+// positions is ordered by itself, by the rows that it runs: others have nothing to wait for.
+#include "Pacing.h"
 
 #include "mlir/IR/Builders.h"
-#include "llvm/Support/MathExtras.h"
+#include "llvm/ADT/MapVector.h"
 
-#include <deque>
 #include <map>
 
 using namespace mlir;
@@ -16,9 +14,11 @@ namespace shoal::exec {
 
 namespace {
 
-struct Row {
-  RowOpInterface op;
-  unsigned stream, index; // its number on its stream
+/// Of some positions: a stream stands before a row, or at the end (null), until another row has ended.
+struct Wait {
+  Operation *before;
+  unsigned stream;
+  Operation *on;
 };
 
 struct Access {
@@ -87,127 +87,66 @@ static RowOpInterface addToken(RowOpInterface op) {
 
 namespace {
 
-/// Reductions under way when one starts, where there is memory for more: what they hold is hard to place close together.
-constexpr size_t kMaxRunning = 2;
-
-/// Reductions that hold what nobody reads behind them, and what the other buffers leave for that.
-class Pacer {
-public:
-  Pacer(ProgramOp program, ArrayRef<Row> rows, const PacedRows &paced);
-
-  /// Whether stream 0 must know, before a row, that the oldest reduction has ended.
-  bool mustWait(unsigned row) const {
-    if (running.empty())
-      return false;
-    if (inUse[row] + held <= fullest)
-      return releases[row] > 0 && running.size() >= kMaxRunning;
-    return running.size() > 1 || releases[row] > 0 || microbatches[row] != microbatches[running.front()];
-  }
-  unsigned getOldest() const { return running.front(); }
-  void start(unsigned row) {
-    if (releases[row] == 0)
-      return;
-    running.push_back(row);
-    held += releases[row];
-  }
-  void end() {
-    held -= releases[running.front()];
-    running.pop_front();
-  }
-  bool empty() const { return running.empty(); }
-
-private:
-  SmallVector<int64_t> inUse, releases, microbatches; // by row: bytes, bytes that its end frees, the current one
-  int64_t fullest = 0, held = 0;
-  std::deque<unsigned> running;
-};
-
-} // namespace
-
-Pacer::Pacer(ProgramOp program, ArrayRef<Row> rows, const PacedRows &paced)
-    : inUse(rows.size() + 1), releases(rows.size()), microbatches(rows.size(), -1) {
-  for (auto [number, row] : llvm::enumerate(rows)) {
-    auto it = paced.microbatches.find(row.op);
-    if (it != paced.microbatches.end())
-      microbatches[number] = it->second;
-    else if (number > 0)
-      microbatches[number] = microbatches[number - 1];
-  }
-  for (auto &[buffer, span] : findSpans(program)) {
-    if (span.first < 0)
-      continue;
-    int64_t bytes = llvm::alignTo(cast<BufferType>(buffer->getResult(0).getType()).getNumBytes(), kBufferAlignment);
-    inUse[span.first] += bytes;
-    inUse[span.last + 1] -= bytes;
-    if (rows[span.last].stream != 0 && paced.reductions.contains(rows[span.last].op))
-      releases[span.last] += bytes;
-  }
-  for (size_t i = 1; i < inUse.size(); ++i)
-    inUse[i] += inUse[i - 1];
-  fullest = *llvm::max_element(inUse);
-}
-
-namespace {
-
-/// Finds what each row must wait for, in the order in which rows are issued.
+/// Finds what each row of some positions must wait for, in the order in which rows are issued.
 class WaitFinder {
 public:
-  WaitFinder(ProgramOp program, const PacedRows &paced);
+  WaitFinder(const PositionClass &at, unsigned numStreams, const PacedRows &paced);
 
-  void run();
+  /// In order.
+  SmallVector<Wait> run();
 
 private:
-  struct Wait {
-    unsigned before; // the row, or rows.size() at the end
-    unsigned stream, on;
-  };
-
   bool isKnown(unsigned stream, unsigned on) const { return now[stream][rows[on].stream] > rows[on].index; }
-  void waitFor(unsigned before, unsigned stream, unsigned on) {
-    waits.push_back({before, stream, on});
-    join(now[stream], ended[on]);
-  }
-  SmallVector<Access> accessesOf(const Row &row) const;
+  void waitFor(unsigned before, unsigned stream, unsigned on);
+  SmallVector<Access> accessesOf(unsigned number) const;
   History &historyOf(const Access &access) {
     return histories.try_emplace(access.range.storage, numStreams).first->second;
   }
   void pace(unsigned number);
   void visit(unsigned number);
   void finish();
-  void insert();
 
-  ProgramOp program;
+  /// Per other stream the latest row that must have ended.
+  using Needed = SmallVector<std::optional<unsigned>>;
+  void needPaced(unsigned number, Needed &needed) const;
+  void needEarlier(unsigned number, ArrayRef<Access> accesses, Needed &needed);
+
+  const PositionClass &at;
+  unsigned numStreams;
   const PacedRows &paced;
-  unsigned numStreams = 1;
-  SmallVector<Row> rows;
+  SmallVector<PlacedRow> rows;
   SmallVector<Clock> now;                   // per stream, before its next row
   SmallVector<Clock> ended;                 // per row, what its end implies
   DenseMap<Operation *, History> histories; // per storage
   SmallVector<Wait> waits;
-  std::optional<Pacer> pacer;
+  std::optional<ReductionPacer> reductions;
+  std::optional<MessagePacer> messages;
   std::optional<unsigned> computed; // the latest row of stream 0
 };
 
 } // namespace
 
-WaitFinder::WaitFinder(ProgramOp program, const PacedRows &paced) : program(program), paced(paced) {
-  for (auto op : program.getBody().front().getOps<RowOpInterface>()) {
-    rows.push_back({op, unsigned(op.getStreamIndex()), 0});
-    numStreams = std::max<unsigned>(numStreams, op.getStreamIndex() + 1);
-  }
+WaitFinder::WaitFinder(const PositionClass &at, unsigned numStreams, const PacedRows &paced)
+    : at(at), numStreams(numStreams), paced(paced), now(numStreams, Clock(numStreams, 0)) {
   Clock issued(numStreams, 0);
-  for (Row &row : rows)
-    row.index = issued[row.stream]++;
-  now.assign(numStreams, Clock(numStreams, 0));
+  for (Operation *op : at.steps) {
+    auto row = cast<RowOpInterface>(op);
+    unsigned stream = row.getStreamIndex();
+    rows.push_back({row, stream, issued[stream]++});
+  }
   ended.resize(rows.size());
-  pacer.emplace(program, rows, paced);
+  reductions.emplace(at, rows, paced);
+  messages.emplace(rows, paced, at.positions.front(), numStreams);
 }
 
-SmallVector<Access> WaitFinder::accessesOf(const Row &row) const {
+void WaitFinder::waitFor(unsigned before, unsigned stream, unsigned on) {
+  waits.push_back({before < rows.size() ? rows[before].op.getOperation() : nullptr, stream, rows[on].op});
+  join(now[stream], ended[on]);
+}
+
+SmallVector<Access> WaitFinder::accessesOf(unsigned number) const {
   SmallVector<Value> reads, writes;
-  RowOpInterface op = row.op;
-  op.getReads(reads);
-  op.getWrites(writes);
+  getAccesses(rows[number].op, at.positions.front(), reads, writes);
   SmallVector<Access> accesses;
   for (Value buffer : reads)
     accesses.push_back({getByteRange(buffer), false});
@@ -218,74 +157,112 @@ SmallVector<Access> WaitFinder::accessesOf(const Row &row) const {
 
 /// Stream 0 waits for reductions that hold too much.
 void WaitFinder::pace(unsigned number) {
-  for (; !pacer->empty() && (isKnown(0, pacer->getOldest()) || pacer->mustWait(number)); pacer->end())
-    if (!isKnown(0, pacer->getOldest()))
-      waitFor(number, 0, pacer->getOldest());
+  for (; !reductions->empty(); reductions->end()) {
+    unsigned oldest = reductions->getOldest();
+    if (isKnown(0, oldest))
+      continue;
+    if (!reductions->mustWait(number))
+      return;
+    waitFor(number, 0, oldest);
+  }
 }
 
-void WaitFinder::visit(unsigned number) {
-  const Row &row = rows[number];
-  SmallVector<Access> mine = accessesOf(row);
-  // The latest row of each other stream that must have ended.
-  SmallVector<std::optional<unsigned>> needed(numStreams);
-  if (row.stream != 0 && paced.fetches.contains(row.op))
+/// What must have ended so that a row does not take its memory too early.
+void WaitFinder::needPaced(unsigned number, Needed &needed) const {
+  if (rows[number].stream != 0 && paced.fetches.contains(rows[number].op))
     needed[0] = computed;
-  pace(number);
-  for (const Access &access : mine)
+  if (rows[number].stream != 0)
+    needed[0] = std::max(needed[0], messages->getComputed(number, computed));
+  for (unsigned send : messages->getSends(number))
+    if (unsigned stream = rows[send].stream; stream != rows[number].stream)
+      needed[stream] = std::max(needed[stream], std::optional(send));
+}
+
+/// What must have ended since it touches the same bytes.
+void WaitFinder::needEarlier(unsigned number, ArrayRef<Access> accesses, Needed &needed) {
+  unsigned own = rows[number].stream;
+  for (const Access &access : accesses)
     historyOf(access).visit(access.range, [&](Segment &segment) {
       for (unsigned stream = 0; stream < numStreams; ++stream) {
         std::optional<unsigned> earlier = segment.writes[stream];
         if (access.writes)
           earlier = std::max(earlier, segment.reads[stream]);
-        if (earlier && stream != row.stream && !isKnown(row.stream, *earlier))
+        if (earlier && stream != own && !isKnown(own, *earlier))
           needed[stream] = std::max(needed[stream], earlier);
       }
     });
+}
+
+void WaitFinder::visit(unsigned number) {
+  const PlacedRow &row = rows[number];
+  SmallVector<Access> accesses = accessesOf(number);
+  Needed needed(numStreams);
+  needPaced(number, needed);
+  pace(number);
+  needEarlier(number, accesses, needed);
   for (std::optional<unsigned> on : needed)
     if (on && !isKnown(row.stream, *on))
       waitFor(number, row.stream, *on);
-  for (const Access &access : mine)
+  for (const Access &access : accesses)
     historyOf(access).visit(access.range, [&](Segment &segment) {
       (access.writes ? segment.writes : segment.reads)[row.stream] = number;
     });
   now[row.stream][row.stream] = row.index + 1;
   ended[number] = now[row.stream];
+  messages->start(number, computed);
   if (row.stream == 0)
     computed = number;
-  pacer->start(number);
+  reductions->start(number);
 }
 
 /// The step ends on stream 0.
 void WaitFinder::finish() {
-  SmallVector<std::optional<unsigned>> last(numStreams);
+  Needed last(numStreams);
   for (unsigned i = 0; i < rows.size(); ++i)
     last[rows[i].stream] = i;
-  for (unsigned stream = 1; stream < numStreams; ++stream)
-    if (last[stream] && !isKnown(0, *last[stream]))
-      waitFor(rows.size(), 0, *last[stream]);
+  for (std::optional<unsigned> on : ArrayRef(last).drop_front())
+    if (on && !isKnown(0, *on))
+      waitFor(rows.size(), 0, *on);
 }
 
-void WaitFinder::insert() {
-  for (const Wait &wait : waits)
-    if (!rows[wait.on].op.getSignal())
-      rows[wait.on].op = addToken(rows[wait.on].op);
-  OpBuilder builder(program.getContext());
-  for (const Wait &wait : waits) {
-    if (wait.before < rows.size())
-      builder.setInsertionPoint(rows[wait.before].op);
-    else
-      builder.setInsertionPointToEnd(&program.getBody().front());
-    builder.create<WaitOp>(rows[wait.on].op->getLoc(), rows[wait.on].op.getSignal(), wait.stream);
-  }
-}
-
-void WaitFinder::run() {
+SmallVector<Wait> WaitFinder::run() {
   for (unsigned i = 0; i < rows.size(); ++i)
     visit(i);
   finish();
-  insert();
+  return std::move(waits);
 }
 
-void insertWaits(ProgramOp program, const PacedRows &paced) { WaitFinder(program, paced).run(); }
+void insertWaits(ProgramOp program, const PacedRows &paced) {
+  Block &block = program.getBody().front();
+  unsigned numStreams = 1;
+  for (auto op : block.getOps<RowOpInterface>())
+    numStreams = std::max<unsigned>(numStreams, op.getStreamIndex() + 1);
+  PositionClasses classes(program);
+  llvm::MapVector<std::tuple<Operation *, unsigned, Operation *>, SmallVector<unsigned>> waits; // by class
+  for (auto [number, at] : llvm::enumerate(classes.get()))
+    for (const Wait &wait : WaitFinder(at, numStreams, paced).run())
+      waits[{wait.before, wait.stream, wait.on}].push_back(number);
+
+  llvm::DenseMap<Operation *, Operation *> signalling; // rows that have been made again
+  auto current = [&](Operation *op) {
+    Operation *again = signalling.lookup(op);
+    return again ? again : op;
+  };
+  for (auto &[wait, numbers] : waits)
+    if (Operation *on = std::get<2>(wait); !signalling.count(on) && !cast<RowOpInterface>(on).getSignal())
+      signalling[on] = addToken(cast<RowOpInterface>(on));
+  OpBuilder builder(program.getContext());
+  for (auto &[wait, numbers] : waits) {
+    auto [before, stream, on] = wait;
+    if (before)
+      builder.setInsertionPoint(current(before));
+    else
+      builder.setInsertionPointToEnd(&block);
+    auto signal = cast<RowOpInterface>(current(on));
+    auto op = builder.create<WaitOp>(signal->getLoc(), signal.getSignal(), stream);
+    if (DenseI64ArrayAttr at = classes.getPositions(numbers))
+      op->setAttr(ExecDialect::kAtAttr, at);
+  }
+}
 
 } // namespace shoal::exec

@@ -9,12 +9,15 @@
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
+#include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Interfaces/Lowering.h"
 #include "shoal/Support/Elements.h"
 
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/MapVector.h"
 
+#include <numeric>
 #include <queue>
 
 using namespace mlir;
@@ -245,21 +248,27 @@ static std::optional<Shape> commonSpace(ArrayRef<Operation *> ops, Iterations &i
 
 struct ClusterGraph::Cache {
   Iterations iterations;
+  /// By `dist.at`, for each op of the block how many heavy ops that meet such positions stand before it.
+  llvm::DenseMap<Attribute, std::vector<int64_t>> heavyBefore;
 };
+
+/// The mesh positions of an op, or of all ops of a cluster; null: all.
+static DenseI64ArrayAttr positionsOf(Operation *op) {
+  return op->getAttrOfType<DenseI64ArrayAttr>(dist::DistDialect::kAtAttr);
+}
 
 ClusterGraph::~ClusterGraph() = default;
 
 ClusterGraph::ClusterGraph(Block &block) : block(block), cache(std::make_unique<Cache>()) {
-  int64_t next = 0, heavy = 0;
+  int64_t next = 0;
   // Ops with effects (sends, receives, barriers) keep their order.
   std::optional<unsigned> lastEffect;
   for (Operation &op : block) {
     positions[&op] = next++;
-    heavyBefore.push_back(heavy);
     bool kernel = lowersAs(&op, LoweringKind::Kernel);
     bool constant = lowersAs(&op, LoweringKind::Constant);
     if (!kernel && !constant && !lowersAs(&op, LoweringKind::View))
-      ++heavy;
+      heavy.push_back(&op);
     if (constant || op.hasTrait<OpTrait::IsTerminator>())
       continue;
     unsigned node = clusters.size();
@@ -427,11 +436,30 @@ bool ClusterGraph::moveBehind(unsigned node, unsigned last, bool merging) {
   return true;
 }
 
+bool ClusterGraph::isHeavyBetween(const Cluster &cluster, Operation *first, Operation *last) const {
+  DenseI64ArrayAttr at = positionsOf(cluster.ops.front());
+  std::vector<int64_t> &before = cache->heavyBefore[at];
+  if (before.empty()) {
+    before.resize(positions.size(), 0);
+    llvm::DenseMap<Attribute, bool> meets;
+    for (Operation *op : heavy) {
+      DenseI64ArrayAttr other = positionsOf(op);
+      auto [known, isNew] = meets.try_emplace(other, true);
+      if (isNew)
+        known->second = dist::haveCommon(at, other);
+      if (size_t behind = position(op) + 1; known->second && behind < before.size())
+        ++before[behind];
+    }
+    std::partial_sum(before.begin(), before.end(), before.begin());
+  }
+  return before[position(first)] != before[position(last)];
+}
+
 bool ClusterGraph::pays(unsigned producer, unsigned consumer) const {
   ArrayRef<Operation *> first = clusters[producer].ops, second = clusters[consumer].ops;
   // Near: no library call or collective between them, so nothing lives longer for it.
-  int64_t begin = position(first.back()), end = position(second.front());
-  if (begin > end || heavyBefore[begin] == heavyBefore[end])
+  if (position(first.back()) > position(second.front()) ||
+      !isHeavyBetween(clusters[producer], first.back(), second.front()))
     return true;
   // Far: the consumer's work moves to an earlier time. What it leaves behind must not weigh more
   // than what is no longer kept for it.
@@ -475,6 +503,8 @@ bool ClusterGraph::tryMerge(unsigned producer, unsigned consumer) {
   if (copiesParam(first.ops.front()) != copiesParam(second.ops.front()))
     return false;
   if (first.ops.size() + second.ops.size() > kMaxClusterOps)
+    return false;
+  if (positionsOf(first.ops.front()) != positionsOf(second.ops.front()))
     return false;
   auto microbatchOf = [](const Cluster &cluster) { return cluster.ops.front()->getAttr(dist::kMicrobatchAttr); };
   if (microbatchOf(first) != microbatchOf(second))
@@ -530,22 +560,35 @@ static bool communicates(Operation *op) {
 }
 
 /// Where a node stands in the schedule among those that are ready. Program order; behind the last
-/// collective, what needs an earlier one comes first (the updates of the bucket that was reduced
+/// collective of its mesh positions, what needs an earlier one comes first (the updates of the bucket that was reduced
 /// first).
 SmallVector<std::pair<int64_t, int64_t>> ClusterGraph::priorities() const {
   SmallVector<int64_t> needs(clusters.size(), 0); // the latest collective among the ancestors
-  int64_t last = 0;
+  llvm::MapVector<Attribute, int64_t> lastOf;     // by `dist.at`
   for (unsigned node : order->nodes()) {
     for (unsigned predecessor : predecessors(node))
       needs[node] = std::max(needs[node], needs[predecessor]);
     Operation *op = clusters[node].ops.front();
-    if (communicates(op))
-      last = std::max(last, needs[node] = position(op));
+    if (!communicates(op))
+      continue;
+    int64_t &last = lastOf[positionsOf(op)];
+    last = std::max(last, needs[node] = position(op));
   }
-  SmallVector<std::pair<int64_t, int64_t>> result;
-  for (unsigned node = 0; node < clusters.size(); ++node) {
-    int64_t first = clusters[node].alive ? position(clusters[node].ops.front()) : 0;
-    result.push_back({first > last ? needs[node] + 1 : 0, first});
+  llvm::DenseMap<Attribute, int64_t> lastBefore;
+  auto findLast = [&](Operation *op) {
+    auto [known, isNew] = lastBefore.try_emplace(positionsOf(op), 0);
+    if (isNew)
+      for (auto [at, last] : lastOf)
+        if (dist::haveCommon(positionsOf(op), cast_or_null<DenseI64ArrayAttr>(at)))
+          known->second = std::max(known->second, last);
+    return known->second;
+  };
+  SmallVector<std::pair<int64_t, int64_t>> result(clusters.size());
+  for (auto [node, place] : llvm::enumerate(result)) {
+    if (!clusters[node].alive)
+      continue;
+    Operation *op = clusters[node].ops.front();
+    place = {position(op) > findLast(op) ? needs[node] + 1 : 0, position(op)};
   }
   return result;
 }

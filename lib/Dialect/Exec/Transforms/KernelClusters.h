@@ -21,7 +21,7 @@ namespace shoal::exec {
 bool isElementwise(mlir::Operation *op);
 
 struct Cluster {
-  llvm::SmallVector<mlir::Operation *> ops; // in program order
+  llvm::SmallVector<mlir::Operation *> ops; // in program order, of equal `dist.at`
   bool kernel = false;
   bool alive = true;
 };
@@ -64,6 +64,8 @@ private:
   bool pays(unsigned producer, unsigned consumer) const;
   bool tryMerge(unsigned producer, unsigned consumer);
   int64_t position(mlir::Operation *op) const { return positions.lookup(op); }
+  /// Whether a library call or collective of the cluster's mesh positions stands between two ops of the block.
+  bool isHeavyBetween(const Cluster &cluster, mlir::Operation *first, mlir::Operation *last) const;
 
   mlir::Block &block;
   llvm::SmallVector<Cluster> clusters;
@@ -77,8 +79,8 @@ private:
   /// and takes none, so what lies below an op always depends on it.
   llvm::SmallVector<TreeRange> tree;
   std::unique_ptr<Cache> cache;
-  /// Prefix count of heavy ops (matmul, collectives) by position: none between two ops means near.
-  llvm::SmallVector<int64_t> heavyBefore;
+  /// Library calls and collectives, in program order.
+  llvm::SmallVector<mlir::Operation *> heavy;
 };
 
 } // namespace shoal::exec

@@ -5,6 +5,7 @@
 #include "Layout.h"
 #include "RowBuilder.h"
 
+#include "shoal/Dialect/Exec/IR/PositionClasses.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/Exec/Transforms/StepFunction.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
@@ -12,6 +13,7 @@
 #include "shoal/Interfaces/Lowering.h"
 #include "shoal/Support/Elements.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
@@ -49,6 +51,10 @@ private:
   void planProbes();
   void probe(unsigned result);
   void finishUpdates();
+  void findTouchedArguments();
+  LogicalResult checkUpdates();
+  void holdArguments();
+  LogicalResult checkProbes();
   bool isResultRole(unsigned result);
   DenseMap<Value, Value> findOrigins();
   bool comesFromCommunication(Value value) const;
@@ -60,10 +66,13 @@ private:
   nn::ArgTable arguments;
   SmallVector<std::optional<unsigned>> updated; // by result the argument that it replaces
   Placement placement;
+  DefinedPositions defined;
   int64_t commStream;
   int64_t rows = 0; // of a full global batch
+  dist::MeshAttr mesh;
   ProgramOp program;
   std::optional<RowBuilder> build;
+  llvm::MapVector<Operation *, llvm::BitVector> touched; // by argument, the positions whose rows do
   DenseMap<Operation *, SmallVector<unsigned>> probesBefore, probesAfter;
   SmallVector<unsigned> probesFirst, probesLast;
 };
@@ -336,19 +345,74 @@ void Lowering::probe(unsigned index) {
     if (!kind)
       continue;
     auto batchDim = step.getResultAttrOfType<IntegerAttr>(index, nn::kBatchDimAttr);
-    builder.create<ProbeOp>(value.getLoc(), Type(), *kind, name,
-                            build->bufferOf(value), logical.type, logical.sharding,
-                            batchDim ? batchDim.getInt() : -1,
-                            step.getResultAttrOfType<dist::BucketAttr>(index, dist::DistDialect::kBucketAttr), 0,
-                            StringAttr());
+    auto row = builder.create<ProbeOp>(
+        value.getLoc(), Type(), *kind, name, build->bufferOf(value), logical.type, logical.sharding,
+        batchDim ? batchDim.getInt() : -1,
+        step.getResultAttrOfType<dist::BucketAttr>(index, dist::DistDialect::kBucketAttr), 0, StringAttr());
+    if (DenseI64ArrayAttr at = defined.of(value))
+      row->setAttr(ExecDialect::kAtAttr, at);
   }
+}
+
+/// The positions whose rows touch an argument's storage.
+static llvm::BitVector findTouched(const PositionClasses &classes, Value storage, int64_t positions) {
+  llvm::BitVector touched(positions);
+  SmallVector<Value> buffers;
+  SmallVector<Operation *> work(storage.getUsers().begin(), storage.getUsers().end());
+  while (!work.empty() && !touched.all()) {
+    Operation *user = work.pop_back_val();
+    if (auto view = dyn_cast<ViewOp>(user)) {
+      llvm::append_range(work, view->getUsers());
+      continue;
+    }
+    for (unsigned number : classes.of(user)) {
+      ArrayRef<int64_t> members = classes[number].positions;
+      if (touched.test(members.front()))
+        continue;
+      buffers.clear();
+      getAccesses(cast<RowOpInterface>(user), members.front(), buffers, buffers);
+      if (llvm::any_of(buffers, [&](Value buffer) { return getByteRange(buffer).storage == storage.getDefiningOp(); }))
+        for (int64_t position : members)
+          touched.set(position);
+    }
+  }
+  return touched;
+}
+
+void Lowering::findTouchedArguments() {
+  if (!mesh)
+    return;
+  PositionClasses classes(program);
+  for (auto argument : program.getBody().getOps<ArgOp>())
+    touched[argument] = findTouched(classes, argument.getResult(), mesh.getNumDevices());
+}
+
+/// What a position reads of an argument from step to step, it must be given anew where others are.
+LogicalResult Lowering::checkUpdates() {
+  for (auto [index, value, number] :
+       llvm::enumerate(step.getBody().front().getTerminator()->getOperands(), updated)) {
+    if (!number || !defined.isLimited(value))
+      continue;
+    DenseI64ArrayAttr at = defined.of(value);
+    for (unsigned position : touched[build->bufferOf(step.getArgument(*number)).getDefiningOp()].set_bits())
+      if (!llvm::is_contained(at.asArrayRef(), position))
+        return emitError(value.getLoc())
+               << "the new value of " << step.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr)
+               << " must be at every mesh position that uses the argument, and is not at position " << position
+               << "; send it there, or compute it there, too";
+  }
+  return success();
 }
 
 /// Updates that no kernel could write in place are copied at the end, when nobody reads the old
 /// value.
 void Lowering::finishUpdates() {
   Operation *yield = step.getBody().front().getTerminator();
-  SmallVector<std::pair<Value, Value>> pending; // source, target
+  struct Pending {
+    Value source, target;
+    DenseI64ArrayAttr at;
+  };
+  SmallVector<Pending> pending;
   for (auto [value, number] : llvm::zip_equal(yield->getOperands(), updated)) {
     if (!number)
       continue;
@@ -356,6 +420,7 @@ void Lowering::finishUpdates() {
     Place source = placement.placeOf(value), target = placement.placeOf(argument);
     if (source.storage == target.storage)
       continue;
+    DenseI64ArrayAttr at = defined.of(value);
     Value from = build->bufferOf(value);
     // Another argument's storage may itself be replaced now.
     if (placement.getStorages()[source.storage].argument >= 0) {
@@ -363,13 +428,78 @@ void Lowering::finishUpdates() {
       Memory memory = placement.getStorages()[source.storage].memory;
       unsigned storage = placement.addStorage(type, StorageClass::workspace, memory);
       Value staged = build->rangeOf({storage, 0}, type.getShape());
-      build->copy(value.getLoc(), from, staged, "keep");
+      build->copy(value.getLoc(), from, staged, "keep", at);
       from = staged;
     }
-    pending.push_back({from, build->bufferOf(argument)});
+    pending.push_back({from, build->bufferOf(argument), at});
   }
-  for (auto [from, to] : pending)
-    build->copy(from.getLoc(), from, to, "update");
+  for (auto [from, to, at] : pending)
+    build->copy(from.getLoc(), from, to, "update", at);
+}
+
+/// The axes that cut what an argument or result holds into parts: for each tensor in a bucket, and without one.
+static SmallVector<SmallVector<StringAttr>> findCuts(std::optional<dist::ShardingAttr> sharding, int64_t rank,
+                                                     std::optional<dist::BucketAttr> bucket) {
+  auto add = [](SmallVector<StringAttr> &axes, dist::ShardingAttr from, int64_t dims) {
+    for (int64_t dim = 0; dim < dims; ++dim)
+      llvm::append_range(axes, from.getDimAxes(dim));
+  };
+  SmallVector<StringAttr> whole;
+  if (sharding)
+    add(whole, *sharding, rank);
+  SmallVector<SmallVector<StringAttr>> cuts = {whole};
+  for (dist::MemberAttr member : bucket ? bucket->getMembers() : ArrayRef<dist::MemberAttr>())
+    if (dist::GlobalAttr global = member.getGlobal())
+      add(cuts.emplace_back(whole), global.getSharding(), member.getType().getRank());
+  return cuts;
+}
+
+/// The positions whose part, of those that `axes` cut, is at none of `holders`.
+static llvm::BitVector findBereft(dist::MeshAttr mesh, ArrayRef<StringAttr> axes, const llvm::BitVector &holders) {
+  llvm::BitVector held(mesh.getSize(axes)), bereft(holders.size());
+  for (unsigned position : holders.set_bits())
+    held.set(mesh.getIndexAlong(position, axes));
+  for (unsigned position = 0; position < holders.size(); ++position)
+    bereft[position] = !held.test(mesh.getIndexAlong(position, axes));
+  return bereft;
+}
+
+/// An argument is held where some row touches it, and a part of what is kept that none touches at every position which
+/// that is the part of.
+void Lowering::holdArguments() {
+  if (!mesh)
+    return;
+  for (auto &[op, positions] : touched) {
+    auto argument = cast<ArgOp>(op);
+    llvm::BitVector held = positions;
+    if (held.none())
+      continue;
+    if (argument.getKind() != ArgKind::input)
+      for (ArrayRef<StringAttr> axes :
+           findCuts(argument.getSharding(), argument.getResult().getType().getShape().size(), argument.getBucket()))
+        held |= findBereft(mesh, axes, held);
+    if (!held.all())
+      argument->setAttr(ExecDialect::kAtAttr,
+                        DenseI64ArrayAttr::get(module.getContext(), llvm::to_vector_of<int64_t>(held.set_bits())));
+  }
+}
+
+/// Whoever asks for a result gets all of it.
+LogicalResult Lowering::checkProbes() {
+  for (auto probe : program.getBody().getOps<ProbeOp>()) {
+    if (!probe->hasAttr(ExecDialect::kAtAttr))
+      continue;
+    llvm::BitVector holders(mesh.getNumDevices());
+    for (int64_t position = 0; position < mesh.getNumDevices(); ++position)
+      holders[position] = runsAt(probe, position);
+    for (ArrayRef<StringAttr> axes :
+         findCuts(probe.getSharding(), probe.getInput().getType().getShape().size(), probe.getBucket()))
+      if (llvm::BitVector bereft = findBereft(mesh, axes, holders); bereft.any())
+        return probe.emitError() << "each part of result '" << probe.getResultName()
+                                 << "' must be at a mesh position, and that of position " << bereft.find_first()
+                                 << " is at none; compute it there, or leave its axis out of its sharding";
+  }
+  return success();
 }
 
 // The program
@@ -390,13 +520,15 @@ ProgramOp Lowering::createProgram() {
 }
 
 LogicalResult Lowering::run() {
-  dist::MeshOp meshOp = dist::lookupMesh(step);
-  dist::MeshAttr mesh = meshOp ? meshOp.getMesh() : dist::MeshAttr();
+  if (dist::MeshOp op = dist::lookupMesh(step))
+    mesh = op.getMesh();
   if (failed(checkRoles()) || failed(findBatch()) || failed(checkSizes()) ||
-      failed(checkDefined(step, mesh)) || failed(placement.run()))
+      failed(defined.find(step, mesh)) || failed(placement.run()))
     return failure();
   program = createProgram();
   build.emplace(program, placement, symbols, commStream);
+  if (failed(build->assignStreams(step, mesh)))
+    return failure();
   createArguments();
   planProbes();
 
@@ -411,7 +543,13 @@ LogicalResult Lowering::run() {
   }
   llvm::for_each(probesLast, [&](unsigned i) { probe(i); });
   finishUpdates();
+  findTouchedArguments();
+  if (failed(checkUpdates()))
+    return failure();
   step.erase();
+  holdArguments();
+  if (failed(checkProbes()))
+    return failure();
 
   insertWaits(program, build->getPaced());
   assignOffsets(program);

@@ -6,6 +6,7 @@
 #include "Widening.h"
 
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
+#include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/Exec/Transforms/StepFunction.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
@@ -106,6 +107,7 @@ private:
   void placeSums();
   void placeUpdates();
   void receiveLast(Value argument, unsigned receiver);
+  bool mayMeet(unsigned a, unsigned b) const;
   bool mayOverwrite(const Cluster &cluster, Value argument, Value result) const;
   void rebuild();
   Kernel signatureOf(unsigned node) const;
@@ -136,7 +138,16 @@ static void storeForeignConstants(Block &block) {
     OpBuilder builder(&op);
     builder.setInsertionPointAfter(&op);
     Value constant = op.getResult(0);
-    Value stored = builder.create<nn::BroadcastOp>(op.getLoc(), constant.getType(), constant);
+    auto stored = builder.create<nn::BroadcastOp>(op.getLoc(), constant.getType(), constant);
+    // Where somebody reads it.
+    if (dist::MeshOp mesh = dist::lookupMesh(&op)) {
+      llvm::BitVector at(mesh.getMesh().getNumDevices());
+      for (OpOperand &use : constant.getUses())
+        if (isForeign(use))
+          at |= dist::getReadPositions(use, mesh.getMesh());
+      if (at.any())
+        dist::setPositions(stored, at);
+    }
     constant.replaceUsesWithIf(stored, isForeign);
   }
 }
@@ -160,6 +171,11 @@ static void forwardThroughGroups(Block &block) {
   }
 }
 
+static void copyPositions(Operation *from, Operation *to) {
+  if (Attribute at = from->getAttr(dist::DistDialect::kAtAttr))
+    to->setAttr(dist::DistDialect::kAtAttr, at);
+}
+
 /// Products that are added to a sum which is there already go to its buffer.
 static void addProductsInPlace(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -170,10 +186,12 @@ static void addProductsInPlace(Block &block) {
       term = term.getDefiningOp()->getOperand(0);
     auto product = term.getDefiningOp<LoweringOpInterface>();
     if (!product || !term.hasOneUse() || product.getLoweringKind() != LoweringKind::Library || !product.canAdd() ||
-        product->getNumResults() != 1 || product->getBlock() != &block)
+        product->getNumResults() != 1 || product->getBlock() != &block ||
+        product->getAttr(dist::DistDialect::kAtAttr) != op.getAttr(dist::DistDialect::kAtAttr))
       continue;
     OpBuilder builder(&op);
     auto sum = builder.create<AddToOp>(op.getLoc(), op.getResult(0).getType(), op.getOperand(0), op.getOperand(1));
+    copyPositions(&op, sum);
     op.getResult(0).replaceAllUsesWith(sum);
     op.erase();
   }
@@ -230,8 +248,13 @@ bool Outliner::mayOverwrite(const Cluster &cluster, Value argument, Value result
 void Outliner::receiveLast(Value argument, unsigned receiver) {
   for (Value alias : partsOf(argument))
     for (unsigned reader : graph.usersOf(alias))
-      if (reader != receiver)
+      if (reader != receiver && mayMeet(reader, receiver))
         graph.addOrder(reader, receiver);
+}
+
+/// Whether some mesh position runs both nodes.
+bool Outliner::mayMeet(unsigned a, unsigned b) const {
+  return dist::mayMeet(graph[a].ops.front(), graph[b].ops.front());
 }
 
 void Outliner::placeUpdates() {
@@ -253,7 +276,7 @@ void Outliner::placeUpdates() {
     bool apart = true;
     for (Value alias : partsOf(argument)) {
       for (unsigned reader : graph.usersOf(alias)) {
-        if (reader != *node)
+        if (reader != *node && mayMeet(reader, *node))
           readers.push_back(reader);
         // In another shape the kernel would read it at other places than it writes.
         apart &= reader != *node || alias == argument;
@@ -412,6 +435,7 @@ void Outliner::rebuild() {
       locs.push_back(op->getLoc());
     auto call = builder.create<CallOp>(FusedLoc::get(module.getContext(), locs),
                                        func.getResultTypes(), func.getSymName(), kernel.inputs);
+    copyPositions(ops.front(), call);
     setClasses(call, kernel.results);
     for (auto [value, result] : llvm::zip_equal(kernel.results, call.getResults()))
       value.replaceAllUsesWith(result);

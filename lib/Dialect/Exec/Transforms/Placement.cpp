@@ -4,6 +4,7 @@
 
 #include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/Dist/IR/Memory.h"
+#include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interfaces/Lowering.h"
 #include "shoal/Support/Elements.h"
@@ -60,18 +61,18 @@ int64_t Placement::indexOf(Operation *op) {
   return indices.lookup(step.getBody().front().findAncestorOpInBlock(*op));
 }
 
-/// Position of the last op that touches the value's elements, `except` aside, through views, unpacked
-/// parts, and the bucket that it lies in.
-int64_t Placement::lastUse(Value value, Operation *except) {
+/// Where the last op stands that touches the value's elements at a mesh position of `at`, `except` aside, through views,
+/// unpacked parts, and the bucket that it lies in.
+int64_t Placement::lastUse(Value value, Operation *except, Operation *at) {
   int64_t last = -1;
   for (Operation *user : value.getUsers()) {
-    if (user == except)
+    if (user == except || !dist::mayMeet(user, at))
       continue;
     last = std::max(last, indexOf(user));
     if (lowersAs(user, LoweringKind::View) || isa<dist::UnpackOp, dist::WaitOp>(user))
-      last = std::max(last, lastUse(user->getResult(0), nullptr));
+      last = std::max(last, lastUse(user->getResult(0), nullptr, at));
     if (isa<dist::PackOp>(user) && claimed.contains(baseOf(value)))
-      last = std::max(last, lastUse(user->getResult(0), nullptr));
+      last = std::max(last, lastUse(user->getResult(0), nullptr, at));
   }
   return last;
 }
@@ -105,7 +106,7 @@ LogicalResult Placement::collectGroups() {
     group.elements = end;
     if ((group.argument = findUpdated(group))) {
       group.storage = placeOf(group.argument).storage;
-      group.uses = findRangeUses(group.argument);
+      group.uses = findRangeUses(group.argument, group.packs.front());
       continue;
     }
     group.storage = addStorage(RankedTensorType::get({end}, element), storageClass);
@@ -130,7 +131,7 @@ Value Placement::findUpdated(const Group &group) {
     if (reads(input, argument))
       return {};
   bool isFree = storages[placeOf(argument).storage].memory == Memory::device &&
-                argument.getType() == bucket.getType() && lastUse(argument, nullptr) <= indexOf(bucket.getDefiningOp());
+                argument.getType() == bucket.getType() && lastUse(argument, nullptr, pack) <= indexOf(pack);
   return isFree ? argument : Value();
 }
 
@@ -208,13 +209,15 @@ void Placement::collectClaims(Group &group, Claims &claims) {
   }
 }
 
-SmallVector<Placement::RangeUse> Placement::findRangeUses(Value argument) {
+SmallVector<Placement::RangeUse> Placement::findRangeUses(Value argument, Operation *pack) {
   SmallVector<RangeUse> uses;
   for (Operation *user : argument.getUsers()) {
+    if (!dist::mayMeet(user, pack))
+      continue;
     auto unpack = dyn_cast<dist::UnpackOp>(user);
     int64_t last = indexOf(user);
     if (lowersAs(user, LoweringKind::View) || unpack)
-      last = std::max(last, lastUse(user->getResult(0), nullptr));
+      last = std::max(last, lastUse(user->getResult(0), nullptr, pack));
     if (unpack && unpack.getBuckets().size() == 1)
       uses.push_back({unpack.getBegins()[0], unpack.getEnds()[0], last, 0});
     else
@@ -300,8 +303,9 @@ Operation *Placement::findCopier(dist::PackOp op, Value input) {
       taken = user;
   if (indexOf(begin) < indexOf(taken))
     return taken;
-  // Not at some positions only.
-  bool isComputed = !isa_and_nonnull<dist::DistDialect>(begin->getDialect()) && !begin->hasAttr(dist::DistDialect::kAtAttr);
+  // Not at other positions.
+  auto positionsOf = [](Operation *op) { return op->getAttr(dist::DistDialect::kAtAttr); };
+  bool isComputed = !isa_and_nonnull<dist::DistDialect>(begin->getDialect()) && positionsOf(begin) == positionsOf(op);
   return isComputed && indexOf(begin) < indexOf(op) ? begin : op;
 }
 
@@ -350,7 +354,7 @@ bool Placement::mayReduceInPlace(dist::AllReduceOp op) {
   if (storages[placeOf(input).storage].argument >= 0 ||
       isa_and_nonnull<dist::UnpackOp, dist::GroupOp, dist::WaitOp>(root.getDefiningOp()))
     return false;
-  return lastUse(root, op) <= indexOf(op);
+  return lastUse(root, op, op) <= indexOf(op);
 }
 
 /// What is gathered, or comes from another memory, in place of an argument is received there, unless somebody still
@@ -365,7 +369,7 @@ void Placement::claimArguments() {
     if ((transfer ? transfer.getMemory() : Memory::device) != storages[placeOf(argument).storage].memory)
       continue;
     if (use.get().getType() != argument.getType() || reads(receiver->getOperand(0), argument) ||
-        lastUse(argument, receiver) > indexOf(receiver))
+        lastUse(argument, receiver, receiver) > indexOf(receiver))
       continue;
     claimed.try_emplace(use.get(), placeOf(argument));
   }

@@ -56,7 +56,8 @@ public:
   unsigned addStorage(mlir::RankedTensorType type, StorageClass storageClass, Memory memory = Memory::device);
 
 private:
-  /// The last op that reads elements [begin, end). In a list, by `begin`, `upTo` is the largest end so far.
+  /// The last op that reads elements [begin, end) at a position of the group's. In a list, by `begin`, `upTo` is the largest
+  /// end so far.
   struct RangeUse {
     int64_t begin, end, last, upTo;
   };
@@ -83,7 +84,7 @@ private:
   void collectClaims(Group &group, Claims &claims);
   void claim(const Claims &claims);
   void claimArguments();
-  llvm::SmallVector<RangeUse> findRangeUses(mlir::Value argument);
+  llvm::SmallVector<RangeUse> findRangeUses(mlir::Value argument, mlir::Operation *pack);
   static int64_t lastUse(llvm::ArrayRef<RangeUse> uses, int64_t begin, int64_t end);
   bool reads(mlir::Value value, mlir::Value argument) const;
   /// Where a value was begun: through views, and through kernels that write in place.
@@ -98,7 +99,7 @@ private:
   void placePack(dist::PackOp op);
   void place(mlir::Operation *op);
   void placeNew(mlir::Value value, Memory memory = Memory::device);
-  int64_t lastUse(mlir::Value value, mlir::Operation *except);
+  int64_t lastUse(mlir::Value value, mlir::Operation *except, mlir::Operation *at);
   int64_t indexOf(mlir::Operation *op);
 
   mlir::func::FuncOp step;

@@ -244,7 +244,7 @@ void Rendezvous::advance(Place place) {
   while (!lane.running && lane.next < steps.size()) {
     Step &step = steps[lane.next];
     if (isa<WaitOp>(step.op)) {
-      if (!ended[step.row][place.position])
+      if (runsAt(step.op, place.position) && !ended[step.row][place.position])
         return;
       ++lane.next;
     } else if (!runsAt(step.op, place.position) ||

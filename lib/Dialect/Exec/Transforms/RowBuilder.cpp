@@ -6,8 +6,10 @@
 
 #include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
+#include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Exec/Transforms/RowContext.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -40,6 +42,10 @@ Value RowBuilder::bufferOf(Value value) {
   return rangeOf(placement.placeOf(value), dist::getTensorType(value).getShape());
 }
 
+static DenseI64ArrayAttr positionsOf(Operation *op) {
+  return op->getAttrOfType<DenseI64ArrayAttr>(dist::DistDialect::kAtAttr);
+}
+
 void RowBuilder::copy(Location loc, Value from, Value to, StringRef name, DenseI64ArrayAttr at) {
   auto row = builder.create<CopyOp>(loc, Type(), from, to, 0, builder.getStringAttr(name));
   if (at)
@@ -48,15 +54,15 @@ void RowBuilder::copy(Location loc, Value from, Value to, StringRef name, DenseI
 
 /// The buffer of a kernel's operand: a copy at a multiple of 64 when it lies in a bucket and the
 /// kernel was not compiled for that.
-Value RowBuilder::aligned(Location loc, Value tensor, bool mayBeUnaligned) {
+Value RowBuilder::aligned(Operation *reader, Value tensor, bool mayBeUnaligned) {
   if (mayBeUnaligned || placement.isAligned(placement.placeOf(tensor)))
     return bufferOf(tensor);
-  Value &made = alignedCopies[tensor];
+  Value &made = alignedCopies[{tensor, positionsOf(reader)}];
   if (!made) {
     Memory memory = placement.getStorages()[placement.placeOf(tensor).storage].memory;
     unsigned storage = placement.addStorage(dist::getTensorType(tensor), StorageClass::workspace, memory);
     Value target = rangeOf({storage, 0}, dist::getTensorType(tensor).getShape());
-    copy(loc, bufferOf(tensor), target, "align");
+    copy(reader->getLoc(), bufferOf(tensor), target, "align", positionsOf(reader));
     made = target;
   }
   return made;
@@ -70,7 +76,7 @@ void RowBuilder::call(CallOp op) {
   SmallVector<Value> inputs, outputs;
   for (auto [i, input] : llvm::enumerate(op.getInputs()))
     inputs.push_back(
-        aligned(op.getLoc(), input, bool(kernel.getArgAttr(i, ExecDialect::kUnalignedAttr))));
+        aligned(op, input, bool(kernel.getArgAttr(i, ExecDialect::kUnalignedAttr))));
   for (auto [result, operand] : llvm::zip_equal(op.getResults(), inplace))
     if (operand < 0)
       outputs.push_back(bufferOf(result));
@@ -219,11 +225,12 @@ LogicalResult RowBuilder::collective(Operation *op, dist::MeshAttr mesh) {
       });
 }
 
-/// Sends and receives as one row.
+/// Sends and receives that one row starts together.
 LogicalResult RowBuilder::messages(Location loc, ArrayRef<Operation *> ops, dist::MeshAttr mesh) {
   SmallVector<Value> sends, recvs;
   SmallVector<Attribute> targets, sources;
-  std::string name, reason;
+  std::string name, reason, scope;
+  llvm::BitVector takePart(mesh.getNumDevices());
   for (Operation *op : ops) {
     dist::AxesAttr axes = cast<dist::CollectiveOpInterface>(op).getAxesAttr();
     auto send = dyn_cast<dist::SendOp>(op);
@@ -231,33 +238,65 @@ LogicalResult RowBuilder::messages(Location loc, ArrayRef<Operation *> ops, dist
     FailureOr<SmallVector<int64_t>> peers = evaluatePeers(op, peer, axes.getAxes(), mesh);
     if (failed(peers))
       return failure();
+    for (auto [position, peer] : llvm::enumerate(*peers))
+      if (peer >= 0)
+        takePart.set(position);
     if (send)
       sends.push_back(bufferOf(send.getInput()));
     else
       recvs.push_back(bufferOf(op->getResult(0)));
     (send ? targets : sources).push_back(builder.getDenseI64ArrayAttr(*peers));
     name += (name.empty() ? "" : " ") + op->getName().stripDialect().str();
+    if (auto own = op->getAttrOfType<StringAttr>(ExecDialect::kScopeAttr))
+      scope += (scope.empty() ? "" : " ") + own.str();
     if (StringAttr text = dist::getReasonText(cast<dist::CollectiveOpInterface>(op).getReasonAttr()))
       reason += (reason.empty() ? "" : "; ") + text.getValue().str();
   }
-  builder.create<PointToPointOp>(loc, Type(), sends, recvs, builder.getArrayAttr(targets),
-                                 builder.getArrayAttr(sources),
-                                 reason.empty() ? StringAttr() : builder.getStringAttr(reason),
-                                 commStream, builder.getStringAttr(name));
+  auto stream = messageStreams.find(ops.front());
+  bool isAsync = stream != messageStreams.end();
+  auto row = builder.create<PointToPointOp>(loc, Type(), sends, recvs, builder.getArrayAttr(targets),
+                                            builder.getArrayAttr(sources),
+                                            reason.empty() ? StringAttr() : builder.getStringAttr(reason),
+                                            isAsync ? stream->second : commStream, builder.getStringAttr(name));
+  if (!scope.empty())
+    row->setAttr(ExecDialect::kScopeAttr, builder.getStringAttr(scope));
+  if (!takePart.all() && takePart.any())
+    row->setAttr(ExecDialect::kAtAttr, builder.getDenseI64ArrayAttr(llvm::to_vector_of<int64_t>(takePart.set_bits())));
+  if (isAsync)
+    paced.messages.insert(row);
   return success();
 }
 
+/// One row, but for messages that do not wait for others: those are a row per stream and micro-batch.
 LogicalResult RowBuilder::group(dist::GroupOp op, dist::MeshAttr mesh) {
-  SmallVector<Operation *> ops;
+  llvm::MapVector<std::pair<int64_t, Attribute>, SmallVector<Operation *>> rows;
   for (Operation &inner : op.getBody().front().without_terminator()) {
-    if (isa<dist::SendOp, dist::RecvOp>(inner))
-      ops.push_back(&inner);
-    else if (!isMemoryEffectFree(&inner) || inner.getNumRegions() ||
-             llvm::any_of(inner.getResultTypes(), [](Type type) { return isa<ShapedType>(type); }))
+    if (isa<dist::SendOp, dist::RecvOp>(inner)) {
+      auto stream = messageStreams.find(&inner);
+      if (stream == messageStreams.end())
+        rows[{commStream, Attribute()}].push_back(&inner);
+      else
+        rows[{stream->second, inner.getAttr(dist::kMicrobatchAttr)}].push_back(&inner);
+    } else if (!isMemoryEffectFree(&inner) || inner.getNumRegions() ||
+               llvm::any_of(inner.getResultTypes(), [](Type type) { return isa<ShapedType>(type); })) {
       return inner.emitOpError() << "cannot stand in a dist.group: only sends, receives and "
                                     "arithmetic of their peers can";
+    }
   }
-  return ops.empty() ? success() : messages(op.getLoc(), ops, mesh);
+  for (auto &[key, ops] : rows)
+    if (failed(messages(op.getLoc(), ops, mesh)))
+      return failure();
+  return success();
+}
+
+/// Streams of messages, before any row is built.
+LogicalResult RowBuilder::assignStreams(func::FuncOp step, dist::MeshAttr mesh) {
+  if (commStream == 0 || !mesh)
+    return success();
+  FailureOr<MessageStreams> streams = findMessageStreams(step, mesh, commStream + 1);
+  if (succeeded(streams))
+    messageStreams = std::move(*streams);
+  return streams;
 }
 
 void RowBuilder::copies(Operation *op) {
@@ -265,23 +304,20 @@ void RowBuilder::copies(Operation *op) {
     Place source = placement.placeOf(range.source);
     source.start += range.begin;
     copy(range.op->getLoc(), rangeOf(source, {range.elements}), rangeOf(range.target, {range.elements}),
-         range.op->getName().stripDialect());
+         range.op->getName().stripDialect(), positionsOf(range.op));
   }
 }
 
 /// Each position copies what it takes.
-void RowBuilder::select(dist::SelectOp op) {
+void RowBuilder::select(dist::SelectOp op, dist::MeshAttr mesh) {
   Value result = bufferOf(op.getResult());
-  for (auto [number, input] : llvm::enumerate(op.getInputs())) {
-    SmallVector<int64_t> takers;
-    for (auto [position, choice] : llvm::enumerate(op.getChoices()))
-      if (choice == int64_t(number))
-        takers.push_back(position);
-    if (takers.empty())
+  for (OpOperand &use : op->getOpOperands()) {
+    llvm::BitVector takers = dist::getReadPositions(use, mesh);
+    if (takers.none())
       continue;
-    bool all = takers.size() == op.getChoices().size();
-    copy(op.getLoc(), bufferOf(input), result, "select",
-         all ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(takers));
+    SmallVector<int64_t> list(takers.set_bits_begin(), takers.set_bits_end());
+    copy(op.getLoc(), bufferOf(use.get()), result, "select",
+         takers.all() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(list));
   }
 }
 
@@ -292,21 +328,26 @@ LogicalResult RowBuilder::build(Operation *op, dist::MeshAttr mesh) {
   Operation *last = rows.empty() ? nullptr : &rows.back();
   if (failed(buildRows(op, mesh)))
     return failure();
+  auto first = last ? std::next(last->getIterator()) : rows.begin();
+  if (DenseI64ArrayAttr at = positionsOf(op))
+    for (Operation &row : llvm::make_range(first, rows.end()))
+      if (isa<RowOpInterface>(row) && !row.hasAttr(ExecDialect::kAtAttr))
+        row.setAttr(ExecDialect::kAtAttr, at);
   copies(op);
-  Attribute at = op->getAttr(dist::DistDialect::kAtAttr);
   bool reduces = isa<dist::AllReduceOp, dist::ReduceScatterOp>(op) && op->getOperand(0).getDefiningOp<dist::PackOp>();
   auto microbatch = op->getAttrOfType<IntegerAttr>(dist::kMicrobatchAttr);
-  for (auto row = last ? std::next(last->getIterator()) : rows.begin(); row != rows.end(); ++row) {
-    if (!isa<RowOpInterface>(*row))
+  Attribute scope = op->getAttr(ExecDialect::kScopeAttr);
+  for (Operation &row : llvm::make_range(last ? std::next(last->getIterator()) : rows.begin(), rows.end())) {
+    if (!isa<RowOpInterface>(row))
       continue;
-    if (at)
-      row->setAttr(ExecDialect::kAtAttr, at);
     if (dist::isFetch(op))
-      paced.fetches.insert(&*row);
+      paced.fetches.insert(&row);
     if (reduces)
-      paced.reductions.insert(&*row);
+      paced.reductions.insert(&row);
+    if (scope && !row.hasAttr(ExecDialect::kScopeAttr))
+      row.setAttr(ExecDialect::kScopeAttr, scope);
     if (microbatch)
-      paced.microbatches[&*row] = microbatch.getInt();
+      paced.microbatches[&row] = microbatch.getInt();
   }
   return success();
 }
@@ -331,7 +372,7 @@ LogicalResult RowBuilder::buildRows(Operation *op, dist::MeshAttr mesh) {
     if (isa<dist::PositionConstantOp>(op) && !isa<ShapedType>(op->getResult(0).getType()))
       return success();
     if (auto choice = dyn_cast<dist::SelectOp>(op))
-      return select(choice), success();
+      return select(choice, mesh), success();
     if (auto index = dyn_cast<dist::AxisIndexOp>(op)) {
       if (isa<RankedTensorType>(index.getResult().getType()))
         builder.create<AxisIndexOp>(op->getLoc(), Type(), index.getAxes(), index.getScale(),

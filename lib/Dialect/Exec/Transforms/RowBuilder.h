@@ -25,8 +25,8 @@ public:
   /// The buffer of a value, in its own shape.
   mlir::Value bufferOf(mlir::Value value);
   mlir::Value rangeOf(Place place, llvm::ArrayRef<int64_t> shape);
-  /// The same at a multiple of 64 bytes, a copy where need be, unless any place will do.
-  mlir::Value aligned(mlir::Location loc, mlir::Value tensor, bool mayBeUnaligned);
+  /// The same at a multiple of 64 bytes, a copy where need be for an op to read, unless any place will do.
+  mlir::Value aligned(mlir::Operation *reader, mlir::Value tensor, bool mayBeUnaligned);
 
   /// The rows of an op, at the positions that run it.
   llvm::LogicalResult build(mlir::Operation *op, dist::MeshAttr mesh);
@@ -45,7 +45,7 @@ private:
   llvm::LogicalResult messages(mlir::Location loc, llvm::ArrayRef<mlir::Operation *> ops,
                                dist::MeshAttr mesh);
   void copies(mlir::Operation *op);
-  void select(dist::SelectOp op);
+  void select(dist::SelectOp op, dist::MeshAttr mesh);
   mlir::StringAttr nameOf(mlir::Operation *op, dist::AxesAttr axes);
 
   mlir::OpBuilder builder;
@@ -55,7 +55,7 @@ private:
   int64_t commStream;
   llvm::DenseMap<unsigned, mlir::Value> storages;
   llvm::DenseMap<std::tuple<unsigned, int64_t, mlir::Type>, mlir::Value> views;
-  llvm::DenseMap<mlir::Value, mlir::Value> alignedCopies;
+  llvm::DenseMap<std::pair<mlir::Value, mlir::Attribute>, mlir::Value> alignedCopies; // by the positions of who reads
   PacedRows paced;
   int64_t buckets = 0;
 };

@@ -3,8 +3,10 @@
 #include "Evaluation.h"
 #include "Layout.h"
 
+#include "shoal/Dialect/Exec/IR/ArenaUse.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -44,27 +46,50 @@ static LogicalResult checkArenas(ProgramOp program) {
 }
 
 /// In one memory, of programs whose kept arguments are the same.
-static void shareArena(Programs pair, Memory memory) {
-  int64_t kept = 0; // end of what training keeps
+static void shareArena(Programs pair, const PositionClasses &stepClasses, const PositionClasses &evaluationClasses,
+                       Memory memory) {
+  // Per class, the end of what training keeps.
+  SmallVector<int64_t> kept(stepClasses.size(), 0);
   for (auto argument : pair.step.getBody().getOps<ArgOp>()) {
     if (!outlivesStep(argument) || getMemory(argument.getResult()) != memory)
       continue;
     int64_t end = argument.getOffset() + argument.getResult().getType().getNumBytes();
-    kept = std::max<int64_t>(kept, llvm::alignTo(end, kBufferAlignment));
+    for (unsigned number : stepClasses.of(argument))
+      kept[number] = std::max<int64_t>(kept[number], llvm::alignTo(end, kBufferAlignment));
   }
-  // Offsets of the rest keep their distances: only their start moves.
-  int64_t size = getArenaBytes(pair.evaluation, memory), start = size;
+  // Per class, where the rest begins.
+  int64_t size = getArenaBytes(pair.evaluation, memory);
+  SmallVector<int64_t> starts(evaluationClasses.size(), size);
+  llvm::DenseSet<Operation *> touched;
+  for (auto [start, at] : llvm::zip_equal(starts, evaluationClasses.get()))
+    for (auto [buffer, span] : findSpans(at)) {
+      touched.insert(buffer);
+      if (getMemory(buffer.getResult()) == memory)
+        start = std::min<int64_t>(start, buffer.getOffset());
+    }
   auto forRest = [&](auto visit) {
     for (auto argument : pair.evaluation.getBody().getOps<ArgOp>())
       if (!outlivesStep(argument) && getMemory(argument.getResult()) == memory)
-        visit(argument);
+        visit(argument, evaluationClasses.of(argument));
     for (auto buffer : pair.evaluation.getBody().getOps<BufferOp>())
       if (getMemory(buffer.getResult()) == memory)
-        visit(buffer);
+        visit(buffer, touched.contains(buffer) ? ArrayRef<unsigned>() : evaluationClasses.of(buffer));
   };
-  forRest([&](auto storage) { start = std::min<int64_t>(start, storage.getOffset()); });
-  forRest([&](auto storage) { storage.setOffset(storage.getOffset() - start + kept); });
-  int64_t arena = std::max(getArenaBytes(pair.step, memory), size - start + kept);
+  forRest([&](auto storage, ArrayRef<unsigned> numbers) {
+    for (unsigned number : numbers)
+      starts[number] = std::min<int64_t>(starts[number], storage.getOffset());
+  });
+  // Offsets of the rest keep their distances: it moves as a whole, to where each class has room for it.
+  llvm::DenseMap<int64_t, unsigned> stepClassOf;
+  for (auto [number, at] : llvm::enumerate(stepClasses.get()))
+    for (int64_t position : at.positions)
+      stepClassOf[position] = number;
+  int64_t distance = std::numeric_limits<int64_t>::min();
+  for (auto [start, at] : llvm::zip_equal(starts, evaluationClasses.get()))
+    for (int64_t position : at.positions)
+      distance = std::max(distance, kept[stepClassOf[position]] - start);
+  forRest([&](auto storage, ArrayRef<unsigned>) { storage.setOffset(storage.getOffset() + distance); });
+  int64_t arena = std::max(getArenaBytes(pair.step, memory), size + distance);
   setArenaBytes(pair.step, memory, arena);
   setArenaBytes(pair.evaluation, memory, arena);
 }
@@ -85,8 +110,9 @@ static LogicalResult shareArenas(Programs pair) {
                                     << argument.getName() << '"';
     argument.setOffset(place.getOffset());
   }
-  shareArena(pair, Memory::device);
-  shareArena(pair, Memory::host);
+  PositionClasses stepClasses(pair.step), evaluationClasses(pair.evaluation);
+  shareArena(pair, stepClasses, evaluationClasses, Memory::device);
+  shareArena(pair, stepClasses, evaluationClasses, Memory::host);
   return success();
 }
 

@@ -3,12 +3,13 @@
 //
 // Order is judged by vector clocks: a row knows, per stream, how many rows have ended before it
 // starts. Two accesses to the same bytes, one of them a write, must be ordered; so must the lives
-// of two buffers that share bytes. Whether the ranks meet is judged by Rendezvous, what each position
+// of two buffers that share bytes. Mesh positions that run and hold the same are judged once. Whether the ranks meet is judged by Rendezvous, what each position
 // has been given by Contents.
 #include "Contents.h"
 #include "Evaluation.h"
 #include "Rendezvous.h"
 
+#include "shoal/Dialect/Exec/IR/PositionClasses.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -34,22 +35,29 @@ struct Access {
   Value buffer;
   ByteRange range;
   bool writes;
+  DenseI64ArrayAttr peers; // of a message: by position the other end; null for all else
+  bool isAt(int64_t position) const { return !peers || peers[position] >= 0; }
+  /// Whether some position touches both of a row.
+  bool mayMeet(const Access &other) const {
+    for (int64_t position = 0; peers && other.peers && position < peers.size(); ++position)
+      if (isAt(position) && other.isAt(position))
+        return true;
+    return !peers || !other.peers;
+  }
 };
 
 struct Row {
   RowOpInterface op;
-  int64_t stream = 0, index = 0; // its number on its stream
+  int64_t stream = 0;
   SmallVector<Access> accesses;
 };
 
-/// The life of an argument or buffer.
+/// The life of a buffer at some positions, or an argument that they hold.
 struct Life {
-  Memory memory = Memory::device;
-  int64_t begin = 0, end = 0; // bytes
-  Clock last;                 // per stream, rows done when its last access there has ended
-  Clock known;                // per stream, rows known to have ended before its first access
-  bool touched = false;
-  unsigned first = 0;         // its first row in the program, where touched
+  ByteRange range;
+  Clock last;         // per stream, rows done when its last access there has ended
+  Clock known;        // per stream, rows known to have ended before its first access
+  unsigned first = 0; // its first row in the program
 };
 
 bool overlap(const ByteRange &a, const ByteRange &b) {
@@ -59,7 +67,7 @@ bool overlap(const ByteRange &a, const ByteRange &b) {
 class ProgramVerifier {
 public:
   ProgramVerifier(ProgramOp program, const SymbolTable &symbols)
-      : program(program), symbols(symbols) {}
+      : program(program), symbols(symbols), classes(program) {}
   LogicalResult run();
 
 private:
@@ -72,19 +80,27 @@ private:
   LogicalResult checkRanges();
   LogicalResult checkState();
   LogicalResult checkOperands(const Row &row);
-  LogicalResult checkOrder();
+  void findSteps();
+  LogicalResult checkRows();
+  LogicalResult checkAt(unsigned number);
   LogicalResult checkRow(unsigned number);
   LogicalResult checkLives();
 
   ProgramOp program;
   const SymbolTable &symbols; // of the kernels
+  PositionClasses classes;
+  SmallVector<SmallVector<Operation *, 0>> steps; // by class
   int64_t numStreams = 1;
   SmallVector<Row> rows;
-  DenseMap<Operation *, unsigned> numbers;  // row -> its place in `rows`
-  llvm::MapVector<Operation *, Life> lives; // by ArgOp or BufferOp
+  DenseMap<Operation *, unsigned> numbers; // row -> its place in `rows`
+  SmallVector<std::pair<Operation *, ByteRange>> storages; // ArgOps and BufferOps
+
+  // What is so at the positions that are being looked at.
+  int64_t position = 0; // the first of them
+  llvm::MapVector<Operation *, Life> lives;
   SmallVector<Clock> now;
-  SmallVector<Clock> ended; // per row
-  SmallVector<SmallVector<unsigned>> onStream;
+  DenseMap<Operation *, Clock> ended; // by row
+  SmallVector<SmallVector<unsigned>> onStream; // rows
   llvm::StringSet<> arguments, results, params; // names
   SmallVector<std::pair<Operation *, StringRef>> owners; // what is state, and of which parameter
   /// What buckets hold of the tensors that files know, by whether it is a gradient and by name.
@@ -102,10 +118,7 @@ LogicalResult ProgramVerifier::checkStorage(Operation *op, Value buffer, int64_t
   if (offset > arena || bytes > arena - offset)
     return op->emitOpError() << "must lie inside the " << (memory == Memory::host ? "host's " : "") << "arena of "
                              << arena << " bytes, got: " << bytes << " bytes at " << offset;
-  Life &life = lives[op];
-  life.memory = memory;
-  life.begin = offset;
-  life.end = offset + bytes;
+  storages.push_back({op, {op, offset, offset + bytes, memory}});
   return success();
 }
 
@@ -205,7 +218,7 @@ LogicalResult ProgramVerifier::collect() {
                                   << "), got: " << int64_t(wait.getStream());
       numStreams = std::max<int64_t>(numStreams, wait.getStream() + 1);
     } else if (auto rowOp = dyn_cast<RowOpInterface>(op)) {
-      Row row{rowOp, rowOp.getStreamIndex(), 0, {}};
+      Row row{rowOp, rowOp.getStreamIndex(), {}};
       if (row.stream < 0 || row.stream >= kMaxStreams)
         return op.emitOpError() << "stream must be in [0, " << kMaxStreams
                                 << "), got: " << row.stream;
@@ -217,10 +230,13 @@ LogicalResult ProgramVerifier::collect() {
       SmallVector<Value> reads, writes;
       rowOp.getReads(reads);
       rowOp.getWrites(writes);
-      for (Value buffer : reads)
-        row.accesses.push_back({buffer, getByteRange(buffer), false});
-      for (Value buffer : writes)
-        row.accesses.push_back({buffer, getByteRange(buffer), true});
+      auto messages = dyn_cast<PointToPointOp>(op);
+      for (auto [number, buffer] : llvm::enumerate(reads))
+        row.accesses.push_back({buffer, getByteRange(buffer), false,
+                                messages ? cast<DenseI64ArrayAttr>(messages.getTargets()[number]) : nullptr});
+      for (auto [number, buffer] : llvm::enumerate(writes))
+        row.accesses.push_back({buffer, getByteRange(buffer), true,
+                                messages ? cast<DenseI64ArrayAttr>(messages.getSources()[number]) : nullptr});
       for (const Access &access : row.accesses)
         if (!access.range.storage)
           return op.emitOpError() << "operand must be a buffer of the program";
@@ -228,11 +244,6 @@ LogicalResult ProgramVerifier::collect() {
       numbers[&op] = rows.size();
       rows.push_back(std::move(row));
     }
-  }
-  onStream.resize(numStreams);
-  for (auto [number, row] : llvm::enumerate(rows)) {
-    row.index = onStream[row.stream].size();
-    onStream[row.stream].push_back(number);
   }
   return success();
 }
@@ -257,7 +268,7 @@ LogicalResult ProgramVerifier::checkOperands(const Row &row) {
     if (!written.writes)
       continue;
     for (const Access &other : row.accesses) {
-      if (&written == &other || !overlap(written.range, other.range))
+      if (&written == &other || !overlap(written.range, other.range) || !written.mayMeet(other))
         continue;
       bool same = written.range.begin == other.range.begin && written.range.end == other.range.end;
       if (!same || other.writes || !RowOpInterface(row.op).mayWorkInPlace(written.buffer, other.buffer))
@@ -309,71 +320,100 @@ LogicalResult ProgramVerifier::checkRow(unsigned number) {
     if (stream == row.stream)
       continue;
     ArrayRef<unsigned> others = onStream[stream];
-    for (int64_t i = clock[stream]; i < int64_t(others.size()) && others[i] < number; ++i) {
-      if (!mayMeet(row.op, rows[others[i]].op))
-        continue;
-      for (const Access &theirs : rows[others[i]].accesses)
+    for (unsigned other : others.drop_front(clock[stream]))
+      for (const Access &theirs : rows[other].accesses)
         for (const Access &mine : row.accesses)
-          if ((mine.writes || theirs.writes) && overlap(mine.range, theirs.range)) {
+          if ((mine.writes || theirs.writes) && mine.isAt(position) && theirs.isAt(position) &&
+              overlap(mine.range, theirs.range)) {
             auto diag = row.op->emitOpError()
                         << (mine.writes ? "writes" : "reads") << " bytes [" << mine.range.begin
                         << ", " << mine.range.end << ") while a row on stream " << stream << " may "
                         << (theirs.writes ? "write" : "read") << " them; wait for it";
-            diag.attachNote(rows[others[i]].op->getLoc()) << "that row is here";
+            diag.attachNote(rows[other].op->getLoc()) << "that row is here";
             return diag;
           }
-    }
   }
   for (const Access &access : row.accesses) {
-    Life &life = lives[access.range.storage];
-    if (!life.touched) {
-      life.touched = true;
+    if (!access.isAt(position))
+      continue;
+    if (auto argument = dyn_cast<ArgOp>(access.range.storage); argument && !runsAt(argument, position)) {
+      auto diag = row.op->emitOpError() << (access.writes ? "writes" : "reads") << " \"" << argument.getName()
+                                        << "\" at mesh position " << position << ", which does not hold it";
+      diag.attachNote(argument.getLoc()) << "exec.at of the argument says where it is";
+      return diag;
+    }
+    auto [at, isNew] = lives.try_emplace(access.range.storage);
+    Life &life = at->second;
+    if (isNew || life.last.empty()) {
       life.first = number;
       life.known = clock;
       life.last.assign(numStreams, 0);
     }
     for (int64_t stream = 0; stream < numStreams; ++stream)
       life.known[stream] = std::min(life.known[stream], clock[stream]);
-    life.last[row.stream] = row.index + 1;
+    life.last[row.stream] = onStream[row.stream].size() + 1;
   }
-  clock[row.stream] = row.index + 1;
-  ended[number] = clock;
+  onStream[row.stream].push_back(number);
+  clock[row.stream] = onStream[row.stream].size();
+  ended[row.op] = clock;
   return success();
 }
 
-LogicalResult ProgramVerifier::checkOrder() {
+/// What a row says for itself.
+LogicalResult ProgramVerifier::checkRows() {
+  for (const Row &row : rows)
+    if (failed(checkMemory(row)) || failed(checkOperands(row)))
+      return failure();
+  return success();
+}
+
+/// The order of what a class of positions runs, and what it holds. A row that it does not run ends with those before it.
+LogicalResult ProgramVerifier::checkAt(unsigned number) {
+  position = classes[number].positions.front();
   now.assign(numStreams, Clock(numStreams, 0));
-  ended.resize(rows.size());
-  for (Operation &op : program.getBody().front()) {
+  onStream.assign(numStreams, {});
+  ended.clear();
+  lives.clear();
+  for (Operation *op : steps[number]) {
     if (auto wait = dyn_cast<WaitOp>(op)) {
-      const Clock &theirs = ended[numbers.lookup(wait.getToken().getDefiningOp())];
+      const Clock &theirs = ended.find(wait.getToken().getDefiningOp())->second;
       for (auto [mine, other] : llvm::zip_equal(now[wait.getStream()], theirs))
         mine = std::max(mine, other);
-    } else if (isa<RowOpInterface>(op)) {
-      unsigned number = numbers.lookup(&op);
-      if (failed(checkMemory(rows[number])) || failed(checkOperands(rows[number])) || failed(checkRow(number)))
-        return failure();
+    } else if (!runsAt(op, position)) {
+      ended[op] = now[cast<RowOpInterface>(op).getStreamIndex()];
+    } else if (failed(checkRow(numbers.lookup(op)))) {
+      return failure();
     }
   }
   for (int64_t stream = 1; stream < numStreams; ++stream)
     if (now[0][stream] < int64_t(onStream[stream].size()))
       return rows[onStream[stream].back()].op->emitOpError()
              << "may still run when the step ends; stream 0 must wait for it";
-  return success();
+  return checkLives();
 }
 
 LogicalResult ProgramVerifier::checkLives() {
+  // Arguments are always in use where they are held, a buffer is where rows touch it.
   SmallVector<std::pair<Operation *, Life *>> order;
+  for (auto [op, range] : storages) {
+    if (range.begin == range.end)
+      continue;
+    bool isHeld = isa<ArgOp>(op) && runsAt(op, position);
+    if (isHeld)
+      lives.try_emplace(op);
+    if (auto at = lives.find(op); at != lives.end())
+      at->second.range = range;
+  }
   for (auto &[op, life] : lives)
-    if (life.begin != life.end)
+    if (life.range.storage)
       order.push_back({op, &life});
-  auto placeOf = [](const Life &life) { return std::pair(life.memory, life.begin); };
+  auto placeOf = [](const Life &life) { return std::pair(life.range.memory, life.range.begin); };
   llvm::stable_sort(order, [&](const auto &a, const auto &b) { return placeOf(*a.second) < placeOf(*b.second); });
   auto endsBefore = [](const Life &a, const Life &b) {
     return llvm::all_of_zip(a.last, b.known, [](int64_t last, int64_t known) { return last <= known; });
   };
   auto clash = [&](unsigned i, unsigned j) {
-    const Life &a = *order[i].second, &b = *order[j].second;
+    const ByteRange &a = order[i].second->range, &b = order[j].second->range;
     auto diag = order[j].first->emitOpError()
                 << "shares bytes [" << b.begin << ", " << std::min(a.end, b.end)
                 << ") with a buffer that is in use at the same time";
@@ -388,23 +428,22 @@ LogicalResult ProgramVerifier::checkLives() {
   std::priority_queue<std::pair<int64_t, Turn>, std::vector<std::pair<int64_t, Turn>>, std::greater<>> ends; // of `turns`
   std::optional<unsigned> farthest, argument; // of all and of arguments, what reaches farthest
   auto reachesInto = [&](std::optional<unsigned> i, const Life &life) {
-    return i && order[*i].second->memory == life.memory && order[*i].second->end > life.begin;
+    return i && order[*i].second->range.memory == life.range.memory &&
+           order[*i].second->range.end > life.range.begin;
   };
   for (unsigned i = 0; i < order.size(); ++i) {
     const Life &life = *order[i].second;
-    if (i && order[i - 1].second->memory != life.memory) {
+    if (i && order[i - 1].second->range.memory != life.range.memory) {
       turns.clear();
       ends = {};
     }
-    // Arguments are always in use.
     bool isArgument = isa<ArgOp>(order[i].first);
     if (std::optional<unsigned> other = isArgument ? farthest : argument; reachesInto(other, life))
       return clash(*other, i);
     for (std::optional<unsigned> *last : {&farthest, isArgument ? &argument : nullptr})
-      if (last && (!reachesInto(*last, life) || order[**last].second->end < life.end))
+      if (last && (!reachesInto(*last, life) || order[**last].second->range.end < life.range.end))
         *last = i;
-    // An untouched buffer needs no room.
-    if (isArgument || !life.touched)
+    if (isArgument)
       continue;
     for (; !ends.empty() && !reachesInto(ends.top().second.second, life); ends.pop())
       turns.erase(ends.top().second);
@@ -413,14 +452,38 @@ LogicalResult ProgramVerifier::checkLives() {
       return clash(std::prev(turn)->second, i);
     if (auto next = std::next(turn); next != turns.end() && !endsBefore(life, *order[next->second].second))
       return clash(next->second, i);
-    ends.push({life.end, *turn});
+    ends.push({life.range.end, *turn});
   }
   return success();
 }
 
+/// What each class runs, and the rows of others that it waits for.
+void ProgramVerifier::findSteps() {
+  std::vector<llvm::SmallSetVector<Operation *, 4>> foreign(classes.size());
+  for (auto wait : program.getBody().getOps<WaitOp>()) {
+    Operation *row = wait.getToken().getDefiningOp();
+    ArrayRef<unsigned> running = classes.of(row);
+    for (unsigned number : classes.of(wait))
+      if (!llvm::binary_search(running, number))
+        foreign[number].insert(row);
+  }
+  for (auto [number, others] : llvm::enumerate(foreign)) {
+    auto &all = steps.emplace_back(classes[number].steps);
+    if (others.empty())
+      continue;
+    all.append(others.begin(), others.end());
+    llvm::sort(all, [](Operation *a, Operation *b) { return a != b && a->isBeforeInBlock(b); });
+  }
+}
+
 LogicalResult ProgramVerifier::run() {
-  return success(succeeded(collect()) && succeeded(checkOrder()) && succeeded(checkRanges()) &&
-                 succeeded(checkLives()) && succeeded(checkState()));
+  if (failed(collect()) || failed(checkRows()))
+    return failure();
+  findSteps();
+  for (unsigned number = 0; number < classes.size(); ++number)
+    if (failed(checkAt(number)))
+      return failure();
+  return success(succeeded(checkRanges()) && succeeded(checkState()));
 }
 
 namespace {

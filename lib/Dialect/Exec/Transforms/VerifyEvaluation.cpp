@@ -36,6 +36,20 @@ static LogicalResult verifyShared(ArgOp argument, ArgOp other) {
   if (argument.getOffset() != other.getOffset())
     return differs(argument, other, "offset", int64_t(argument.getOffset()),
                    int64_t(other.getOffset()));
+  auto positionsOf = [](ArgOp arg) { return arg->getAttrOfType<DenseI64ArrayAttr>(ExecDialect::kAtAttr); };
+  DenseI64ArrayAttr mine = positionsOf(argument), theirs = positionsOf(other);
+  bool isHeld = !theirs || (mine && std::includes(theirs.asArrayRef().begin(), theirs.asArrayRef().end(),
+                                                  mine.asArrayRef().begin(), mine.asArrayRef().end()));
+  if (!isHeld) {
+    auto diag = argument.emitOpError() << "must be held where the training program holds it, at mesh positions "
+                                       << theirs << ", got: ";
+    if (mine)
+      diag << mine;
+    else
+      diag << "all";
+    diag.attachNote(other.getLoc()) << "the training program's is here";
+    return diag;
+  }
   return success();
 }
 
@@ -58,21 +72,27 @@ LogicalResult verifyEvaluation(Programs pair) {
       return failure();
   }
 
-  // Inputs are written by the host, buffers by rows. Arguments are apart: of those in one memory, what stands before
-  // the last one that begins before the end lies lower still.
+  // Inputs are written by the host, buffers by rows. Of those in one memory, what stands before the last one that begins
+  // before the end reaches at most to `upTo`.
   auto placeOf = [](ArgOp argument) {
     return std::pair(getMemory(argument.getResult()), int64_t(argument.getOffset()));
   };
+  auto endOf = [](ArgOp argument) {
+    return int64_t(argument.getOffset()) + argument.getResult().getType().getNumBytes();
+  };
   llvm::stable_sort(order, [&](ArgOp a, ArgOp b) { return placeOf(a) < placeOf(b); });
   SmallVector<std::pair<Memory, int64_t>> begins = llvm::map_to_vector(order, placeOf);
+  SmallVector<int64_t> upTo = llvm::map_to_vector(order, endOf);
+  for (size_t i = 1; i < order.size(); ++i)
+    if (begins[i - 1].first == begins[i].first)
+      upTo[i] = std::max(upTo[i], upTo[i - 1]);
   auto leavesAlone = [&](Operation *op, ByteRange written) -> LogicalResult {
     size_t i = llvm::lower_bound(begins, std::pair(written.memory, written.end)) - begins.begin();
-    for (; i > 0 && begins[i - 1].first == written.memory; --i) {
+    for (; i > 0 && begins[i - 1].first == written.memory && upTo[i - 1] > written.begin; --i) {
       ArgOp argument = order[i - 1];
-      int64_t first = begins[i - 1].second;
-      int64_t last = first + argument.getResult().getType().getNumBytes();
-      if (written.begin >= last)
-        break;
+      int64_t first = begins[i - 1].second, last = endOf(argument);
+      if (written.begin >= last || !mayMeet(op, argument))
+        continue;
       auto diag = op->emitOpError() << "writes bytes [" << written.begin << ", " << written.end
                                     << ") while training keeps \"" << argument.getName()
                                     << "\" at [" << first << ", " << last << ")";

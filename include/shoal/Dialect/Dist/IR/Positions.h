@@ -31,6 +31,13 @@ llvm::BitVector getPositions(mlir::Operation *op, MeshAttr mesh);
 /// Says that an op runs at these positions only; nothing when they are all.
 void setPositions(mlir::Operation *op, const llvm::BitVector &positions);
 
+/// The positions at which an op reads an operand: where it runs; a dist.select where it takes that one.
+llvm::BitVector getReadPositions(mlir::OpOperand &use, MeshAttr mesh);
+/// Whether some position may run both ops of one block.
+bool mayMeet(mlir::Operation *a, mlir::Operation *b);
+/// Whether two lists of positions, in order, have one in common; null: all positions.
+bool haveCommon(mlir::DenseI64ArrayAttr a, mlir::DenseI64ArrayAttr b);
+
 /// Checks an array of positions: in order, each once, inside the mesh, at least one.
 llvm::LogicalResult verifyPositions(mlir::Operation *op, mlir::NamedAttribute attr, MeshAttr mesh);
 

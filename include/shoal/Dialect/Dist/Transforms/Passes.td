@@ -419,6 +419,33 @@ def ExpandCollectivesPass : Pass<"dist-expand-collectives", "::mlir::ModuleOp"> 
   let dependentDialects = ["::shoal::dist::DistDialect", "::shoal::nn::NNDialect"];
 }
 
+def NarrowPositionsPass : Pass<"dist-narrow-positions", "::mlir::ModuleOp"> {
+  let summary = "what computes runs only where it is needed";
+  let description = [{
+    A local program is one straight line for all mesh positions, in which communication says who takes part in it (`dist.at`). What computes on a value that
+    only some positions received has a meaning only there, and what only some of them send or return is needed only there. This pass says so: an op
+    that computes runs (`dist.at`) at the positions that have all its operands and need its result, for an op or a message there, or to return it. Each
+    position's part of the line is then what a compiler for that position alone would make: kernels, buffers and arguments below are its own.
+
+    Arguments and constants are everywhere. A dist.select needs each operand only where it takes that one, and is gone where one is left; where it
+    leaves an argument that the function updates as it is, and nothing else there reads the argument, nothing is to be done. What nobody needs is erased.
+    Programs in which all positions communicate alike stay as they are.
+
+    ```mlir
+    %h = nn.matmul %x, %w0 : ...
+    dist.send {"pipe"} %h to %one {dist.at = array<i64: 0>} : tensor<4x4xf32>
+    %r = dist.recv {"pipe"} from %zero {dist.at = array<i64: 1>} : tensor<4x4xf32>
+    %y = nn.matmul %r, %w1 : ...
+    // becomes
+    %h = nn.matmul %x, %w0 {dist.at = array<i64: 0>} : ...
+    dist.send {"pipe"} %h to %one {dist.at = array<i64: 0>} : tensor<4x4xf32>
+    %r = dist.recv {"pipe"} from %zero {dist.at = array<i64: 1>} : tensor<4x4xf32>
+    %y = nn.matmul %r, %w1 {dist.at = array<i64: 1>} : ...
+    ```
+  }];
+  let dependentDialects = ["::shoal::dist::DistDialect"];
+}
+
 def ExplainPass : Pass<"dist-explain", "::mlir::ModuleOp"> {
   let summary = "why each collective exists, and what would remove it";
   let description = [{

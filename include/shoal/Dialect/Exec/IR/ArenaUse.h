@@ -1,17 +1,15 @@
-// What of the arena is in use at each row of a rank program. The bytes that a program promises are the maxima of
+// What of the arena is in use at each row that a rank runs of a program. The bytes that a program promises are the maxima of
 // this curve, and reports draw it.
 #ifndef SHOAL_DIALECT_EXEC_IR_ARENAUSE_H
 #define SHOAL_DIALECT_EXEC_IR_ARENAUSE_H
 
-#include "shoal/Dialect/Exec/IR/Exec.h"
-
-#include "llvm/ADT/MapVector.h"
+#include "shoal/Dialect/Exec/IR/PositionClasses.h"
 
 #include <array>
 
 namespace shoal::exec {
 
-/// From the first row that touches a buffer to the last, counted in program order; both -1 when none does.
+/// From the first row that touches a buffer to the last, counted in the rows of a class of positions.
 struct RowSpan {
   int64_t first = -1, last = -1;
 };
@@ -24,11 +22,17 @@ struct ArenaUse {
   int64_t get(StorageClass storageClass) const { return bytes[unsigned(storageClass)]; }
 };
 
-/// The buffers in program order.
-llvm::MapVector<BufferOp, RowSpan> findSpans(ProgramOp program);
+/// The buffers that the rows of some positions touch, in program order.
+llvm::SmallVector<std::pair<BufferOp, RowSpan>> findSpans(const PositionClass &at);
 
-/// One entry per row, at least one. `end` follows the offsets that are set.
-llvm::SmallVector<ArenaUse> measureArena(ProgramOp program);
+/// At some positions, one entry per row there, at least one. `end` follows the offsets that are set.
+llvm::SmallVector<ArenaUse> measureArena(ProgramOp program, const PositionClass &at);
+
+/// The most that is in use at once at some positions, of each class by itself, and the largest `end`.
+ArenaUse measureMost(ProgramOp program, const PositionClass &at);
+
+/// The most bytes of each class that are in use at once, in the terms of reports.
+BytesAttr getBytes(mlir::MLIRContext *context, const ArenaUse &most);
 
 } // namespace shoal::exec
 

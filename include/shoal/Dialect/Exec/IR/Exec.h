@@ -83,11 +83,15 @@ llvm::SmallVector<int64_t> getInplace(mlir::func::FuncOp kernel);
 /// Bytes of scratch memory the kernel is given as its last buffer; 0: none.
 int64_t getWorkspaceBytes(mlir::func::FuncOp kernel);
 
-/// Whether a mesh position runs the row (`exec.at`).
-bool runsAt(mlir::Operation *row, int64_t position);
+/// Whether a mesh position runs a row or wait, or holds an argument (`exec.at`).
+bool runsAt(mlir::Operation *op, int64_t position);
 
-/// Whether some position runs both rows.
+/// Whether some position does so with both.
 bool mayMeet(mlir::Operation *a, mlir::Operation *b);
+
+/// The buffers that a row reads and writes at a mesh position that runs it: of messages those that have their other end.
+void getAccesses(RowOpInterface row, int64_t position, llvm::SmallVectorImpl<mlir::Value> &reads,
+                 llvm::SmallVectorImpl<mlir::Value> &writes);
 
 /// A range of a memory's arena: [begin, end) in bytes, and the arg or buffer it lies in.
 struct ByteRange {

@@ -57,6 +57,9 @@ def LowerPass : Pass<"exec-lower", "::mlir::ModuleOp"> {
     the other stream waits before the first row that reads or overwrites what they touch. Then buffers get offsets: two share bytes
     only if every access of one is known, through streams and waits, to end before the other's first.
 
+    What some mesh positions run of the step (`dist.at`) are rows that these run (`exec.at`). Each position has its own part of the program in order: waits for
+    rows that it runs, results that it has, arguments that one of its rows touches; and what no position has at the same time may share bytes.
+
     ```mlir
     %g = nn.matmul %x, %dy {transpose_a} : ...
     %r = dist.all_reduce {"data"} sum %g : tensor<64x10xf32>
@@ -72,7 +75,10 @@ def LowerPass : Pass<"exec-lower", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::shoal::exec::ExecDialect"];
-  let options = [Option<"overlap", "overlap", "bool", "true", "run collectives on a stream of their own">];
+  let options = [
+    Option<"overlap", "overlap", "bool", "true", "run collectives on a stream of their own">,
+    Option<"narrowArguments", "narrow-arguments", "bool", "true", "hold arguments only where rows touch them">,
+  ];
 }
 
 def ShareArenaPass : Pass<"exec-share-arena", "::mlir::ModuleOp"> {
