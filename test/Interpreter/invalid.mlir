@@ -174,3 +174,16 @@ func.func @too_large() -> tensor<f32> {
   %1 = nn.reduce sum %0 dims = [0] : tensor<1000000000000xf32> -> tensor<f32>
   return %1 : tensor<f32>
 }
+
+// -----
+
+// A position that does not run what computes a value does not have it.
+dist.mesh @mesh <["x"=2]>
+func.func @elsewhere(%x: tensor<2xf32>) -> tensor<2xf32> {
+  %0 = nn.neg %x {dist.at = array<i64: 0>} : tensor<2xf32>
+  // What a position does not take need not be there.
+  %1 = dist.select [0, 1] %0, %x : tensor<2xf32>
+  // expected-error @below {{uses a value that mesh position 1 does not have: nn.neg at}}
+  %2 = nn.add %0, %1 : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  return %2 : tensor<2xf32>
+}

@@ -455,3 +455,33 @@ func.func @to_views(%a: tensor<2x2xf32> {nn.input = "a"}, %w: tensor<4xf32> {nn.
   %v = nn.add %u, %n {dist.running_sum} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
   return %s, %v : tensor<2x2xf32>, tensor<2x2xf32>
 }
+
+// -----
+
+// A kernel is of ops of the same mesh positions, which its call names; what is equal is one kernel wherever it runs. A
+// constant is stored where somebody sends it.
+dist.mesh @mesh <["pipe"=2]>
+// CHECK-LABEL: func.func @positions
+// CHECK: exec.call @k_broadcast_{{[0-9]+}}() {dist.at = array<i64: 0>}
+// CHECK: %[[A:.*]] = exec.call @k_exp_{{[0-9]+}}(%arg0) : (tensor<16xf32>)
+// CHECK: exec.call @[[NEG:k_neg_tanh_[0-9]+]](%[[A]]) {dist.at = array<i64: 0>}
+// CHECK: exec.call @[[NEG]](%[[A]]) {dist.at = array<i64: 1>}
+// CHECK: exec.call @k_mul_{{[0-9]+}}({{.*}}) {dist.at = array<i64: 1>}
+func.func @positions(%x: tensor<16xf32> {nn.input = #nn.input<"x", unbatched>}) -> (tensor<16xf32> {nn.output = "y"}) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %c = nn.constant dense<2.0> : tensor<16xf32>
+  %a = nn.exp %x : tensor<16xf32>
+  %b = nn.neg %a {dist.at = array<i64: 0>} : tensor<16xf32>
+  %d = nn.tanh %b {dist.at = array<i64: 0>} : tensor<16xf32>
+  dist.send {"pipe"} %d to %one {dist.at = array<i64: 0>} : tensor<16xf32>
+  dist.send {"pipe"} %c to %one {dist.at = array<i64: 0>} : tensor<16xf32>
+  %r = dist.recv {"pipe"} from %zero {dist.at = array<i64: 1>} : tensor<16xf32>
+  %s = dist.recv {"pipe"} from %zero {dist.at = array<i64: 1>} : tensor<16xf32>
+  %e = nn.neg %a {dist.at = array<i64: 1>} : tensor<16xf32>
+  %g = nn.tanh %e {dist.at = array<i64: 1>} : tensor<16xf32>
+  dist.send {"pipe"} %g to %zero {dist.at = array<i64: 1>} : tensor<16xf32>
+  %t = dist.recv {"pipe"} from %one {dist.at = array<i64: 0>} : tensor<16xf32>
+  %i = nn.mul %s, %r {dist.at = array<i64: 1>} : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+  return %i : tensor<16xf32>
+}

@@ -68,3 +68,28 @@ exec.program @f_eval eval arena = 64 host = 128 rows = 0 bytes = <params = 0, gr
   exec.launch @k ins(%w : !exec.buffer<16xf32, host>) outs(%c : !exec.buffer<16xbf16, host>)
   exec.copy %c to %d : !exec.buffer<16xbf16, host>, !exec.buffer<16xbf16>
 }
+
+// -----
+
+// Each position keeps its own of training; the rest of evaluation moves as a whole, to where all have room for it.
+dist.mesh @mesh <["pipe"=2]>
+// CHECK: exec.program @f train arena = 512
+// CHECK: exec.program @f_eval eval arena = 512
+// CHECK-NEXT: exec.arg param "w" at 0 {exec.at = array<i64: 0>} :
+// CHECK-NEXT: exec.arg param "v" at 0 {exec.at = array<i64: 1>} :
+// CHECK-NEXT: exec.arg input "x" at 192 {exec.at = array<i64: 0>} :
+// CHECK-NEXT: exec.buffer activation at 192 :
+func.func private @k(tensor<16xf32>) -> tensor<16xf32> attributes {exec.kernel}
+exec.program @f train arena = 512 rows = 0 bytes = <params = 64, grads = 0, optimizer = 64, activations = 128, workspace = 0> {
+  %w = exec.arg param "w" at 0 {exec.at = array<i64: 0>} : !exec.buffer<16xf32>
+  %m = exec.arg state "w.m" of "w" at 64 {exec.at = array<i64: 0>} : !exec.buffer<32xf32>
+  %v = exec.arg param "v" at 0 {exec.at = array<i64: 1>} : !exec.buffer<16xf32>
+}
+exec.program @f_eval eval arena = 128 rows = 0 bytes = <params = 64, grads = 0, optimizer = 0, activations = 64, workspace = 0> {
+  %w = exec.arg param "w" at 0 {exec.at = array<i64: 0>} : !exec.buffer<16xf32>
+  %v = exec.arg param "v" at 0 {exec.at = array<i64: 1>} : !exec.buffer<16xf32>
+  %x = exec.arg input "x" at 64 {exec.at = array<i64: 0>} : !exec.buffer<16xf32>
+  %a = exec.buffer activation at 64 : !exec.buffer<16xf32>
+  exec.launch @k ins(%v : !exec.buffer<16xf32>) outs(%a : !exec.buffer<16xf32>) {exec.at = array<i64: 1>}
+  exec.probe output "a" %a {exec.at = array<i64: 1>} : !exec.buffer<16xf32>
+}

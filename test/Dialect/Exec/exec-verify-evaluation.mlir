@@ -91,3 +91,31 @@ exec.program @f_eval eval arena = 128 host = 128 rows = 0 bytes = <params = 0, g
   // expected-error @+1 {{writes bytes [0, 64) while training keeps "w.m" at [0, 64)}}
   exec.launch @k ins(%w : !exec.buffer<16xf32, host>) outs(%c : !exec.buffer<16xf32, host>)
 }
+
+// -----
+
+// A parameter is read where training holds it.
+dist.mesh @mesh <["pipe"=2]>
+exec.program @f train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-note @+1 {{the training program's is here}}
+  %w = exec.arg param "w" at 0 {exec.at = array<i64: 0>} : !exec.buffer<16xf32>
+}
+exec.program @f_eval eval arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-error @+1 {{must be held where the training program holds it, at mesh positions array<i64: 0>, got: array<i64: 0, 1>}}
+  %w = exec.arg param "w" at 0 {exec.at = array<i64: 0, 1>} : !exec.buffer<16xf32>
+}
+
+// -----
+
+// What training keeps at one position is left alone there, also behind what others keep; others may write the same bytes.
+dist.mesh @mesh <["pipe"=2]>
+exec.program @f train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  // expected-note @+1 {{the training program's argument is here}}
+  %w = exec.arg param "w" at 0 {exec.at = array<i64: 0>} : !exec.buffer<48xf32>
+  %v = exec.arg param "v" at 64 {exec.at = array<i64: 1>} : !exec.buffer<16xf32>
+}
+exec.program @f_eval eval arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %x = exec.arg input "x" at 128 {exec.at = array<i64: 1>} : !exec.buffer<16xf32>
+  // expected-error @+1 {{writes bytes [128, 192) while training keeps "w" at [0, 192)}}
+  %y = exec.arg input "y" at 128 {exec.at = array<i64: 0>} : !exec.buffer<16xf32>
+}
