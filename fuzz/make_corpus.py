@@ -22,6 +22,7 @@ MODELS = os.path.join(TESTS, "EndToEnd")
 
 sys.path.append(os.path.join(TESTS, "support"))
 from buckets import local_program  # noqa: E402
+from pipelined_step import step as pipelined_step  # noqa: E402
 from tensor_files import crc32c  # noqa: E402
 
 
@@ -347,6 +348,7 @@ def main():
             "data-parallel": program(shoalc, "reused_weight.mlir", "--mesh", "data=2"),
             "infer": program(shoalc, "special_values.mlir", "--mode", "infer"),
             "buckets": program(shoalc, local_program(2, 2, sharded=True)[0]),
+            "stages": program(shoalc, pipelined_step(data=2, stages=2)),
             "padded": program(shoalc, "mlp_mse_odd_sizes.mlir", "--mesh", "data=3", "--optimizer", "adam"),
         })
 

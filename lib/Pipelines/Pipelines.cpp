@@ -184,8 +184,6 @@ void buildExecPipeline(OpPassManager &pm, const PlanOptions &options) {
   pm.addPass(codegen::createKernelWorkspacePass(workspace));
   exec::LowerPassOptions lower;
   lower.overlap = options.overlap;
-  // The runtime gives every rank all arguments.
-  lower.narrowArguments = false;
   pm.addPass(exec::createLowerPass(lower));
   // After both programs have their own offsets.
   pm.addPass(exec::createShareArenaPass());

@@ -218,3 +218,15 @@ func.func @a(%x: tensor<4xf32> {nn.input = "x"}) -> (tensor<4xf32> {nn.output = 
   %1 = dist.pack %x[0:4] group 1 at 576460752303423488 : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// Of a result each part is somewhere.
+dist.mesh @mesh <["pipe"=2]>
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel}
+func.func @a(%x: tensor<2xf32> {nn.input = #nn.input<"x", unbatched>})
+    -> (tensor<2xf32> {nn.output = "y", dist.global = #dist.global<0, tensor<4xf32>, <@mesh, [{"pipe"}]>>}) {
+  // expected-error @+1 {{each part of result 'y' must be at a mesh position, and that of position 0 is at none; compute it there, or leave its axis out of its sharding}}
+  %0 = exec.call @k(%x) {dist.at = array<i64: 1>} : (tensor<2xf32>) -> tensor<2xf32>
+  return %0 : tensor<2xf32>
+}

@@ -1,5 +1,4 @@
 // RUN: shoal-opt %s -split-input-file --exec-lower --exec-verify | FileCheck %s -enable-var-scope
-// RUN: shoal-opt %s -split-input-file --exec-lower="narrow-arguments=false" --exec-verify | FileCheck %s --check-prefix=EVERYWHERE
 
 // Two stages: each row is at the positions of its op, so are results and waits, and no position waits for what only others
 // run. Arguments are held where rows touch them, those of both positions first; what no position has together shares bytes,
@@ -24,9 +23,6 @@ dist.mesh @mesh <["pipe"=2]>
 // CHECK: exec.copy %w1 to %{{.*}} {exec.at = array<i64: 1>, name = "select"}
 // CHECK: exec.probe output "w" %{{.*}} {exec.at = array<i64: 1>}
 // CHECK: exec.wait %[[T1]] {exec.at = array<i64: 0>}
-// EVERYWHERE: exec.program @stages
-// EVERYWHERE: %w0 = exec.arg param "w0" at 0 init = constant(1.000000e+00, 0.000000e+00) : <16xf32>
-// EVERYWHERE: %w1 = exec.arg param "w1" at 64 init = constant(1.000000e+00, 0.000000e+00) : <32xf32>
 func.func private @k(tensor<16xf32>) -> tensor<16xf32> attributes {exec.kernel}
 func.func private @k_add(tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32> attributes {exec.kernel, exec.inplace = array<i64: 0>}
 func.func @stages(%x: tensor<16xf32> {nn.input = #nn.input<"x", unbatched>}, %s: tensor<16xf32> {nn.input = #nn.input<"s", unbatched>},
@@ -98,4 +94,21 @@ func.func @inplace(%x: tensor<2xf32> {nn.input = #nn.input<"x", unbatched>}, %bu
   %4 = exec.call @k(%part) {dist.at = array<i64: 2, 3>} : (tensor<2xf32>) -> tensor<2xf32>
   %5 = exec.call @k(%part) {dist.at = array<i64: 0, 1>} : (tensor<2xf32>) -> tensor<2xf32>
   return %0, %1, %2, %3, %4, %5 : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+}
+
+// -----
+
+// Of a parameter that the stages share each part is kept, also the one that no row touches.
+dist.mesh @mesh <["pipe"=2, "data"=2]>
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel}
+// CHECK: exec.program @parts
+// CHECK: exec.arg param "w" at 0 {{.*}} : <2xf32>
+// CHECK: exec.arg param "v" at 64 {{.*}}{exec.at = array<i64: 0, 1>}
+func.func @parts(
+    %w: tensor<2xf32> {nn.param = #nn.param<"w", init = ones>, dist.global = #dist.global<0, tensor<4xf32>, <@mesh, [{"pipe"}]>>},
+    %v: tensor<2xf32> {nn.param = #nn.param<"v", init = ones>, dist.global = #dist.global<1, tensor<4xf32>, <@mesh, [{"data"}]>>})
+    -> (tensor<2xf32> {nn.output = "y"}, tensor<2xf32> {nn.output = "z"}) {
+  %0 = exec.call @k(%w) {dist.at = array<i64: 0, 1>} : (tensor<2xf32>) -> tensor<2xf32>
+  %1 = exec.call @k(%v) {dist.at = array<i64: 0, 1>} : (tensor<2xf32>) -> tensor<2xf32>
+  return %0, %1 : tensor<2xf32>, tensor<2xf32>
 }

@@ -77,7 +77,6 @@ def LowerPass : Pass<"exec-lower", "::mlir::ModuleOp"> {
   let dependentDialects = ["::shoal::exec::ExecDialect"];
   let options = [
     Option<"overlap", "overlap", "bool", "true", "run collectives on a stream of their own">,
-    Option<"narrowArguments", "narrow-arguments", "bool", "true", "hold arguments only where rows touch them">,
   ];
 }
 
