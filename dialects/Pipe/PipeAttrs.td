@@ -18,4 +18,16 @@ def Pipe_PlacementAttr : EnumAttr<Pipe_Dialect, Pipe_PlacementEnum, "placement">
   }];
 }
 
+// An ActionKind; see shoal/Schedule/Schedule.h.
+def Pipe_PartEnum : I32EnumAttr<"Part", "what a stage computes of a micro-batch in one go", [
+    I32EnumAttrCase<"Forward", 0, "forward">, I32EnumAttrCase<"Backward", 1, "backward">,
+    I32EnumAttrCase<"BackwardInput", 2, "backward_input">, I32EnumAttrCase<"BackwardWeight", 3, "backward_weight">]> {
+  let cppNamespace = "::shoal::pipe";
+  let genSpecializedAttr = 0;
+}
+
+def Pipe_PartAttr : EnumAttr<Pipe_Dialect, Pipe_PartEnum, "part"> {
+  let assemblyFormat = "$value";
+}
+
 #endif

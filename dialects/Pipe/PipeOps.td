@@ -5,6 +5,7 @@ include "PipeAttrs.td"
 include "Interfaces/KnownAttributes.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Pipe_ScheduleOp : Op<Pipe_Dialect, "schedule", [KnownAttributes, Symbol]> {
   let summary = "what each rank computes, sends and receives, in which order";
@@ -39,6 +40,26 @@ def Pipe_ScheduleOp : Op<Pipe_Dialect, "schedule", [KnownAttributes, Symbol]> {
     /// A schedule as an op at the builder's place.
     static ScheduleOp create(::mlir::OpBuilder &builder, ::mlir::Location loc, ::llvm::StringRef name,
                              const Schedule &schedule);
+  }];
+}
+
+def Pipe_CallOp : Op<Pipe_Dialect, "call", [KnownAttributes, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "one part of a stage, on one micro-batch";
+  let description = [{
+    ```mlir
+    %out, %kept = pipe.call forward stage 0 @step.stage0.forward(%x, %w) : (tensor<4x8xf32>, tensor<8x8xf32>)
+        -> (tensor<4x8xf32>, tensor<4x8xf32>)
+    ```
+    Calls a function that holds what a stage computes in a pass: `forward`, `backward`, or that in two parts,
+    `backward_input` and `backward_weight`. The function reads nothing else: its arguments are the micro-batch's
+    inputs, parameters, what the stage has kept of its earlier parts, and what the stage before or behind it has made.
+    Stands in the body of a `dist.accumulate`. Made by `pipe-split`, consumed by `pipe-unroll`, which copies the
+    functions in the order of the schedule, each to the mesh positions that have the stage.
+  }];
+  let arguments = (ins Pipe_PartAttr:$part, I64Attr:$stage, FlatSymbolRefAttr:$callee, Variadic<AnyRankedTensor>:$inputs);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $part `stage` $stage $callee `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)
   }];
 }
 

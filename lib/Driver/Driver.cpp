@@ -103,7 +103,9 @@ Outcome Compilation::makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp tra
     return Outcome::InputWrong;
   if (training && failed(adoptShardings(module, training)))
     return Outcome::InputWrong;
-  setAxes(plan, dist::getAxisNames(dist::lookupMesh(module).getMesh()),
+  if (training)
+    adoptStages(module, training);
+  setAxes(plan, dist::lookupMesh(module).getMesh(),
           llvm::any_of(module.getOps<FunctionOpInterface>(), nn::hasBatchedInput));
   return failed(run(module, plan, buildGlobalPipeline)) ? Outcome::InputWrong : Outcome::Success;
 }

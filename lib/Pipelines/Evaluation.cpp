@@ -4,7 +4,9 @@
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/SplitAxis.h"
+#include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Dialect/Pipe/IR/Pipe.h"
 #include "shoal/Support/SignatureEdit.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -39,6 +41,37 @@ LogicalResult adoptShardings(ModuleOp evaluation, ModuleOp training) {
     }
   }
   return success();
+}
+
+void adoptStages(ModuleOp evaluation, ModuleOp training) {
+  for (auto func : evaluation.getOps<func::FuncOp>()) {
+    auto source = training.lookupSymbol<func::FuncOp>(func.getSymName());
+    if (!source)
+      continue;
+    // Of each parameter the stages that read it, seen through what is made of parameters alone.
+    llvm::StringMap<llvm::SmallSetVector<Attribute, 2>> stages;
+    for (BlockArgument argument : source.getArguments()) {
+      SmallVector<Value> work{argument};
+      while (!work.empty())
+        for (Operation *user : work.pop_back_val().getUsers())
+          if (Attribute stage = user->getAttr(pipe::PipeDialect::kStageAttr))
+            stages[nn::getArgName(source, argument.getArgNumber())].insert(stage);
+          else if (isa<nn::CastOp>(user))
+            work.push_back(user->getResult(0));
+    }
+    for (BlockArgument argument : func.getArguments()) {
+      auto found = stages.find(nn::getArgName(func, argument.getArgNumber()));
+      if (found == stages.end() || found->second.size() != 1)
+        continue;
+      SmallVector<Value> work{argument};
+      while (!work.empty())
+        for (Operation *user : work.pop_back_val().getUsers())
+          if (isa<nn::CastOp>(user))
+            work.push_back(user->getResult(0));
+          else
+            user->setAttr(pipe::PipeDialect::kStageAttr, found->second.front());
+    }
+  }
 }
 
 void adoptBuckets(ModuleOp evaluation, ModuleOp training) {

@@ -6,6 +6,8 @@
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 #include "shoal/Dialect/NN/Transforms/Passes.h"
+#include "shoal/Dialect/Pipe/Transforms/Passes.h"
+#include "shoal/Schedule/Generate.h"
 
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -14,12 +16,16 @@ using namespace mlir;
 
 namespace shoal {
 
-void setAxes(PlanOptions &options, llvm::ArrayRef<std::string> meshAxes, bool hasBatchedInput) {
+void setAxes(PlanOptions &options, dist::MeshAttr mesh, bool hasBatchedInput) {
   options.dataAxes.clear();
   options.modelAxes.clear();
-  for (const std::string &axis : meshAxes)
-    (hasBatchedInput && dist::getAxisRole(axis) == dist::AxisRole::Batch ? options.dataAxes : options.modelAxes)
-        .push_back(axis);
+  StringAttr pipe = dist::getPipeAxis(mesh);
+  options.pipeRanks = pipe ? *mesh.getAxisSize(pipe) : 1;
+  for (const std::string &axis : dist::getAxisNames(mesh)) {
+    dist::AxisRole role = dist::getAxisRole(axis);
+    if (role != dist::AxisRole::Pipe)
+      (hasBatchedInput && role == dist::AxisRole::Batch ? options.dataAxes : options.modelAxes).push_back(axis);
+  }
 }
 
 void buildModelPipeline(OpPassManager &pm, const PlanOptions &options) {
@@ -48,7 +54,15 @@ void buildModelPipeline(OpPassManager &pm, const PlanOptions &options) {
     pm.addPass(nn::createMixedPrecisionPass());
 }
 
+static int64_t getChunks(const PlanOptions &options) {
+  return options.pipelineChunks > 0 ? options.pipelineChunks : pipe::getDefaultChunks(options.pipelineSchedule);
+}
+
 void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
+  // Before the gradient, whose ops are of the stage of what they differentiate.
+  pipe::AssignStagesPassOptions stages;
+  stages.chunks = getChunks(options);
+  pm.addPass(pipe::createAssignStagesPass(stages));
   if (options.mode == "train") {
     pm.addPass(nn::createDifferentiatePass());
     // Next to it: what reads a gradient later reads it in this type.
@@ -92,7 +106,7 @@ void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
     zero.stage = options.zero;
     pm.addPass(dist::createZeroPass(zero));
   }
-  if (options.microbatches > 1) {
+  if (options.microbatches > 1 || options.pipeRanks > 1) {
     // Hazard: behind the strategies, which look for rows in dimension 0 and do not see into regions.
     dist::MicrobatchPassOptions microbatch;
     microbatch.count = options.microbatches;
@@ -155,6 +169,23 @@ void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
   collectives.overlap = options.overlap;
   pm.addPass(dist::createOptimizeCollectivesPass(collectives));
   pm.addPass(dist::createVerifyLocalPass());
+  if (options.pipeRanks > 1) {
+    bool isTraining = options.mode == "train", hasNorm = options.optimize.gradNorm || options.optimize.clipGradNorm > 0;
+    pipe::SchedulePassOptions schedule;
+    schedule.ranks = options.pipeRanks;
+    schedule.microbatches = options.microbatches;
+    schedule.file = options.scheduleFile;
+    if (schedule.file.empty()) {
+      schedule.schedule = options.pipelineSchedule;
+      schedule.chunks = getChunks(options);
+      schedule.optimizer = !isTraining ? "none" : hasNorm ? "norm" : "update";
+    }
+    schedule.forwardOnly = !isTraining;
+    pm.addPass(pipe::createSchedulePass(schedule));
+    pm.addPass(pipe::createVerifyPass());
+    // Behind all that moves collectives: what stages hand over is what is left on either side.
+    pm.addPass(pipe::createSplitPass());
+  }
 }
 
 void buildHandWrittenPipeline(OpPassManager &pm, const PlanOptions &options) {
@@ -166,6 +197,8 @@ void buildHandWrittenPipeline(OpPassManager &pm, const PlanOptions &options) {
 void buildExecPipeline(OpPassManager &pm, const PlanOptions &options) {
   // Of programs written by hand; before kernels hide the ops.
   pm.addPass(nn::createBoundIndicesPass());
+  // Stages of a pipeline, in the order of their schedule.
+  pm.addPass(pipe::createUnrollPass());
   // Everything below sees one straight line for all ranks.
   pm.addPass(dist::createFoldControlFlowPass());
   // Layout changes around collectives become nn ops, so that they fuse into kernels.

@@ -3,6 +3,7 @@
 
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
+#include "shoal/Schedule/Generate.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -13,6 +14,7 @@ constexpr llvm::StringRef kModes[] = {"train", "infer", "eval"};
 constexpr llvm::StringRef kDtypes[] = {"f32", "bf16", "f64"};
 constexpr llvm::StringRef kGradDtypes[] = {"f32", "bf16"};
 constexpr llvm::StringRef kRecompute[] = {"none", "selective", "full"};
+constexpr NumberRule kChunksRule = {"from 1 to 64", "V", [](double value) { return value >= 1 && value <= 64; }};
 constexpr llvm::StringRef kOffloads[] = {"optimizer"};
 constexpr llvm::StringRef kTargets[] = {"cpu", "cuda"};
 
@@ -74,6 +76,35 @@ std::vector<PlanOption> makeTable() {
        "Plan",
        kToGlobal,
        /*isOfTraining=*/true},
+      {{.name = "pipe-ranks", .member = get<&PlanOptions::pipeRanks>, .help = "ranks of the axis of a pipeline"},
+       "",
+       kToGlobal | kToLocal},
+      {{.name = "pipeline-schedule",
+        .member = get<&PlanOptions::pipelineSchedule>,
+        .help = "order of the stages over mesh axis pipe: naive, gpipe, 1f1b, interleaved (several stages per rank), or "
+                "with the backward pass in two parts zb-h1, zb-h2, zb-v",
+        .choices = pipe::getScheduleNames()},
+       "Plan",
+       kToGlobal | kToLocal,
+       /*isOfTraining=*/false,
+       /*axis=*/dist::kPipeAxis,
+       /*ofAnyAxis=*/false,
+       /*isTold=*/true},
+      {{.name = "pipeline-chunks",
+        .member = get<&PlanOptions::pipelineChunks>,
+        .help = "stages of each rank of mesh axis pipe; unless said, 2 of interleaved and zb-v, 1 of the others",
+        .rule = &kChunksRule},
+       "Plan",
+       kToGlobal | kToLocal,
+       /*isOfTraining=*/false,
+       /*axis=*/dist::kPipeAxis},
+      {{.name = "schedule-file",
+        .member = get<&PlanOptions::scheduleFile>,
+        .help = "a schedule of your own instead, text or JSON, a line per rank (docs/generated/passes/pipe.md)"},
+       "Plan",
+       kToGlobal | kToLocal,
+       /*isOfTraining=*/false,
+       /*axis=*/dist::kPipeAxis},
       {{.name = "bucket-mb",
         .member = get<&PlanOptions::bucketMb>,
         .help = "bytes of one gradient bucket, in MiB, in the type in which it is reduced; under --zero parameters and "
@@ -157,7 +188,7 @@ std::string describePlan(const PlanOptions &plan, llvm::ArrayRef<const PlanOptio
   auto acts = [&](const PlanOption &row) {
     return !(row.isOfTraining && plan.mode == "infer") &&
            (row.axis.empty() || llvm::is_contained(plan.dataAxes, row.axis) ||
-            llvm::is_contained(plan.modelAxes, row.axis));
+            llvm::is_contained(plan.modelAxes, row.axis) || (row.axis == dist::kPipeAxis && plan.pipeRanks > 1));
   };
   std::vector<const PlanOption *> told;
   for (const PlanOption &row : getPlanOptions())

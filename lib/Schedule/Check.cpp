@@ -116,6 +116,8 @@ private:
   }
 
   std::optional<Fault> checkComplete() const {
+    if (llvm::all_of(seen, [](uint8_t entry) { return entry == kForward; }))
+      return std::nullopt; // without gradients
     for (int64_t stage = 0; stage < shape.getStages(); ++stage)
       for (int64_t microbatch = 0; microbatch < shape.microbatches; ++microbatch) {
         uint8_t entry = seen[stage * shape.microbatches + microbatch];

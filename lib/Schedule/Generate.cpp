@@ -171,8 +171,13 @@ std::optional<Schedule> generate(llvm::StringRef name, Shape shape, const Genera
     return std::nullopt;
   }
   std::optional<Schedule> schedule = entry->generator(shape, options, error);
-  if (schedule)
+  if (schedule && options.isForwardOnly) {
+    for (std::vector<Action> &actions : schedule->ranks)
+      llvm::erase_if(actions, [](const Action &action) { return action.kind != ActionKind::Forward; });
+    schedule->peak.clear();
+  } else if (schedule) {
     addOptimizer(*schedule, options.optimizer);
+  }
   return schedule;
 }
 

@@ -15,6 +15,25 @@ std::optional<Placement> symbolizePlacement(llvm::StringRef name) {
 
 llvm::StringRef stringifyPlacement(Placement placement) { return placement == Placement::Loop ? "loop" : "vee"; }
 
+static constexpr std::pair<Part, llvm::StringLiteral> kParts[] = {{Part::Forward, "forward"},
+                                                                  {Part::Backward, "backward"},
+                                                                  {Part::BackwardInput, "backward_input"},
+                                                                  {Part::BackwardWeight, "backward_weight"}};
+
+std::optional<Part> symbolizePart(llvm::StringRef name) {
+  for (auto [part, word] : kParts)
+    if (word == name)
+      return part;
+  return std::nullopt;
+}
+
+llvm::StringRef stringifyPart(Part part) {
+  for (auto [known, word] : kParts)
+    if (known == part)
+      return word;
+  return "";
+}
+
 /// A chunk whose stages run from the last rank to the first.
 static bool runsBack(const Shape &shape, int64_t chunk) { return shape.placement == Placement::Vee && chunk % 2 == 1; }
 

@@ -9,6 +9,7 @@
 #ifndef SHOAL_PIPELINES_PIPELINES_H
 #define SHOAL_PIPELINES_PIPELINES_H
 
+#include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Pipelines/PlanOptions.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -20,8 +21,8 @@
 namespace shoal {
 
 /// Sorts the axes of a mesh into the two lists of the options. Batch axes split the batch, if there is one;
-/// without, they are axes like any other that only annotations in the file use.
-void setAxes(PlanOptions &options, llvm::ArrayRef<std::string> meshAxes, bool hasBatchedInput);
+/// without, they are axes like any other that only annotations in the file use. That of a pipeline is in neither.
+void setAxes(PlanOptions &options, dist::MeshAttr mesh, bool hasBatchedInput);
 
 void buildModelPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildGlobalPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
@@ -33,6 +34,9 @@ void buildExecPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 /// parameters of `evaluation`, a model before `buildGlobalPipeline`, the shardings that they have in
 /// `training`, which is behind it, and the same parts of mesh axes.
 llvm::LogicalResult adoptShardings(mlir::ModuleOp evaluation, mlir::ModuleOp training);
+/// Gives ops of `evaluation`, a model before `buildGlobalPipeline`, the stages that read the same parameters in
+/// `training`, which is behind it.
+void adoptStages(mlir::ModuleOp evaluation, mlir::ModuleOp training);
 /// Tells `evaluation`, before `buildLocalPipeline`, which buckets `training` has its parameters in behind it.
 void adoptBuckets(mlir::ModuleOp evaluation, mlir::ModuleOp training);
 /// Moves the evaluation step of one local program, if it has one, into that of the training step, so

@@ -19,6 +19,7 @@ namespace shoal {
 struct PlanOptions {
   std::vector<std::string> dataAxes = {"data"}; // of the mesh: axes that split the batch
   std::vector<std::string> modelAxes;           // of the mesh: all others, partitioned first
+  int64_t pipeRanks = 1;                        // of the mesh: along the axis of a pipeline, which shards nothing
   std::string mode = "train";                   // train | eval | infer
   std::string dtype;                            // f32 | bf16 | f64; empty: as written
   std::string gradDtype;                        // of bf16: f32 | bf16; empty: f32
@@ -29,6 +30,9 @@ struct PlanOptions {
   std::string recompute = "none"; // none | selective | full: what backward computes again, per layer
   nn::OptimizePassOptions optimize;
   int64_t microbatches = 1;   // parts of the batch, one after the other
+  std::string pipelineSchedule = "1f1b"; // by name, see shoal/Schedule/Generate.h
+  int64_t pipelineChunks = 0;            // stages of a rank; 0: as many as the schedule is made for
+  std::string scheduleFile;              // the order of a file instead; empty: none
   double bucketMb = 25;       // units of 2^20 bytes
   std::string offload;        // optimizer: its state and masters lie in the host's memory; empty: nothing
   std::string target = "cpu"; // cpu | cuda: whose kernels the arena has workspace for

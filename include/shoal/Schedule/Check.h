@@ -15,7 +15,7 @@ struct Fault {
 
 /// The first fault, in time and memory linear in the schedule:
 /// - each stage has F and either B or I and W of each micro-batch once, on the rank that has the stage, in this order,
-///   so that every gradient is summed once, before the norm and the update;
+///   so that every gradient is summed once, before the norm and the update; or each has F alone, as evaluation does;
 /// - every message has its other end, and those from one rank to another are received in the order in which they are
 ///   sent;
 /// - the ranks come to their ends when a send ends with its receive (rendezvous; joined messages wait together);

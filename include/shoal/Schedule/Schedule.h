@@ -53,6 +53,12 @@ enum class ActionKind : uint8_t {
   Update,         ///< U: the optimizer's, of all stages of the rank
 };
 
+/// What a stage computes in one go, by the words of the op pipe.call: forward, backward, backward_input,
+/// backward_weight.
+using Part = ActionKind;
+std::optional<Part> symbolizePart(llvm::StringRef name);
+llvm::StringRef stringifyPart(Part part);
+
 struct Action {
   ActionKind kind = ActionKind::Forward;
   bool backward = false; ///< of a message: cotangents for the stage before, not activations for the next one

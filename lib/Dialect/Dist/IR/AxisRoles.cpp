@@ -10,7 +10,7 @@ namespace shoal::dist {
 llvm::ArrayRef<KnownAxis> getKnownAxes() {
   static constexpr KnownAxis axes[] = {
       {"replica", AxisRole::Batch}, {kDataAxis, AxisRole::Batch},    {kTensorAxis, AxisRole::Model},
-      {"pipe", AxisRole::Pipe},     {"context", AxisRole::Sequence}, {"ulysses", AxisRole::Sequence},
+      {kPipeAxis, AxisRole::Pipe},    {"context", AxisRole::Sequence}, {"ulysses", AxisRole::Sequence},
   };
   return axes;
 }
@@ -40,6 +40,13 @@ std::vector<std::string> getAxisNames(MeshAttr mesh) {
     for (MeshAxisAttr axis : mesh.getAxes())
       names.push_back(axis.getName().str());
   return names;
+}
+
+StringAttr getPipeAxis(MeshAttr mesh) {
+  for (MeshAxisAttr axis : mesh.getAxes())
+    if (axis.getSize() > 1 && getAxisRole(axis.getName().getValue()) == AxisRole::Pipe)
+      return axis.getName();
+  return {};
 }
 
 SmallVector<StringAttr> resolveAxis(MeshAttr mesh, StringRef axis) {

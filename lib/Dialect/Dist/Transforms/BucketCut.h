@@ -55,13 +55,6 @@ struct BucketCut {
   }
 };
 
-/// The first group of `dist.pack` that is free in a function.
-inline int64_t findFreeGroup(mlir::Operation *func) {
-  int64_t free = 0;
-  func->walk([&](PackOp op) { free = std::max<int64_t>(free, op.getGroup() + 1); });
-  return free;
-}
-
 } // namespace shoal::dist
 
 #endif // SHOAL_LIB_DIALECT_DIST_TRANSFORMS_BUCKETCUT_H

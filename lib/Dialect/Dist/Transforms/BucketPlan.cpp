@@ -3,6 +3,7 @@
 
 #include "BucketCut.h"
 
+#include "shoal/Dialect/Dist/Transforms/PackGroups.h"
 #include "shoal/Support/Elements.h"
 
 #include "llvm/ADT/StringSet.h"

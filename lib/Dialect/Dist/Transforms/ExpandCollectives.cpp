@@ -4,6 +4,7 @@
 #include "UnrollAccumulate.h"
 
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
+#include "shoal/Dialect/Dist/Transforms/PackGroups.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Interfaces/Origin.h"

@@ -6,6 +6,7 @@
 #include "PlanMesh.h"
 #include "Reasons.h"
 
+#include "shoal/Dialect/Dist/Transforms/PackGroups.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Support/Elements.h"
 

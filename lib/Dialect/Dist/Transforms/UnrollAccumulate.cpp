@@ -5,6 +5,7 @@
 #include "OpOrder.h"
 
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
+#include "shoal/Dialect/Dist/Transforms/SumTerms.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Interfaces/Origin.h"
 
@@ -13,26 +14,6 @@
 using namespace mlir;
 
 namespace shoal::dist {
-
-/// The terms of a sum that nobody reads. Each is added to what is there, and none to another first: adds between, which
-/// only one op reads, fall away. What is added to itself is one term: 2^n ways lead through n such adds.
-static SmallVector<Value> collectTerms(Value whole) {
-  SmallVector<Value> terms;
-  SmallVector<std::pair<Value, Operation *>> work{{whole, nullptr}}; // with the reader that falls away
-  while (!work.empty()) {
-    auto [value, reader] = work.pop_back_val();
-    auto sum = value.getDefiningOp<nn::AddOp>();
-    auto isOther = [reader = reader](Operation *user) { return user != reader; };
-    if (!sum || sum.getLhs() == sum.getRhs() || llvm::any_of(sum->getUsers(), isOther) ||
-        sum.getLhs().getType() != value.getType() || sum.getRhs().getType() != value.getType()) {
-      terms.push_back(value);
-      continue;
-    }
-    work.push_back({sum.getRhs(), sum});
-    work.push_back({sum.getLhs(), sum});
-  }
-  return terms;
-}
 
 namespace {
 

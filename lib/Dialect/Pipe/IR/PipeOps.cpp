@@ -3,6 +3,7 @@
 #include "shoal/Schedule/Text.h"
 
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -103,6 +104,19 @@ ScheduleOp ScheduleOp::create(OpBuilder &builder, Location loc, StringRef name, 
       builder.getI64IntegerAttr(schedule.shape.microbatches), builder.getI64IntegerAttr(schedule.shape.chunks),
       schedule.peak.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(schedule.peak),
       builder.getStrArrayAttr(refs));
+}
+
+LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (getStage() < 0)
+    return emitOpError() << "a stage must be at least 0, got: " << getStage();
+  auto callee = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getCalleeAttr());
+  if (!callee)
+    return emitOpError() << "calls a function of its module, got: " << getCalleeAttr();
+  if (callee.getArgumentTypes() != ArrayRef<Type>(llvm::to_vector(getInputs().getTypes())) ||
+      callee.getResultTypes() != ArrayRef<Type>(llvm::to_vector(getResults().getTypes())))
+    return emitOpError() << "must have the types of " << getCalleeAttr() << ", " << callee.getFunctionType()
+                         << ", got: " << FunctionType::get(getContext(), getInputs().getTypes(), getResults().getTypes());
+  return success();
 }
 
 } // namespace shoal::pipe

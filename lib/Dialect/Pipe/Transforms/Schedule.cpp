@@ -51,6 +51,7 @@ private:
     if (!known)
       return fail(module, "optimizer must be none, update or norm, got: " + optimizer.getValue());
     options.optimizer = *known;
+    options.isForwardOnly = forwardOnly;
     Shape shape{ranks == 0 ? 2 : ranks, microbatches == 0 ? 4 : microbatches,
                 chunks == 0 ? getDefaultChunks(name) : chunks};
     std::string error = findFault(shape);
@@ -80,6 +81,11 @@ private:
     std::optional<Schedule> read = readSchedule(text->getBuffer(), file, error);
     if (!read)
       return fail(module, error);
+    if (forwardOnly) {
+      for (std::vector<Action> &actions : read->ranks)
+        llvm::erase_if(actions, [](const Action &action) { return action.kind != ActionKind::Forward; });
+      read->peak.clear();
+    }
     for (auto [option, value] : {std::pair(&ranks, read->shape.ranks),
                                  {&microbatches, read->shape.microbatches},
                                  {&chunks, read->shape.chunks}})

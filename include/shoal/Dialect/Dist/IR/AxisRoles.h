@@ -18,7 +18,7 @@ enum class AxisRole {
 inline constexpr int64_t kMaxDevices = 1'000'000;
 
 /// The axes that strategies take where none is named: rows of the batch, and what tensor parallelism shards.
-inline constexpr llvm::StringLiteral kDataAxis = "data", kTensorAxis = "tensor";
+inline constexpr llvm::StringLiteral kDataAxis = "data", kTensorAxis = "tensor", kPipeAxis = "pipe";
 
 struct KnownAxis {
   llvm::StringLiteral name;
@@ -38,6 +38,9 @@ llvm::StringRef getAxisOrigin(llvm::StringRef axis);
 /// Names for what has no attributes: reports, options, messages. Null axes are none.
 std::vector<std::string> getAxisNames(AxesAttr axes);
 std::vector<std::string> getAxisNames(MeshAttr mesh);
+
+/// The axis along which the stages of a pipeline lie; null where there is none, or one rank along it.
+mlir::StringAttr getPipeAxis(MeshAttr mesh);
 
 /// The mesh's axes that stand for `axis`: itself, or its parts, major to minor. Empty when there are none.
 llvm::SmallVector<mlir::StringAttr> resolveAxis(MeshAttr mesh, llvm::StringRef axis);

@@ -48,10 +48,92 @@ def SchedulePass : Pass<"pipe-schedule", "::mlir::ModuleOp"> {
     Option<"optimizer", "optimizer", "std::string", "\"\"",
            "none, update, or norm: the update waits for the norm of all ranks' gradients; a file says it itself">,
     Option<"file", "file", "std::string", "\"\"", "read the schedule from this file instead">,
+    Option<"forwardOnly", "forward-only", "bool", "false", "of a step without gradients, as evaluation is">,
     Option<"messages", "messages", "bool", "true", "with sends and receives">,
     Option<"symbol", "symbol", "std::string", "\"schedule\"", "the name of the op">,
   ], costOptions);
   let dependentDialects = ["::shoal::pipe::PipeDialect"];
+}
+
+def AssignStagesPass : Pass<"pipe-assign-stages", "::mlir::ModuleOp"> {
+  let summary = "which stage of the pipeline computes what";
+  let description = [{
+    Gives every op of the forward pass that computes with an input and a parameter its `pipe.stage`, before
+    `nn-differentiate`, so that gradients inherit it. With a mesh axis `pipe` of P ranks there are P times `chunks`
+    stages; without one, stages of the file are dropped, since the program is not cut.
+
+    Where ops of the file have a stage, each says where that begins, and what follows it is in it, too. Otherwise
+    consecutive layers (`nn.layer`; ops outside of layers by themselves) are cut such that the slowest stage costs the
+    least, by operations of products and bytes that are read and written: dynamic programming over units and stages.
+    Layers need not divide by stages.
+
+    What needs no parameter, as masks and positions, has no stage: each stage that reads it computes it. What needs
+    parameters alone, as their casts, is computed where they lie.
+
+    ```mlir
+    %0 = nn.matmul %x, %w0 : ...
+    %1 = nn.matmul %0, %w1 : ...
+    // with "pipe"=2 becomes
+    %0 = nn.matmul %x, %w0 {pipe.stage = 0 : i64} : ...
+    %1 = nn.matmul %0, %w1 {pipe.stage = 1 : i64} : ...
+    ```
+  }];
+  let options = [Option<"chunks", "chunks", "int64_t", "1", "stages per rank">];
+  let dependentDialects = ["::shoal::pipe::PipeDialect"];
+}
+
+def SplitPass : Pass<"pipe-split", "::mlir::ModuleOp"> {
+  let summary = "the step's region over micro-batches as functions of stages";
+  let description = [{
+    Cuts the body of the region over micro-batches (L2, behind the partitioner) by `pipe.stage` and by pass: forward is
+    what the loss and the outputs need, backward the rest; with a schedule that has I and W, backward is cut into what
+    another stage waits for and what only gradients of parameters need. Each part becomes a function, whose arguments
+    and results are all that it shares with others, and the body becomes their `pipe.call`s.
+
+    A value that several stages read travels from stage to stage, forward or backward, through all between. Ops without
+    a stage are computed in each stage that reads them, as early as that does. A sum over micro-batches with terms of
+    several stages, as the gradient of a parameter that two of them read, becomes one sum for each of them, and
+    their sum follows the region.
+
+    ```mlir
+    %g:2 = dist.accumulate(%x) microbatches = 2 {
+    ^bb0(%xm: tensor<4x8xf32>):
+      %0 = nn.matmul %xm, %w0 {pipe.stage = 0 : i64} : ...
+      %1 = nn.matmul %0, %w1 {pipe.stage = 1 : i64} : ...
+      ...
+    // becomes
+    func.func private @step.stage0.forward(...) -> ...
+    ...
+      %0:2 = pipe.call forward stage 0 @step.stage0.forward(%xm, %w0) : ...
+      %1:2 = pipe.call forward stage 1 @step.stage1.forward(%0#0, %w1) : ...
+      %2:2 = pipe.call backward stage 1 @step.stage1.backward(%1#1, %w1) : ...
+      %3 = pipe.call backward stage 0 @step.stage0.backward(%2#0, %0#1) : ...
+      dist.yield %3, %2#1 : ...
+    ```
+  }];
+  let dependentDialects = ["::shoal::pipe::PipeDialect"];
+}
+
+def UnrollPass : Pass<"pipe-unroll", "::mlir::ModuleOp"> {
+  let summary = "the calls of stages in the order of the schedule";
+  let description = [{
+    Replaces the region of `pipe-split` by what each rank computes, sends and receives, in the order of the module's
+    `pipe.schedule`: one straight line for all ranks, in which messages and collectives say at which positions they run
+    (`dist.at`). Sums over micro-batches are added up where their stage is; what follows the region is put on the ranks
+    that have what it reads; a sum of terms that lie on several ranks, as the square of the global norm and the gradient
+    of a tied parameter, is reduced over the axis. Functions of stages and the schedule are gone behind it.
+
+    ```mlir
+    %0 = pipe.call forward stage 0 @step.stage0.forward(%xm, %w0) : ...
+    %1 = pipe.call forward stage 1 @step.stage1.forward(%0, %w1) : ...
+    // becomes, for each micro-batch,
+    %0 = nn.matmul %x0, %w0 : ...
+    dist.send {"pipe"} %0 to %c1 {dist.at = array<i64: 0>} : ...
+    %1 = dist.recv {"pipe"} from %c0 {dist.at = array<i64: 1>} : ...
+    %2 = nn.matmul %1, %w1 : ...
+    ```
+  }];
+  let dependentDialects = ["::shoal::pipe::PipeDialect", "::mlir::arith::ArithDialect"];
 }
 
 def VerifyPass : Pass<"pipe-verify", "::mlir::ModuleOp"> {
