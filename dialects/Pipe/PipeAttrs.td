@@ -27,7 +27,7 @@ def Pipe_PartEnum : I32EnumAttr<"Part", "what a stage computes of a micro-batch 
 }
 
 def Pipe_PartAttr : EnumAttr<Pipe_Dialect, Pipe_PartEnum, "part"> {
-  let assemblyFormat = "$value";
+  let description = "As a word in `pipe.call`.";
 }
 
 #endif

@@ -59,7 +59,7 @@ def Pipe_CallOp : Op<Pipe_Dialect, "call", [KnownAttributes, DeclareOpInterfaceM
   let arguments = (ins Pipe_PartAttr:$part, I64Attr:$stage, FlatSymbolRefAttr:$callee, Variadic<AnyRankedTensor>:$inputs);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    $part `stage` $stage $callee `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)
+    custom<PartName>($part) `stage` $stage $callee `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)
   }];
 }
 

@@ -124,7 +124,10 @@ void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
 }
 
 void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
-  auto partition = [&](const std::vector<std::string> &axes) {
+  auto partition = [&](std::vector<std::string> axes) {
+    // Nothing lies sharded over the axis of a pipeline, which may be the only one.
+    if (options.pipeRanks > 1)
+      axes.push_back(dist::kPipeAxis.str());
     if (axes.empty())
       return;
     dist::PartitionPassOptions partition;

@@ -26,6 +26,22 @@ static void printPlacementName(OpAsmPrinter &printer, Operation *, PlacementAttr
   printer << stringifyPlacement(placement.getValue());
 }
 
+static ParseResult parsePartName(OpAsmParser &parser, PartAttr &part) {
+  StringRef name;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&name))
+    return failure();
+  std::optional<Part> known = symbolizePart(name);
+  if (!known)
+    return parser.emitError(loc) << "part must be forward, backward, backward_input or backward_weight, got: " << name;
+  part = PartAttr::get(parser.getContext(), *known);
+  return success();
+}
+
+static void printPartName(OpAsmPrinter &printer, Operation *, PartAttr part) {
+  printer << stringifyPart(part.getValue());
+}
+
 static ParseResult parseRankLines(OpAsmParser &parser, ArrayAttr &ranks) {
   SmallVector<Attribute> lines;
   auto parseLine = [&]() -> ParseResult {

@@ -228,7 +228,7 @@ LogicalResult Splitter::connect() {
   // A schedule has both passes of every stage, or forward passes alone.
   if (llvm::any_of(parts, [](const auto &part) { return !part.first.isForward(); }))
     for (int64_t stage = 0; stage < stages; ++stage)
-      for (Part part : splitsBackward ? ArrayRef<Part>{Part::BackwardInput, Part::BackwardWeight} : ArrayRef<Part>{Part::Backward})
+      for (Part part : {getBackward(), splitsBackward ? Part::BackwardWeight : Part::Backward})
         parts[{stage, part}];
   return success();
 }
