@@ -13,6 +13,7 @@
 #include "shoal/Dialect/Exec/Transforms/StepFunction.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interpreter/VerifyPlan.h"
+#include "shoal/Dialect/Pipe/Transforms/Passes.h"
 #include "shoal/Pipelines/Pipelines.h"
 #include "shoal/Report/Page.h"
 
@@ -113,6 +114,11 @@ Outcome Compilation::makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp tra
 /// Of work that takes long it tells before how long.
 LogicalResult Compilation::verifyPlan(ModuleOp global, ModuleOp local, const PlanOptions &plan) {
   constexpr double kLong = 10, kMinutes = 120; // seconds
+  // What ranks run, and not the functions of stages that it is made of.
+  OwningOpRef<ModuleOp> line = plan.pipeRanks > 1 ? unroll(local) : nullptr;
+  if (plan.pipeRanks > 1 && !line)
+    return failure();
+  local = line ? *line : local;
   interp::VerifyPlanOptions verify;
   verify.progress = options.verifyProgress;
   double seconds = interp::estimateWork(global, local, verify) / interp::kOperationsPerSecond;
@@ -189,10 +195,12 @@ Outcome Compilation::makeLocal(ModuleOp module) {
   return Outcome::Success;
 }
 
-/// The step as reports tell it: loops of a program by hand unrolled. Null after an error.
+/// The step as reports tell it: stages in the order of their schedule, loops of a program by hand unrolled. Null after an
+/// error.
 OwningOpRef<ModuleOp> Compilation::unroll(ModuleOp module) {
   OwningOpRef<ModuleOp> copy = module.clone();
   PassManager pm(module.getContext());
+  pm.addPass(pipe::createUnrollPass());
   pm.addPass(dist::createFoldControlFlowPass());
   return succeeded(pm.run(*copy)) ? std::move(copy) : nullptr;
 }

@@ -7,9 +7,9 @@ using namespace mlir;
 
 namespace shoal::dist {
 
-SmallVector<Value> collectTerms(Value whole) {
+SmallVector<Value> collectTerms(Value whole, Operation *reader) {
   SmallVector<Value> terms;
-  SmallVector<std::pair<Value, Operation *>> work{{whole, nullptr}}; // with the reader that falls away
+  SmallVector<std::pair<Value, Operation *>> work{{whole, reader}}; // with the reader that falls away
   while (!work.empty()) {
     auto [value, reader] = work.pop_back_val();
     auto sum = value.getDefiningOp<nn::AddOp>();

@@ -133,7 +133,7 @@ void Splitter::place(Operation *op, bool isTerm) {
 LogicalResult Splitter::placeOps() {
   llvm::DenseSet<Value> yielded;
   for (Value value : body.getTerminator()->getOperands()) {
-    terms.push_back(dist::collectTerms(value));
+    terms.push_back(dist::collectTerms(value, body.getTerminator()));
     yielded.insert(terms.back().begin(), terms.back().end());
   }
   for (const SmallVector<Value> &sum : terms)

@@ -94,7 +94,7 @@ LogicalResult Unroller::collectCalls() {
       return call.emitOpError() << "is a second " << stringifyPart(call.getPart()) << " pass of stage " << call.getStage();
   }
   for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands()))
-    for (Value term : dist::collectTerms(value)) {
+    for (Value term : dist::collectTerms(value, body.getTerminator())) {
       if (!term.getDefiningOp<CallOp>())
         return emitError(term.getLoc()) << "a sum over micro-batches must be of what a pipe.call makes";
       sumsOf[term].push_back({index, term});

@@ -2,14 +2,14 @@
 #ifndef SHOAL_DIALECT_DIST_TRANSFORMS_SUMTERMS_H
 #define SHOAL_DIALECT_DIST_TRANSFORMS_SUMTERMS_H
 
-#include "mlir/IR/Value.h"
+#include "mlir/IR/Operation.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace shoal::dist {
 
-/// The terms of a sum that nobody reads. Each is added to what is there, and none to another first: adds between, which
+/// The terms of a sum that nobody reads, but for `reader`. Each is added to what is there, and none to another first: adds between, which
 /// only one op reads, fall away. What is added to itself is one term: 2^n ways lead through n such adds.
-llvm::SmallVector<mlir::Value> collectTerms(mlir::Value whole);
+llvm::SmallVector<mlir::Value> collectTerms(mlir::Value whole, mlir::Operation *reader = nullptr);
 
 } // namespace shoal::dist
 
