@@ -7,6 +7,7 @@
 #include "Reasons.h"
 
 #include "shoal/Dialect/Dist/Transforms/PackGroups.h"
+#include "shoal/Dialect/Dist/Transforms/SumTerms.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Support/Elements.h"
 
@@ -26,9 +27,11 @@ struct Gradient {
   int64_t size() const { return cast<RankedTensorType>(value.getType()).getNumElements(); }
 };
 
-/// Gradients of one element type that are partial over the same axes, of which some are reduced here.
+/// Gradients of one element type and of the same stages that are partial over the same axes, of which some are reduced
+/// here.
 struct Group {
   Type elementType;
+  SmallVector<int64_t> stages;
   ArrayRef<StringAttr> unreduced;
   SmallVector<StringAttr> axes, rest;
   SmallVector<Gradient> gradients;
@@ -55,7 +58,7 @@ private:
   MeshOp mesh;
   ArrayRef<StringAttr> axes;
   int64_t bucketBytes;
-  SmallVector<Group> groups;
+  SmallVector<Group, 0> groups;
   llvm::SetVector<Operation *> gathers; // of gradients, with the shards before
   DenseSet<Value> seen;
   DenseSet<Operation *> producers;
@@ -84,11 +87,12 @@ void Packer::collect(Value value, StringRef name) {
   if (mesh.getMesh().getSize(mine) == 1 || !seen.insert(value).second)
     return;
   Type type = cast<RankedTensorType>(value.getType()).getElementType();
+  SmallVector<int64_t> stages = findStages(value);
   auto group = llvm::find_if(groups, [&](const Group &other) {
-    return other.elementType == type && other.unreduced == unreduced;
+    return other.elementType == type && other.stages == stages && other.unreduced == unreduced;
   });
   if (group == groups.end()) {
-    groups.push_back({type, unreduced, mine, rest, {}});
+    groups.push_back({type, stages, unreduced, mine, rest, {}});
     group = &groups.back();
   }
   group->gradients.push_back({value, name.str()});

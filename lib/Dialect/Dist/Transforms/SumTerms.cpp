@@ -1,7 +1,13 @@
 // A tree of adds as its terms; see SumTerms.h.
 #include "shoal/Dialect/Dist/Transforms/SumTerms.h"
 
+#include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Interfaces/Origin.h"
+
+#include "llvm/ADT/DenseSet.h"
+
+#include <set>
 
 using namespace mlir;
 
@@ -23,6 +29,29 @@ SmallVector<Value> collectTerms(Value whole, Operation *reader) {
     work.push_back({sum.getLhs(), sum});
   }
   return terms;
+}
+
+SmallVector<int64_t> findStages(Value sum) {
+  std::set<int64_t> stages;
+  DenseSet<Value> seen;
+  SmallVector<Value> work{sum};
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    auto result = dyn_cast<OpResult>(value);
+    if (!result || !seen.insert(value).second)
+      continue;
+    Operation *op = result.getOwner();
+    if (auto accumulate = dyn_cast<AccumulateOp>(op)) {
+      work.push_back(accumulate.getBody().front().getTerminator()->getOperand(result.getResultNumber()));
+      continue;
+    }
+    // An add of two stages' terms is made in either.
+    if (auto stage = op->getAttrOfType<IntegerAttr>(origin::kStage); stage && !isa<nn::AddOp>(op))
+      stages.insert(stage.getInt());
+    else
+      llvm::append_range(work, op->getOperands());
+  }
+  return SmallVector<int64_t>(stages.begin(), stages.end());
 }
 
 } // namespace shoal::dist

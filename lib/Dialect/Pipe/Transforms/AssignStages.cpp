@@ -38,7 +38,7 @@ public:
   LogicalResult run() {
     findStaged();
     if (staged.empty())
-      return func.emitError() << "a pipeline of " << stages << " stages needs ops that compute with a parameter and an "
+      return emitError(func.getLoc()) << "a pipeline of " << stages << " stages needs ops that compute with a parameter and an "
                               << "input, got: none";
     bool isExplicit = llvm::any_of(staged, [](Operation *op) { return op->hasAttr(PipeDialect::kStageAttr); });
     return isExplicit ? fillBoundaries() : cutByCost();
@@ -104,7 +104,7 @@ LogicalResult Assigner::fillBoundaries() {
     set(op, stage);
   }
   if (stage + 1 != stages)
-    return func.emitError() << "the file must name as many stages as the pipeline has, " << stages
+    return emitError(func.getLoc()) << "the file must name as many stages as the pipeline has, " << stages
                             << " (ranks along \"pipe\" times chunks), got: " << stage + 1;
   return success();
 }
@@ -138,7 +138,7 @@ LogicalResult Assigner::cutByCost() {
   }
   int64_t count = units.size();
   if (count < stages)
-    return func.emitError() << "a pipeline needs a layer or an op outside of layers for each of its " << stages
+    return emitError(func.getLoc()) << "a pipeline needs a layer or an op outside of layers for each of its " << stages
                             << " stages (ranks along \"pipe\" times chunks), got: " << count
                             << "; take fewer ranks or chunks";
   SmallVector<double> sum(count + 1, 0);

@@ -360,7 +360,7 @@ static dist::AccumulateOp findLoop(func::FuncOp func) {
     found = loop;
   }
   if (!found)
-    func.emitError() << "a pipeline needs a region over micro-batches (dist-microbatch) with ops of several stages, "
+    emitError(func.getLoc()) << "a pipeline needs a region over micro-batches (dist-microbatch) with ops of several stages, "
                         "got: none";
   return found;
 }

@@ -7,6 +7,7 @@
 #include "shoal/Dialect/Dist/Transforms/SumTerms.h"
 #include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Dialect/Pipe/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -45,6 +46,8 @@ private:
   void copy(func::FuncOp callee, CallOp call, int64_t micro, const BitVector &at);
   void addTerms(CallOp call, int64_t micro);
   void placeRest();
+  void findReaders();
+  LogicalResult checkUpdates();
 
   SmallVector<CallOp, 2> getCalls(const Action &action) const;
   SmallVector<Value> getMessage(int64_t from, int64_t to, bool backward) const;
@@ -80,6 +83,7 @@ private:
   SmallVector<Value> sums;
   DenseMap<Key, Value> made, slices;
   DenseMap<std::pair<int64_t, Key>, Value> received; // by stage
+  llvm::MapVector<StringAttr, BitVector> readers;    // of an argument, by name
   DenseMap<Value, BitVector> homes;                  // ranks of the pipeline that have a value; all without
 };
 
@@ -103,7 +107,7 @@ LogicalResult Unroller::collectCalls() {
   for (const std::vector<Action> &actions : schedule.ranks)
     for (const Action &action : actions)
       if (action.isCompute() && getCalls(action).empty())
-        return func.emitError() << "the schedule computes the " << stringifyPart(action.kind) << " pass of stage "
+        return emitError(func.getLoc()) << "the schedule computes the " << stringifyPart(action.kind) << " pass of stage "
                                 << action.stage << ", of which the step has no pipe.call";
   return success();
 }
@@ -318,10 +322,11 @@ LogicalResult Unroller::run() {
   }
   for (int64_t rank = 0; rank < shape.ranks; ++rank)
     if (next[rank] < schedule.ranks[rank].size())
-      return func.emitError() << "the schedule cannot go on: rank " << rank << " waits with "
+      return emitError(func.getLoc()) << "the schedule cannot go on: rank " << rank << " waits with "
                               << format(schedule.ranks[rank][next[rank]], shape, rank) << " (pipe-verify says more)";
+  findReaders();
   placeRest();
-  return success();
+  return checkUpdates();
 }
 
 // What the step does beside the region
@@ -465,6 +470,38 @@ void Placer::run(Operation *begin) {
   }
   for (Operation *op : llvm::reverse(dead))
     op->erase();
+}
+
+/// What a rank reads in its stages it has updated by itself.
+LogicalResult Unroller::checkUpdates() {
+  Operation *end = func.getBody().front().getTerminator();
+  for (auto [index, value] : llvm::enumerate(end->getOperands())) {
+    auto name = func.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
+    auto home = homes.find(value);
+    if (!name || home == homes.end())
+      continue;
+    BitVector missing = readers.lookup(name);
+    missing.reset(home->second);
+    if (missing.any())
+      return emitError(func.getLoc()) << "rank " << missing.find_first() << " of the pipeline reads " << name
+                              << ", and only other ranks update it";
+  }
+  return success();
+}
+
+/// Which ranks read what of the model's arguments in their stages, also through what is made of these alone.
+void Unroller::findReaders() {
+  for (BlockArgument argument : func.getArguments()) {
+    SmallVector<Value> work{argument};
+    BitVector ranks(shape.ranks);
+    while (!work.empty())
+      for (Operation *user : work.pop_back_val().getUsers())
+        if (auto call = dyn_cast<CallOp>(user); call && call->getBlock() == &body)
+          ranks.set(shape.getRank(call.getStage()));
+        else if (user->getBlock() == loop->getBlock() && user != loop && user->isBeforeInBlock(loop))
+          llvm::append_range(work, user->getResults());
+    readers[StringAttr::get(func.getContext(), nn::getArgName(func, argument.getArgNumber()))] = ranks;
+  }
 }
 
 void Unroller::placeRest() {

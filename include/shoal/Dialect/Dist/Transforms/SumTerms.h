@@ -11,6 +11,10 @@ namespace shoal::dist {
 /// only one op reads, fall away. What is added to itself is one term: 2^n ways lead through n such adds.
 llvm::SmallVector<mlir::Value> collectTerms(mlir::Value whole, mlir::Operation *reader = nullptr);
 
+/// The stages of a pipeline (`pipe.stage`) that a sum gets terms from, in order; none in a program that is not cut.
+/// Gradients of one bucket have the same.
+llvm::SmallVector<int64_t> findStages(mlir::Value sum);
+
 } // namespace shoal::dist
 
 #endif // SHOAL_DIALECT_DIST_TRANSFORMS_SUMTERMS_H

@@ -1,0 +1,42 @@
+// RUN: shoal-opt %s --pipe-assign-stages -split-input-file -verify-diagnostics
+
+dist.mesh @mesh <["pipe"=3]>
+// expected-error@below {{a pipeline needs a layer or an op outside of layers for each of its 3 stages (ranks along "pipe" times chunks), got: 2; take fewer ranks or chunks}}
+func.func @few(%x: tensor<8x6xf32> {nn.input = "x"},
+    %a: tensor<6x6xf32> {nn.param = #nn.param<"a", init = zeros>}) -> (tensor<8x6xf32> {nn.output = "o"}) {
+  %0 = nn.matmul %x, %a : (tensor<8x6xf32>, tensor<6x6xf32>) -> tensor<8x6xf32>
+  %1 = nn.relu %0 : tensor<8x6xf32>
+  return %1 : tensor<8x6xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["pipe"=3]>
+// expected-error@below {{the file must name as many stages as the pipeline has, 3 (ranks along "pipe" times chunks), got: 2}}
+func.func @boundaries(%x: tensor<8x6xf32> {nn.input = "x"},
+    %a: tensor<6x6xf32> {nn.param = #nn.param<"a", init = zeros>}) -> (tensor<8x6xf32> {nn.output = "o"}) {
+  %0 = nn.matmul %x, %a : (tensor<8x6xf32>, tensor<6x6xf32>) -> tensor<8x6xf32>
+  %1 = nn.relu %0 {pipe.stage = 1 : i64} : tensor<8x6xf32>
+  return %1 : tensor<8x6xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["pipe"=2]>
+func.func @backwards(%x: tensor<8x6xf32> {nn.input = "x"},
+    %a: tensor<6x6xf32> {nn.param = #nn.param<"a", init = zeros>}) -> (tensor<8x6xf32> {nn.output = "o"}) {
+  // expected-note@below {{stage 1 begins here}}
+  %0 = nn.matmul %x, %a {pipe.stage = 1 : i64} : (tensor<8x6xf32>, tensor<6x6xf32>) -> tensor<8x6xf32>
+  // expected-error@below {{stages must follow each other in the order of the program: behind stage 1 comes stage 1 or 2, got: 0}}
+  %1 = nn.relu %0 {pipe.stage = 0 : i64} : tensor<8x6xf32>
+  return %1 : tensor<8x6xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["pipe"=2]>
+// expected-error@below {{a pipeline of 2 stages needs ops that compute with a parameter and an input, got: none}}
+func.func @nothing(%x: tensor<8x6xf32> {nn.input = "x"}) -> (tensor<8x6xf32> {nn.output = "o"}) {
+  %0 = nn.relu %x : tensor<8x6xf32>
+  return %0 : tensor<8x6xf32>
+}

@@ -1,0 +1,62 @@
+// RUN: shoal-opt %s --pipe-split -split-input-file | FileCheck %s
+// RUN: shoal-opt %s --pipe-split --pipe-unroll -split-input-file | FileCheck %s --check-prefix=UNROLL
+
+// A weight that both stages read: each has a sum of its own, and they meet behind the region. What stage 1 sends back is
+// the cotangent of what it has received, what each keeps is an argument of its backward pass.
+dist.mesh @mesh <["pipe"=2]>
+pipe.schedule @schedule placement = loop microbatches = 2 chunks = 1 ranks [
+  "F0 SF0>1 F1 SF1>1 RB0<1 B0 RB1<1 B1",
+  "RF0<0 F0 RF1<0 F1 B0 SB0>0 B1 SB1>0"
+]
+// CHECK-LABEL: func private @step.stage0.forward
+// CHECK-SAME: (%{{.*}}: tensor<1x4x6xf32>, %{{.*}}: tensor<6x6xf32>) -> (tensor<4x6xf32>, tensor<4x6xf32>)
+// CHECK-LABEL: func private @step.stage1.forward
+// A constant outside is made where it is read.
+// CHECK: nn.constant
+// CHECK-LABEL: func private @step.stage1.backward
+// CHECK-LABEL: func private @step.stage0.backward
+// CHECK-LABEL: func.func @step(
+// CHECK: %[[R:.*]]:3 = dist.accumulate
+// CHECK: %[[F0:.*]]:2 = pipe.call forward stage 0 @step.stage0.forward(%{{.*}}, %[[W:arg1]])
+// CHECK: %[[F1:.*]]:2 = pipe.call forward stage 1 @step.stage1.forward(%[[F0]]#0, %[[W]])
+// CHECK: %[[B1:.*]]:2 = pipe.call backward stage 1 @step.stage1.backward(%{{.*}}, %[[W]]{{.*}})
+// CHECK: %[[B0:.*]] = pipe.call backward stage 0 @step.stage0.backward(%{{.*}})
+// CHECK: dist.yield %[[B0]], %[[B1]]#{{[01]}}, %[[F1]]#{{[01]}}
+// CHECK: nn.add %[[R]]#0, %[[R]]#1
+// CHECK-NOT: nn.add
+
+// Rank 0 sends both micro-batches before it receives, rank 1 the other way round; the weight's gradient is one sum over
+// the ranks, to which each gives its own.
+// UNROLL-NOT: pipe.
+// UNROLL-LABEL: func.func @step(
+// UNROLL: nn.matmul %{{.*}} {dist.microbatch = 0 : i64, pipe.stage = 0 : i64}
+// UNROLL: dist.send {"pipe"} %{{.*}} to %{{.*}} {dist.at = array<i64: 0>, dist.microbatch = 0 : i64, reason = #dist.reason<"stage 1 reads what stage 0 makes of micro-batch 0"
+// UNROLL: nn.matmul %{{.*}} {dist.microbatch = 1 : i64, pipe.stage = 0 : i64}
+// UNROLL: dist.send {"pipe"}
+// UNROLL: dist.recv {"pipe"} from %{{.*}} {dist.at = array<i64: 1>, dist.microbatch = 0 : i64
+// UNROLL: dist.send {"pipe"} %{{.*}} to %{{.*}} {dist.at = array<i64: 1>, dist.microbatch = 0 : i64, reason = #dist.reason<"stage 0 reads what stage 1 makes of micro-batch 0"
+// UNROLL: dist.recv {"pipe"} from %{{.*}} {dist.at = array<i64: 0>, dist.microbatch = 0 : i64
+// UNROLL: nn.add %{{.*}} {{{.*}}dist.running_sum}
+// UNROLL: %[[PART:.*]] = dist.select [0, 1] %{{.*}}, %{{.*}} : tensor<6x6xf32>
+// UNROLL: %[[GRAD:.*]] = dist.all_reduce {"pipe"} sum %[[PART]]
+// UNROLL: return %{{.*}}, %[[GRAD]]
+func.func @step(%x: tensor<2x4x6xf32> {nn.batch_rows = 8 : i64, nn.input = "x"},
+    %w: tensor<6x6xf32> {nn.param = #nn.param<"w", init = zeros>})
+    -> (tensor<f32> {nn.loss}, tensor<6x6xf32> {nn.grad = "w"}) {
+  %two = nn.constant dense<2.0> : tensor<f32>
+  %r:2 = dist.accumulate(%x) microbatches = 2 {
+  ^bb0(%part: tensor<1x4x6xf32>):
+    %rows = nn.reshape %part : tensor<1x4x6xf32> -> tensor<4x6xf32>
+    %h = nn.matmul %rows, %w {pipe.stage = 0 : i64} : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+    %o = nn.matmul %h, %w {pipe.stage = 1 : i64} : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+    %d = nn.mul %o, %two {pipe.stage = 1 : i64} : (tensor<4x6xf32>, tensor<f32>) -> tensor<4x6xf32>
+    %square = nn.mul %o, %o {pipe.stage = 1 : i64} : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<4x6xf32>
+    %loss = nn.reduce sum %square dims = [0, 1] {pipe.stage = 1 : i64} : tensor<4x6xf32> -> tensor<f32>
+    %dh = nn.matmul %d, %w {pipe.stage = 1 : i64, transpose_b} : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+    %g1 = nn.matmul %h, %d {pipe.stage = 1 : i64, transpose_a} : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<6x6xf32>
+    %g0 = nn.matmul %rows, %dh {pipe.stage = 0 : i64, transpose_a} : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<6x6xf32>
+    %g = nn.add %g0, %g1 : (tensor<6x6xf32>, tensor<6x6xf32>) -> tensor<6x6xf32>
+    dist.yield %g, %loss : tensor<6x6xf32>, tensor<f32>
+  } : (tensor<2x4x6xf32>) -> (tensor<6x6xf32>, tensor<f32>)
+  return %r#1, %r#0 : tensor<f32>, tensor<6x6xf32>
+}
