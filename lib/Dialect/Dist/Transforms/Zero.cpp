@@ -3,6 +3,7 @@
 #include "Strategy.h"
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
+#include "shoal/Dialect/Dist/Transforms/SumTerms.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 
 namespace shoal::dist {
@@ -22,6 +23,7 @@ public:
       : func(func), mesh(mesh), axes(axes), stage(stage), arguments(func), signature(func) {}
 
   void run() {
+    findShared();
     for (unsigned i = 0; i < func.getNumArguments(); ++i) {
       if (!isOurs(i))
         continue;
@@ -30,20 +32,38 @@ public:
       if (state && (!parameter || isOurs(*parameter)))
         annotateArgument(i, /*perUse=*/false, "the optimizer's state");
       // Of a master copy the step reads a cast only, so it is never whole.
-      else if (!state && (stage == 3 || func.getArgAttr(i, nn::NNDialect::kMasterAttr)))
-        annotateArgument(i, /*perUse=*/stage == 3, "the parameters");
+      else if (!state && (gathersPerUse(i) || func.getArgAttr(i, nn::NNDialect::kMasterAttr)))
+        annotateArgument(i, gathersPerUse(i), "the parameters");
     }
     for (unsigned i = 0; i < func.getNumResults(); ++i) {
       auto gradient = func.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kGradAttr);
       auto parameter = gradient ? arguments.find(gradient) : std::nullopt;
       if (!parameter || !isOurs(*parameter))
         continue;
-      signature.setResultAttr(i, DistDialect::kFlatAttr, flat(/*perUse=*/stage >= 2));
+      signature.setResultAttr(i, DistDialect::kFlatAttr, flat(/*perUse=*/stage >= 2 && !shared.contains(*parameter)));
       signature.setResultAttr(i, DistDialect::kWhyAttr, addCause(DictionaryAttr(), axes, cause("the gradients")));
     }
   }
 
 private:
+  /// Of a parameter that several stages of a pipeline read, each stage has the sum of its own terms when its last
+  /// micro-batch is done, and not before.
+  void findShared() {
+    Operation *end = func.getFunctionBody().back().getTerminator();
+    for (unsigned i = 0; i < func.getNumResults(); ++i) {
+      auto gradient = func.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kGradAttr);
+      auto parameter = gradient ? arguments.find(gradient) : std::nullopt;
+      if (!parameter || findStages(end->getOperand(i)).size() < 2)
+        continue;
+      shared.insert(*parameter);
+      if (stage >= 2)
+        emitRemark(func.getArgument(*parameter).getLoc(), "ZeRO shards \"")
+            << gradient.getValue() << "\" as stage 1 does: stages of the pipeline that share it add up its gradient "
+            << "over all micro-batches before it is reduced";
+    }
+  }
+  bool gathersPerUse(unsigned parameter) const { return stage == 3 && !shared.contains(parameter); }
+
   /// A parameter or state that no hand has sharded over these axes. Tells once of one that is left alone.
   bool isOurs(unsigned index) {
     nn::ArgRole role = nn::getArgRole(func, index);
@@ -78,6 +98,7 @@ private:
   nn::ArgTable arguments;
   SignatureEdit signature;
   DenseMap<unsigned, bool> ours;
+  DenseSet<unsigned> shared; // parameters that several stages read
 };
 
 struct ZeroPass : dist::impl::ZeroPassBase<ZeroPass> {

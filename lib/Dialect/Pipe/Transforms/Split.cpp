@@ -51,6 +51,7 @@ public:
 
 private:
   LogicalResult placeOps();
+  void spreadOverTerms(OpOperand &use);
   void place(Operation *op, bool isTerm);
   void splitBackward();
   LogicalResult connect();
@@ -130,7 +131,41 @@ void Splitter::place(Operation *op, bool isTerm) {
   where.push_back({stage, forward.contains(op) ? Part::Forward : Part::Backward});
 }
 
+/// A cast or another shape of a sum of several stages' terms becomes the sum of those of the terms, so that each stage has
+/// its own.
+void Splitter::spreadOverTerms(OpOperand &use) {
+  SmallVector<OpOperand *> work{&use};
+  while (!work.empty()) {
+    OpOperand *next = work.pop_back_val();
+    Operation *op = next->get().getDefiningOp();
+    if (!op || !op->hasOneUse())
+      continue;
+    if (isa<nn::AddOp>(op)) {
+      work.push_back(&op->getOpOperand(0));
+      work.push_back(&op->getOpOperand(1));
+      continue;
+    }
+    auto sum = isa<nn::CastOp, nn::ReshapeOp, nn::TransposeOp>(op) ? op->getOperand(0).getDefiningOp<nn::AddOp>() : nullptr;
+    if (!sum || !sum->hasOneUse() || getStage(op) || dist::findStages(sum.getResult()).size() < 2)
+      continue;
+    OpBuilder b(op);
+    SmallVector<Value> parts;
+    for (Value term : sum->getOperands()) {
+      Operation *part = b.clone(*op);
+      part->setOperand(0, term);
+      parts.push_back(part->getResult(0));
+    }
+    auto whole = b.create<nn::AddOp>(sum.getLoc(), parts[0], parts[1]);
+    next->set(whole);
+    op->erase();
+    sum->erase();
+    work.push_back(next);
+  }
+}
+
 LogicalResult Splitter::placeOps() {
+  for (OpOperand &yielded : body.getTerminator()->getOpOperands())
+    spreadOverTerms(yielded);
   llvm::DenseSet<Value> yielded;
   for (Value value : body.getTerminator()->getOperands()) {
     terms.push_back(dist::collectTerms(value, body.getTerminator()));
