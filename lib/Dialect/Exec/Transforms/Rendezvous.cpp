@@ -4,6 +4,7 @@
 #include "Rendezvous.h"
 
 #include "shoal/Dialect/Dist/IR/Positions.h"
+#include "shoal/Dialect/Exec/IR/PositionClasses.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -34,10 +35,12 @@ struct Channel {
   size_t sent = 0, received = 0; // how many have started
 };
 
-/// A row or wait of a stream. Positions that do not run a row go past it.
+/// A row or wait of a stream of some positions: what they run, and rows of others that they wait for, which they go past.
 struct Step {
   Operation *op;
   unsigned row;             // its own number, or the one it waits for
+  unsigned place;           // in the program
+  bool runs = true;
   dist::AxesAttr axes = {}; // of a collective
 };
 
@@ -67,7 +70,7 @@ struct Place {
 class Rendezvous {
 public:
   Rendezvous(ProgramOp program, dist::MeshAttr mesh)
-      : program(program), mesh(mesh), positions(mesh.getNumDevices()) {}
+      : program(program), mesh(mesh), positions(mesh.getNumDevices()), classes(program) {}
   LogicalResult run();
 
 private:
@@ -76,19 +79,23 @@ private:
   void collect();
   LogicalResult matchEnds();
   void advance(Place place);
-  bool startMessages(Place place, Step &step);
-  bool joinGroup(Place place, Step &step);
+  bool startMessages(Place place, const Step &step);
+  bool joinGroup(Place place, const Step &step);
   void finish(Place place);
   Place waitsFor(Place place);
   LogicalResult reportCycle(Place start);
 
-  Lane &laneAt(Place place) { return lanes[place.position * streams.size() + place.stream]; }
+  Lane &laneAt(Place place) { return lanes[place.position * numStreams + place.stream]; }
+  ArrayRef<Step> stepsAt(Place place) const { return steps[classOf[place.position]][place.stream]; }
   std::string nameAt(Place place);
 
   ProgramOp program;
   dist::MeshAttr mesh;
   int64_t positions;
-  SmallVector<SmallVector<Step>> streams;
+  PositionClasses classes;
+  SmallVector<unsigned> classOf; // by position
+  int64_t numStreams = 1;
+  std::vector<SmallVector<SmallVector<Step, 0>>> steps; // by class and stream
   SmallVector<Operation *> rows;
   SmallVector<SmallVector<Message, 0>> messages; // per row
   std::map<std::tuple<int64_t, int64_t, int64_t>, Channel> channels; // stream, from, to
@@ -124,34 +131,57 @@ void Rendezvous::forEachTransfer(unsigned row, int64_t position, OnTransfer onTr
 }
 
 void Rendezvous::collect() {
+  Block &body = program.getBody().front();
+  classOf.resize(positions);
+  for (auto [number, at] : llvm::enumerate(classes.get()))
+    for (int64_t position : at.positions)
+      classOf[position] = number;
+  llvm::DenseMap<Operation *, llvm::SmallSetVector<unsigned, 4>> passedBy; // rows, by classes that only wait for them
+  for (Operation &op : body) {
+    if (auto row = dyn_cast<RowOpInterface>(op))
+      numStreams = std::max(numStreams, row.getStreamIndex() + 1);
+    auto wait = dyn_cast<WaitOp>(op);
+    if (!wait)
+      continue;
+    numStreams = std::max<int64_t>(numStreams, wait.getStream() + 1);
+    Operation *row = wait.getToken().getDefiningOp();
+    for (unsigned number : classes.of(wait))
+      if (!llvm::binary_search(classes.of(row), number))
+        passedBy[row].insert(number);
+  }
+  steps.assign(classes.size(), SmallVector<SmallVector<Step, 0>>(numStreams));
+
   DenseMap<Value, unsigned> signalled;
-  auto stepsOf = [&](int64_t stream) -> SmallVector<Step> & {
-    if (int64_t(streams.size()) <= stream)
-      streams.resize(stream + 1);
-    return streams[stream];
-  };
-  for (Operation &op : program.getBody().front()) {
+  unsigned place = 0;
+  for (Operation &op : body) {
+    ++place;
     if (auto wait = dyn_cast<WaitOp>(op)) {
-      stepsOf(wait.getStream()).push_back({&op, signalled.lookup(wait.getToken())});
+      for (unsigned number : classes.of(&op))
+        steps[number][wait.getStream()].push_back({&op, signalled.lookup(wait.getToken()), place});
     } else if (auto row = dyn_cast<RowOpInterface>(op)) {
       unsigned number = rows.size();
       rows.push_back(&op);
       if (Value token = row.getSignal())
         signalled[token] = number;
       bool meets = row.getMeeting() == Meeting::Group;
-      stepsOf(row.getStreamIndex())
-          .push_back({&op, number, meets ? row.getGroup() : dist::AxesAttr()});
+      int64_t stream = row.getStreamIndex();
       row.getMessages(mesh, messages.emplace_back());
-      for (int64_t position = 0; position < positions; ++position)
-        if (runsAt(&op, position))
+      for (unsigned running : classes.of(&op)) {
+        steps[running][stream].push_back(
+            {&op, number, place, true, meets ? row.getGroup() : dist::AxesAttr()});
+        for (int64_t position : classes[running].positions)
           forEachTransfer(number, position, [&](bool isSend, int64_t other, BufferType type) {
             int64_t from = isSend ? position : other, to = isSend ? other : position;
-            Channel &channel = channels[{row.getStreamIndex(), from, to}];
+            Channel &channel = channels[{stream, from, to}];
             (isSend ? channel.sends : channel.recvs).push_back({&op, type});
           });
+      }
+      if (auto others = passedBy.find(&op); others != passedBy.end())
+        for (unsigned passing : others->second)
+          steps[passing][stream].push_back({&op, number, place, false});
     }
   }
-  lanes.resize(positions * streams.size());
+  lanes.resize(positions * numStreams);
   ended.assign(rows.size(), std::vector<bool>(positions, false));
 }
 
@@ -180,7 +210,7 @@ LogicalResult Rendezvous::matchEnds() {
 /// The row at the head of the lane is over.
 void Rendezvous::finish(Place place) {
   Lane &lane = laneAt(place);
-  unsigned row = streams[place.stream][lane.next].row;
+  unsigned row = stepsAt(place)[lane.next].row;
   ended[row][place.position] = true;
   lane.running = false;
   lane.transfers.clear();
@@ -188,12 +218,12 @@ void Rendezvous::finish(Place place) {
   work.push_back(place);
   // Any other stream of the position may wait for the row.
   if (cast<RowOpInterface>(rows[row]).getSignal())
-    for (size_t stream = 0; stream < streams.size(); ++stream)
-      work.push_back({place.position, int64_t(stream)});
+    for (int64_t stream = 0; stream < numStreams; ++stream)
+      work.push_back({place.position, stream});
 }
 
 /// Starts the messages of a row; whether there are any.
-bool Rendezvous::startMessages(Place place, Step &step) {
+bool Rendezvous::startMessages(Place place, const Step &step) {
   Lane &lane = laneAt(place);
   forEachTransfer(step.row, place.position, [&](bool isSend, int64_t other, BufferType) {
     int64_t from = isSend ? place.position : other, to = isSend ? other : place.position;
@@ -224,7 +254,7 @@ bool Rendezvous::startMessages(Place place, Step &step) {
 }
 
 /// Joins a collective, which ends when all of its group have; whether the row is one.
-bool Rendezvous::joinGroup(Place place, Step &step) {
+bool Rendezvous::joinGroup(Place place, const Step &step) {
   if (!step.axes)
     return false;
   ArrayRef<StringAttr> axes = step.axes.getAxes();
@@ -240,15 +270,14 @@ bool Rendezvous::joinGroup(Place place, Step &step) {
 /// Runs a lane until a row there has to wait.
 void Rendezvous::advance(Place place) {
   Lane &lane = laneAt(place);
-  SmallVector<Step> &steps = streams[place.stream];
-  while (!lane.running && lane.next < steps.size()) {
-    Step &step = steps[lane.next];
+  ArrayRef<Step> own = stepsAt(place);
+  while (!lane.running && lane.next < own.size()) {
+    const Step &step = own[lane.next];
     if (isa<WaitOp>(step.op)) {
-      if (runsAt(step.op, place.position) && !ended[step.row][place.position])
+      if (!ended[step.row][place.position])
         return;
       ++lane.next;
-    } else if (!runsAt(step.op, place.position) ||
-               (!joinGroup(place, step) && !startMessages(place, step))) {
+    } else if (!step.runs || (!joinGroup(place, step) && !startMessages(place, step))) {
       finish(place);
     }
   }
@@ -257,7 +286,7 @@ void Rendezvous::advance(Place place) {
 /// What holds up a lane that has not come to its end.
 Place Rendezvous::waitsFor(Place place) {
   const Lane &lane = laneAt(place);
-  const Step &step = streams[place.stream][lane.next];
+  const Step &step = stepsAt(place)[lane.next];
   if (isa<WaitOp>(step.op))
     return {place.position, cast<RowOpInterface>(rows[step.row]).getStreamIndex()};
   if (!step.axes) {
@@ -269,13 +298,13 @@ Place Rendezvous::waitsFor(Place place) {
   for (int64_t index = 0;; ++index) {
     Place member{mesh.getPositionAlong(place.position, axes, index), place.stream};
     const Lane &other = laneAt(member);
-    if (other.next < lane.next || !other.running)
+    if (!other.running || stepsAt(member)[other.next].place < step.place)
       return member;
   }
 }
 
 std::string Rendezvous::nameAt(Place place) {
-  const Step &step = streams[place.stream][laneAt(place).next];
+  const Step &step = stepsAt(place)[laneAt(place).next];
   std::string name = nameOf(rows[step.row], place.position);
   return isa<WaitOp>(step.op) ? "the wait for " + name : name;
 }
@@ -297,7 +326,7 @@ LogicalResult Rendezvous::reportCycle(Place start) {
   if (named < path.size())
     text += std::to_string(path.size() - named) + " more up to ";
   text += path.size() > 1 ? nameAt(place) : "itself";
-  Operation *waiting = streams[place.stream][laneAt(place).next].op;
+  Operation *waiting = stepsAt(place)[laneAt(place).next].op;
   return emitError(waiting->getLoc()) << "the program deadlocks: " << text;
 }
 
@@ -306,13 +335,13 @@ LogicalResult Rendezvous::run() {
   if (failed(matchEnds()))
     return failure();
   for (int64_t position = 0; position < positions; ++position)
-    for (size_t stream = 0; stream < streams.size(); ++stream)
-      work.push_back({position, int64_t(stream)});
+    for (int64_t stream = 0; stream < numStreams; ++stream)
+      work.push_back({position, stream});
   while (!work.empty())
     advance(work.pop_back_val());
   for (int64_t position = 0; position < positions; ++position)
-    for (size_t stream = 0; stream < streams.size(); ++stream)
-      if (Place place{position, int64_t(stream)}; laneAt(place).next < streams[stream].size())
+    for (int64_t stream = 0; stream < numStreams; ++stream)
+      if (Place place{position, stream}; laneAt(place).next < stepsAt(place).size())
         return reportCycle(place);
   return success();
 }
