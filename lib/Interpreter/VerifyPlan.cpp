@@ -606,12 +606,14 @@ void PlanVerifier::compareResults(const TensorList &whole, const std::vector<Ten
     if (!parts.front().isInBucket())
       continue;
     auto tag = local.getResultAttrOfType<dist::GlobalAttr>(r, dist::DistDialect::kGlobalAttr);
-    for (auto [position, piece] : llvm::enumerate(pieces))
-      if (std::optional<int64_t> at =
-              piece->type ? findFilledPadding(*piece, parts, tag ? tag.getSharding() : dist::ShardingAttr(), mesh, position)
-                          : std::nullopt)
+    dist::ShardingAttr sharding = tag ? tag.getSharding() : dist::ShardingAttr();
+    for (auto [position, piece] : llvm::enumerate(pieces)) {
+      if (!piece->type)
+        continue;
+      if (std::optional<int64_t> at = findFilledPadding(*piece, parts, sharding, mesh, position))
         return refuse(local, "leaves padding of a bucket, result " + Twine(r) + ", that is not zero, at element " +
                                  Twine(*at) + " on rank " + Twine(rankOf(position)));
+    }
   }
   for (auto [number, parts] : llvm::enumerate(holders))
     compareResult(parts, whole[number], number);

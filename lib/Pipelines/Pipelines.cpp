@@ -208,8 +208,8 @@ void buildExecPipeline(OpPassManager &pm, const PlanOptions &options) {
   pm.addPass(dist::createExpandCollectivesPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  // Behind what merges and moves ops, before anything is made of them: kernels, buffers and rows are at the positions of
-  // their ops.
+  // Behind what merges and moves ops, before anything is made of them: kernels, buffers and rows are at the positions
+  // of their ops.
   pm.addPass(dist::createNarrowPositionsPass());
   // Before kernels are outlined: they run as a whole on the device or on its host.
   pm.addPass(exec::createInsertTransfersPass());

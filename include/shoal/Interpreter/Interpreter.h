@@ -40,8 +40,8 @@ inline constexpr int64_t kPaddingInt = -1234567890;
 
 struct RunOptions {
   Precision precision = Precision::F64;
-  /// Sees the results of every op that has some, right after it ran; not where `dist.at` has it run elsewhere. `position` is the mesh
-  /// position of the rank, 0 on one device.
+  /// Sees the results of every op that has some, right after it ran; not where `dist.at` has it run elsewhere.
+  /// `position` is the mesh position of the rank, 0 on one device.
   std::function<void(mlir::Operation *op, int64_t position, llvm::ArrayRef<const Tensor *> results)>
       observer;
 };

@@ -1,12 +1,12 @@
 // RUN: shoal-opt %s -split-input-file --dist-narrow-positions | FileCheck %s -enable-var-scope
-// What positions have is what it was; some have nothing where they made it of nothing before, and rank 1 no new value of w0,
-// which was the old one.
+// What positions have is what it was; some have nothing where they made it of nothing before, and rank 1 no new value
+// of w0, which was the old one.
 // RUN: shoal-opt %s -split-input-file --interpret="all-ranks" -o /dev/null | grep -v "nan\|rank 1 .*new w0" > %t.written
 // RUN: shoal-opt %s -split-input-file --dist-narrow-positions --interpret="all-ranks" -o /dev/null | grep -v "of other ranks" > %t.narrow
 // RUN: diff %t.written %t.narrow
 
-// Two stages: what computes runs where its operands are and its result is needed. The square root is needed at both, the
-// constant is everywhere, and what nobody needs is gone.
+// Two stages: what computes runs where its operands are and its result is needed. The square root is needed at both,
+// the constant is everywhere, and what nobody needs is gone.
 dist.mesh @mesh <["pipe"=2]>
 // CHECK-LABEL: func.func @stages
 func.func @stages(%x: tensor<2x2xf32>, %w0: tensor<2x2xf32>, %w1: tensor<2x2xf32>) -> tensor<2x2xf32> {
@@ -36,8 +36,8 @@ func.func @stages(%x: tensor<2x2xf32>, %w0: tensor<2x2xf32>, %w1: tensor<2x2xf32
 
 // -----
 
-// A select needs each operand only where it takes that one; where only one is left, it is that value. So a position that
-// neither computes a value nor has it received does nothing.
+// A select needs each operand only where it takes that one; where only one is left, it is that value. So a position
+// that neither computes a value nor has it received does nothing.
 dist.mesh @mesh <["pipe"=3]>
 // CHECK-LABEL: func.func @selects
 func.func @selects(%a: tensor<2xf32>, %b: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
@@ -66,8 +66,8 @@ func.func @selects(%a: tensor<2xf32>, %b: tensor<2xf32>) -> (tensor<2xf32>, tens
 
 // -----
 
-// Each stage updates its own parameter. Where a position has the old value as the new one, and does not read it otherwise,
-// there is nothing to do. Of %v each position needs the new value, also where that is the old one.
+// Each stage updates its own parameter. Where a position has the old value as the new one, and does not read it
+// otherwise, there is nothing to do. Of %v each position needs the new value, also where that is the old one.
 dist.mesh @mesh <["pipe"=2]>
 // CHECK-LABEL: func.func @updates
 func.func @updates(%w0: tensor<2xf32> {nn.param = #nn.param<"w0", init = ones>}, %v: tensor<2xf32> {nn.param = #nn.param<"v", init = ones>})
@@ -117,8 +117,8 @@ func.func @groups(%a: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
-// What says itself where it runs does not run elsewhere, a collective of one stage has its operand there alone, and a value
-// that two stages need runs at both.
+// What says itself where it runs does not run elsewhere, a collective of one stage has its operand there alone, and a
+// value that two stages need runs at both.
 dist.mesh @mesh <["pipe"=2, "data"=2]>
 // CHECK-LABEL: func.func @given
 func.func @given(%a: tensor<2xf32>) -> tensor<2xf32> {

@@ -1,8 +1,8 @@
 // RUN: shoal-opt %s -split-input-file --exec-lower --exec-verify | FileCheck %s -enable-var-scope
 
-// Two stages: each row is at the positions of its op, so are results and waits, and no position waits for what only others
-// run. Arguments are held where rows touch them, those of both positions first; what no position has together shares bytes,
-// and the arena is the fuller rank's.
+// Two stages: each row is at the positions of its op, so are results and waits, and no position waits for what only
+// others run. Arguments are held where rows touch them, those of both positions first; what no position has together
+// shares bytes, and the arena is the fuller rank's.
 dist.mesh @mesh <["pipe"=2]>
 // CHECK: exec.program @stages infer arena = 384 rows = 0 bytes = <params = 144, grads = 0, optimizer = 0, activations = 192, workspace = 0>
 // CHECK: %w0 = exec.arg param "w0" at 128 {{.*}}{exec.at = array<i64: 0>}
@@ -43,8 +43,8 @@ func.func @stages(%x: tensor<16xf32> {nn.input = #nn.input<"x", unbatched>}, %s:
 
 // -----
 
-// Of a group of messages a position has what it sends and receives itself, so both ends of an exchange may lie on the same
-// bytes; who has no end does not run it.
+// Of a group of messages a position has what it sends and receives itself, so both ends of an exchange may lie on the
+// same bytes; who has no end does not run it.
 dist.mesh @mesh <["pipe"=3]>
 // CHECK: exec.program @exchange infer arena = 128 rows
 // CHECK: %a = exec.arg input "a" at 0 {exec.at = array<i64: 0>}
@@ -68,8 +68,8 @@ func.func @exchange(%a: tensor<16xf32> {nn.input = #nn.input<"a", unbatched>}, %
 
 // -----
 
-// A value may be reduced in place where other positions read it later, and not where its own do. An aligned copy is for the
-// positions of those who read it.
+// A value may be reduced in place where other positions read it later, and not where its own do. An aligned copy is for
+// the positions of those who read it.
 dist.mesh @mesh <["pipe"=2, "data"=2]>
 func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel}
 // CHECK: exec.program @inplace

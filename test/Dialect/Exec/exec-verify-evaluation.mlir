@@ -107,7 +107,8 @@ exec.program @f_eval eval arena = 256 rows = 0 bytes = <params = 0, grads = 0, o
 
 // -----
 
-// What training keeps at one position is left alone there, also behind what others keep; others may write the same bytes.
+// What training keeps at one position is left alone there, also behind what others keep; others may write the same
+// bytes.
 dist.mesh @mesh <["pipe"=2]>
 exec.program @f train arena = 256 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
   // expected-note @+1 {{the training program's argument is here}}

@@ -215,7 +215,8 @@ TEST(Arena, ManyBuffersThatMeetFewOthers) {
 }
 
 TEST(Arena, PositionsApartShareBytes) {
-  // Two classes of positions have a buffer each all the time, and one in common at first: it is as large as one of them.
+  // Two classes of positions have a buffer each all the time, and one in common at first: it is as large as one of
+  // them.
   std::vector<ArenaBuffer> buffers = {between(0, 9, 640), between(0, 9, 640), between(0, 2, 64)};
   for (ArenaBuffer &buffer : buffers)
     buffer.classes = llvm::SmallBitVector(2);

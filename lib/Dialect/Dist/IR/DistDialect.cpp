@@ -375,9 +375,9 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   if (name == kAtAttr) {
     MeshOp mesh = lookupMesh(op);
     auto collective = dyn_cast<CollectiveOpInterface>(op);
-    bool computes = op->getNumResults() > 0 && op->getNumRegions() == 0 && llvm::all_of(op->getResultTypes(), [](Type type) {
-                      return isa<RankedTensorType, FutureType>(type);
-                    });
+    auto isTensor = [](Type type) { return isa<RankedTensorType, FutureType>(type); };
+    bool computes =
+        op->getNumResults() > 0 && op->getNumRegions() == 0 && llvm::all_of(op->getResultTypes(), isTensor);
     if (!mesh || !(isa<GroupOp>(op) || (collective && collective.communicates()) || computes))
       return op->emitOpError() << name << " belongs on communication and on what computes tensors, in a module with a "
                                << "dist.mesh";

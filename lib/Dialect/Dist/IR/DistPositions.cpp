@@ -110,11 +110,13 @@ llvm::BitVector getReadPositions(OpOperand &use, MeshAttr mesh) {
 bool haveCommon(DenseI64ArrayAttr a, DenseI64ArrayAttr b) {
   if (!a || !b || a == b)
     return true;
-  for (auto i = a.asArrayRef().begin(), j = b.asArrayRef().begin(); i != a.asArrayRef().end() && j != b.asArrayRef().end();)
-    if (*i == *j)
+  ArrayRef<int64_t> mine = a, theirs = b;
+  while (!mine.empty() && !theirs.empty()) {
+    if (mine.front() == theirs.front())
       return true;
-    else
-      ++(*i < *j ? i : j);
+    ArrayRef<int64_t> &lower = mine.front() < theirs.front() ? mine : theirs;
+    lower = lower.drop_front();
+  }
   return false;
 }
 

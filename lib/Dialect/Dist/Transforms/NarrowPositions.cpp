@@ -1,6 +1,6 @@
-// dist-narrow-positions: what computes runs at the positions that have its operands and need its result. One way forward
-// finds where values are there, one way back where they are needed; sets of positions are kept once each, so that both
-// cost what there are ops.
+// dist-narrow-positions: what computes runs at the positions that have its operands and need its result. One way
+// forward finds where values are there, one way back where they are needed; sets of positions are kept once each, so
+// that both cost what there are ops.
 #include "FoldControlFlow.h"
 
 #include "shoal/Dialect/Dist/IR/PositionSets.h"
@@ -98,8 +98,8 @@ void Narrowing::define(Operation *op, Id outside) {
     set(result, at);
 }
 
-/// Where a use needs the value. What the function returns is needed where it is there; what a select would give, where that
-/// was needed.
+/// Where a use needs the value. What the function returns is needed where it is there; what a select would give, where
+/// that was needed.
 Narrowing::Id Narrowing::readAt(OpOperand &use) {
   Operation *user = use.getOwner();
   if (user == block.getTerminator()) {
@@ -202,7 +202,8 @@ void Narrowing::restore(const Kept &kept) {
   for (unsigned position = 0; position < at.size(); ++position)
     choices.push_back(at.test(position));
   OpBuilder builder(block.getTerminator());
-  auto select = builder.create<SelectOp>(updated.getLoc(), updated.getType(), choices, ValueRange{updated, kept.argument});
+  auto select =
+      builder.create<SelectOp>(updated.getLoc(), updated.getType(), choices, ValueRange{updated, kept.argument});
   if (Operation *def = updated.getDefiningOp())
     setPositions(select, at |= sets[sets.of(def)]);
   kept.result->set(select);

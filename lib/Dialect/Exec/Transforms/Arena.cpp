@@ -87,7 +87,8 @@ private:
   llvm::SmallVector<int64_t> bytes, floor, crowd, degree;
   llvm::SmallVector<llvm::SmallVector<unsigned, 0>> meets; // none when they are not kept
   int64_t numMeetings = 0;
-  int64_t bound = 0; // that no placement can end below: the floor of a class and buffers of which any two are in use at once
+  /// No placement can end below it: the floor of a class and its buffers of which any two are in use at once.
+  int64_t bound = 0;
   int64_t end = std::numeric_limits<int64_t>::max();
   llvm::SmallVector<int64_t> offsets;
 };

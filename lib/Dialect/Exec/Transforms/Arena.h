@@ -17,8 +17,8 @@ struct ArenaBuffer {
   int64_t bytes = 0;
   /// The classes of mesh positions that have it, at least one.
   llvm::SmallBitVector classes = llvm::SmallBitVector(1, true);
-  /// When it is first touched, in an order that agrees with the streams': what ends before a buffer of the same class was
-  /// born before it.
+  /// When it is first touched, in an order that agrees with the streams': what ends before a buffer of the same class
+  /// was born before it.
   unsigned birth = ~0u;
   /// Per class that has it, in order, and stream: when its last access there has ended, the stream has done this many
   /// rows (0: none).

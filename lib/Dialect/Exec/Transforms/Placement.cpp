@@ -61,8 +61,8 @@ int64_t Placement::indexOf(Operation *op) {
   return indices.lookup(step.getBody().front().findAncestorOpInBlock(*op));
 }
 
-/// Where the last op stands that touches the value's elements at a mesh position of `at`, `except` aside, through views,
-/// unpacked parts, and the bucket that it lies in.
+/// Where the last op stands that touches the value's elements at a mesh position of `at`, `except` aside, through
+/// views, unpacked parts, and the bucket that it lies in.
 int64_t Placement::lastUse(Value value, Operation *except, Operation *at) {
   int64_t last = -1;
   for (Operation *user : value.getUsers()) {

@@ -56,8 +56,8 @@ public:
   unsigned addStorage(mlir::RankedTensorType type, StorageClass storageClass, Memory memory = Memory::device);
 
 private:
-  /// The last op that reads elements [begin, end) at a position of the group's. In a list, by `begin`, `upTo` is the largest
-  /// end so far.
+  /// The last op that reads elements [begin, end) at a position of the group's. In a list, by `begin`, `upTo` is the
+  /// largest end so far.
   struct RangeUse {
     int64_t begin, end, last, upTo;
   };

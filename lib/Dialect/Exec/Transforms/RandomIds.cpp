@@ -23,8 +23,8 @@ static Value addIds(OpBuilder &builder, Location loc, Value step, int64_t ids, A
 }
 
 void moveIdsToSteps(Block &block) {
-  // By id in ascending order: a chain, so that the sums become one kernel, or a few when they are many. Each set of mesh
-  // positions has its own.
+  // By id in ascending order: a chain, so that the sums become one kernel, or a few when they are many. Each set of
+  // mesh positions has its own.
   using ById = std::map<int64_t, SmallVector<nn::DropoutOp>>;
   llvm::MapVector<Value, llvm::MapVector<Attribute, ById>> stepped;
   block.walk([&](nn::DropoutOp op) {

@@ -35,7 +35,8 @@ struct Channel {
   size_t sent = 0, received = 0; // how many have started
 };
 
-/// A row or wait of a stream of some positions: what they run, and rows of others that they wait for, which they go past.
+/// A row or wait of a stream of some positions: what they run, and rows of others that they wait for, which they go
+/// past.
 struct Step {
   Operation *op;
   unsigned row;             // its own number, or the one it waits for

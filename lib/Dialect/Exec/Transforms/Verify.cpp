@@ -3,8 +3,8 @@
 //
 // Order is judged by vector clocks: a row knows, per stream, how many rows have ended before it
 // starts. Two accesses to the same bytes, one of them a write, must be ordered; so must the lives
-// of two buffers that share bytes. Mesh positions that run and hold the same are judged once. Whether the ranks meet is judged by Rendezvous, what each position
-// has been given by Contents.
+// of two buffers that share bytes. Mesh positions that run and hold the same are judged once. Whether the ranks meet is
+// judged by Rendezvous, what each position has been given by Contents.
 #include "Contents.h"
 #include "Evaluation.h"
 #include "Rendezvous.h"
@@ -367,7 +367,8 @@ LogicalResult ProgramVerifier::checkRows() {
   return success();
 }
 
-/// The order of what a class of positions runs, and what it holds. A row that it does not run ends with those before it.
+/// The order of what a class of positions runs, and what it holds. A row that it does not run ends with those before
+/// it.
 LogicalResult ProgramVerifier::checkAt(unsigned number) {
   position = classes[number].positions.front();
   now.assign(numStreams, Clock(numStreams, 0));

@@ -72,8 +72,8 @@ LogicalResult verifyEvaluation(Programs pair) {
       return failure();
   }
 
-  // Inputs are written by the host, buffers by rows. Of those in one memory, what stands before the last one that begins
-  // before the end reaches at most to `upTo`.
+  // Inputs are written by the host, buffers by rows. Of those in one memory, what stands before the last one that
+  // begins before the end reaches at most to `upTo`.
   auto placeOf = [](ArgOp argument) {
     return std::pair(getMemory(argument.getResult()), int64_t(argument.getOffset()));
   };

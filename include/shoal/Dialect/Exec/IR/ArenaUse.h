@@ -1,5 +1,5 @@
-// What of the arena is in use at each row that a rank runs of a program. The bytes that a program promises are the maxima of
-// this curve, and reports draw it.
+// What of the arena is in use at each row that a rank runs of a program. The bytes that a program promises are the
+// maxima of this curve, and reports draw it.
 #ifndef SHOAL_DIALECT_EXEC_IR_ARENAUSE_H
 #define SHOAL_DIALECT_EXEC_IR_ARENAUSE_H
 

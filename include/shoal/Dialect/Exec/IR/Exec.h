@@ -89,7 +89,8 @@ bool runsAt(mlir::Operation *op, int64_t position);
 /// Whether some position does so with both.
 bool mayMeet(mlir::Operation *a, mlir::Operation *b);
 
-/// The buffers that a row reads and writes at a mesh position that runs it: of messages those that have their other end.
+/// The buffers that a row reads and writes at a mesh position that runs it: of messages those that have their other
+/// end.
 void getAccesses(RowOpInterface row, int64_t position, llvm::SmallVectorImpl<mlir::Value> &reads,
                  llvm::SmallVectorImpl<mlir::Value> &writes);
 

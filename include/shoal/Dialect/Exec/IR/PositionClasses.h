@@ -1,5 +1,5 @@
-// What a rank program is at each mesh position: positions at which the same of it runs and is held are one class, so that
-// who asks what a rank does, asks once for all that do the same.
+// What a rank program is at each mesh position: positions at which the same of it runs and is held are one class, so
+// that who asks what a rank does, asks once for all that do the same.
 #ifndef SHOAL_DIALECT_EXEC_IR_POSITIONCLASSES_H
 #define SHOAL_DIALECT_EXEC_IR_POSITIONCLASSES_H
 
