@@ -191,6 +191,11 @@ Outcome Compilation::makeLocal(ModuleOp module) {
     return Outcome::Success;
   if (Outcome outcome = partitionEvaluation(*other, evaluation, module); outcome != Outcome::Success)
     return outcome;
+  // Its stages are functions of their own, and their schedule is another.
+  PassManager pm(context);
+  pm.addPass(pipe::createUnrollPass());
+  if (failed(pm.run(*other)))
+    return Outcome::InputWrong;
   addEvaluation(module, *other);
   return Outcome::Success;
 }
@@ -202,6 +207,8 @@ OwningOpRef<ModuleOp> Compilation::unroll(ModuleOp module) {
   PassManager pm(module.getContext());
   pm.addPass(pipe::createUnrollPass());
   pm.addPass(dist::createFoldControlFlowPass());
+  if (plan.pipeRanks > 1)
+    pm.addPass(dist::createNarrowPositionsPass());
   return succeeded(pm.run(*copy)) ? std::move(copy) : nullptr;
 }
 
