@@ -19,10 +19,10 @@ std::optional<Optimizer> symbolizeOptimizer(llvm::StringRef name);
 
 struct GenerateOptions {
   Optimizer optimizer = Optimizer::None;
-  /// Without gradients: the forward passes in their order, no optimizer, and nothing that is stashed.
-  bool isForwardOnly = false;
   /// Of the stages; equal ones when empty.
   std::optional<Costs> costs;
+  /// Without gradients: the forward passes in their order, no optimizer, and nothing that is stashed.
+  bool isForwardOnly = false;
 };
 
 /// naive, gpipe, 1f1b, interleaved, zb-h1, zb-h2, zb-v.
