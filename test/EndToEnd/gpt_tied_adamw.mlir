@@ -13,6 +13,10 @@
 // RUN: %python %support/golden.py %s %S/golden/gpt_tied_adamw.json --work %t.zero \
 // RUN:   --plan "data=2 --zero 1 --bucket-mb 0.01" --plan "data=4 --zero 2" --plan "data=3 --zero 3" \
 // RUN:   --plan "data=2,tensor=2 --tensor-parallel --sequence-parallel --zero 3"
+// Stages of a pipeline: the table is in the first and the last.
+// RUN: %python %support/golden.py %s %S/golden/gpt_tied_adamw.json --work %t.pipe \
+// RUN:   --plan "pipe=2 --microbatches 2" --plan "pipe=4 --microbatches 4 --pipeline-schedule zb-h1" \
+// RUN:   --plan "pipe=2,data=2 --zero 1 --microbatches 2 --pipeline-schedule gpipe"
 
 func.func @gpt(
     %ids: tensor<4x12xi64> {nn.input = "ids"},

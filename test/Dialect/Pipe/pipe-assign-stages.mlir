@@ -1,5 +1,5 @@
 // RUN: shoal-opt %s --pipe-assign-stages -split-input-file | FileCheck %s
-// RUN: shoal-opt %s --pipe-assign-stages="chunks=2" -split-input-file 2>&1 | FileCheck %s --check-prefix=CHUNKS
+// RUN: not shoal-opt %s --pipe-assign-stages="chunks=2" -split-input-file 2>&1 | FileCheck %s --check-prefix=CHUNKS
 
 // Three equal layers over two ranks: the last stage has the loss besides, the first takes two of the layers.
 dist.mesh @mesh <["pipe"=2]>

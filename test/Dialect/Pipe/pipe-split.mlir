@@ -11,17 +11,17 @@ pipe.schedule @schedule placement = loop microbatches = 2 chunks = 1 ranks [
 // CHECK-LABEL: func private @step.stage0.forward
 // CHECK-SAME: (%{{.*}}: tensor<1x4x6xf32>, %{{.*}}: tensor<6x6xf32>) -> (tensor<4x6xf32>, tensor<4x6xf32>)
 // CHECK-LABEL: func private @step.stage1.forward
+// CHECK-LABEL: func private @step.stage1.backward
 // A constant outside is made where it is read.
 // CHECK: nn.constant
-// CHECK-LABEL: func private @step.stage1.backward
 // CHECK-LABEL: func private @step.stage0.backward
 // CHECK-LABEL: func.func @step(
 // CHECK: %[[R:.*]]:3 = dist.accumulate
 // CHECK: %[[F0:.*]]:2 = pipe.call forward stage 0 @step.stage0.forward(%{{.*}}, %[[W:arg1]])
-// CHECK: %[[F1:.*]]:2 = pipe.call forward stage 1 @step.stage1.forward(%[[F0]]#0, %[[W]])
-// CHECK: %[[B1:.*]]:2 = pipe.call backward stage 1 @step.stage1.backward(%{{.*}}, %[[W]]{{.*}})
+// CHECK: %[[F1:.*]]:3 = pipe.call forward stage 1 @step.stage1.forward(%[[F0]]#0, %[[W]])
+// CHECK: %[[B1:.*]]:2 = pipe.call backward stage 1 @step.stage1.backward(%[[F1]]#0, %[[W]], %[[F1]]#1)
 // CHECK: %[[B0:.*]] = pipe.call backward stage 0 @step.stage0.backward(%{{.*}})
-// CHECK: dist.yield %[[B0]], %[[B1]]#{{[01]}}, %[[F1]]#{{[01]}}
+// CHECK: dist.yield %[[B0]], %[[B1]]#1, %[[F1]]#2
 // CHECK: nn.add %[[R]]#0, %[[R]]#1
 // CHECK-NOT: nn.add
 
@@ -33,10 +33,10 @@ pipe.schedule @schedule placement = loop microbatches = 2 chunks = 1 ranks [
 // UNROLL: dist.send {"pipe"} %{{.*}} to %{{.*}} {dist.at = array<i64: 0>, dist.microbatch = 0 : i64, reason = #dist.reason<"stage 1 reads what stage 0 makes of micro-batch 0"
 // UNROLL: nn.matmul %{{.*}} {dist.microbatch = 1 : i64, pipe.stage = 0 : i64}
 // UNROLL: dist.send {"pipe"}
-// UNROLL: dist.recv {"pipe"} from %{{.*}} {dist.at = array<i64: 1>, dist.microbatch = 0 : i64
-// UNROLL: dist.send {"pipe"} %{{.*}} to %{{.*}} {dist.at = array<i64: 1>, dist.microbatch = 0 : i64, reason = #dist.reason<"stage 0 reads what stage 1 makes of micro-batch 0"
 // UNROLL: dist.recv {"pipe"} from %{{.*}} {dist.at = array<i64: 0>, dist.microbatch = 0 : i64
 // UNROLL: nn.add %{{.*}} {{{.*}}dist.running_sum}
+// UNROLL: dist.recv {"pipe"} from %{{.*}} {dist.at = array<i64: 1>, dist.microbatch = 0 : i64
+// UNROLL: dist.send {"pipe"} %{{.*}} to %{{.*}} {dist.at = array<i64: 1>, dist.microbatch = 0 : i64, reason = #dist.reason<"stage 0 reads what stage 1 makes of micro-batch 0"
 // UNROLL: %[[PART:.*]] = dist.select [0, 1] %{{.*}}, %{{.*}} : tensor<6x6xf32>
 // UNROLL: %[[GRAD:.*]] = dist.all_reduce {"pipe"} sum %[[PART]]
 // UNROLL: return %{{.*}}, %[[GRAD]]
