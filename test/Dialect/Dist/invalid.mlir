@@ -702,3 +702,12 @@ func.func @causes(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = dist.all_reduce {"x"} sum %x {reason = #dist.reason<"me" because <"you">, <3>>} : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @async(%arg0: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error @+1 {{dist.async is a unit attribute of dist.send and dist.recv, got: unit}}
+  %0 = dist.all_reduce {"x"} sum %arg0 {dist.async} : tensor<2xf32>
+  return %0 : tensor<2xf32>
+}

@@ -1,5 +1,6 @@
 // The dist dialect: what it registers, its annotations on arguments, results and ops, and the
 // helpers that read and write them.
+#include "shoal/Dialect/Dist/IR/Messages.h"
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Dist/IR/Memory.h"
@@ -407,6 +408,11 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   if (name == kRunningSumAttr) {
     if (!isa<UnitAttr>(attr.getValue()) || op->getNumOperands() != 2 || op->getNumResults() != 1)
       return op->emitOpError() << name << " is a unit attribute of nn.add, got: " << attr.getValue();
+    return success();
+  }
+  if (name == kAsyncAttr) {
+    if (!isa<UnitAttr>(attr.getValue()) || !isa<SendOp, RecvOp>(op))
+      return op->emitOpError() << name << " is a unit attribute of dist.send and dist.recv, got: " << attr.getValue();
     return success();
   }
   if (name == kShardingAttr)

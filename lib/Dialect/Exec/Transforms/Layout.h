@@ -17,12 +17,14 @@ struct PacedRows {
   /// Of buckets. What they have read is held until stream 0 knows that they have ended.
   llvm::DenseSet<mlir::Operation *> reductions;
   llvm::DenseMap<mlir::Operation *, int64_t> microbatches; ///< of rows that are part of one
+  /// On streams of their own (`dist.async`).
+  llvm::DenseSet<mlir::Operation *> messages;
 };
 
 /// Adds the tokens and waits that order rows of different streams which touch the same bytes of a buffer, those that
 /// pace rows, and what makes stream 0 wait for all others at the end. Where more would be in use than at the fullest
 /// row, stream 0 waits for reductions; but the latest may run until the next starts or another micro-batch needs the
-/// memory.
+/// memory. Messages on streams of their own are one ahead of stream 0.
 void insertWaits(ProgramOp program, const PacedRows &paced);
 
 /// Gives every argument and buffer its offset; sets the sizes of the program's arenas, and bytes by class.
