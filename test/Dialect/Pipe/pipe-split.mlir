@@ -30,13 +30,13 @@ pipe.schedule @schedule placement = loop microbatches = 2 chunks = 1 ranks [
 // UNROLL-NOT: pipe.
 // UNROLL-LABEL: func.func @step(
 // UNROLL: nn.matmul %{{.*}} {dist.microbatch = 0 : i64, pipe.stage = 0 : i64}
-// UNROLL: dist.send {"pipe"} %{{.*}} to %{{.*}} {dist.at = array<i64: 0>, dist.microbatch = 0 : i64, reason = #dist.reason<"stage 1 reads what stage 0 makes of micro-batch 0"
+// UNROLL: dist.send {"pipe"} %{{.*}} to %{{.*}} {dist.async, dist.at = array<i64: 0>, dist.microbatch = 0 : i64, reason = #dist.reason<"stage 1 reads what stage 0 makes of micro-batch 0"
 // UNROLL: nn.matmul %{{.*}} {dist.microbatch = 1 : i64, pipe.stage = 0 : i64}
 // UNROLL: dist.send {"pipe"}
-// UNROLL: dist.recv {"pipe"} from %{{.*}} {dist.at = array<i64: 0>, dist.microbatch = 0 : i64
+// UNROLL: dist.recv {"pipe"} from %{{.*}} {dist.async, dist.at = array<i64: 0>, dist.microbatch = 0 : i64
 // UNROLL: nn.add %{{.*}} {{{.*}}dist.running_sum}
-// UNROLL: dist.recv {"pipe"} from %{{.*}} {dist.at = array<i64: 1>, dist.microbatch = 0 : i64
-// UNROLL: dist.send {"pipe"} %{{.*}} to %{{.*}} {dist.at = array<i64: 1>, dist.microbatch = 0 : i64, reason = #dist.reason<"stage 0 reads what stage 1 makes of micro-batch 0"
+// UNROLL: dist.recv {"pipe"} from %{{.*}} {dist.async, dist.at = array<i64: 1>, dist.microbatch = 0 : i64
+// UNROLL: dist.send {"pipe"} %{{.*}} to %{{.*}} {dist.async, dist.at = array<i64: 1>, dist.microbatch = 0 : i64, reason = #dist.reason<"stage 0 reads what stage 1 makes of micro-batch 0"
 // UNROLL: %[[PART:.*]] = dist.select [0, 1] %{{.*}}, %{{.*}} : tensor<6x6xf32>
 // UNROLL: %[[GRAD:.*]] = dist.all_reduce {"pipe"} sum %[[PART]]
 // UNROLL: return %{{.*}}, %[[GRAD]]

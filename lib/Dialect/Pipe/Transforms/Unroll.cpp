@@ -1,5 +1,7 @@
 // pipe-unroll: the calls of stages in the order of a schedule, as one straight line for all ranks. What a rank computes
 // is limited to its positions on the axis of the pipeline; what stages hand over becomes messages.
+#include "PlaceRest.h"
+
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/Dist/IR/Positions.h"
@@ -10,7 +12,6 @@
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Dialect/Pipe/Transforms/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -28,10 +29,9 @@ using llvm::BitVector;
 /// The step of all ranks while its region is unrolled.
 class Unroller {
 public:
-  Unroller(func::FuncOp func, dist::AccumulateOp loop, const Schedule &schedule, dist::MeshAttr mesh, StringAttr axis,
-           SymbolTable &symbols)
-      : func(func), loop(loop), body(loop.getBody().front()), schedule(schedule), shape(schedule.shape), mesh(mesh),
-        axis(axis), symbols(symbols), builder(loop), freeGroup(dist::findFreeGroup(func)) {}
+  Unroller(func::FuncOp func, dist::AccumulateOp loop, const Schedule &schedule, PipeAxis axis, SymbolTable &symbols)
+      : func(func), loop(loop), body(loop.getBody().front()), schedule(schedule), shape(schedule.shape), axis(axis),
+        symbols(symbols), builder(loop), freeGroup(dist::findFreeGroup(func)) {}
 
   LogicalResult run();
 
@@ -45,26 +45,15 @@ private:
   Value lookup(Value value, int64_t stage, int64_t micro);
   void copy(func::FuncOp callee, CallOp call, int64_t micro, const BitVector &at);
   void addTerms(CallOp call, int64_t micro);
-  void placeRest();
+  Value addTerm(Value sum, Value term, int64_t micro);
+  void finishSums();
   void findReaders();
   LogicalResult checkUpdates();
 
   SmallVector<CallOp, 2> getCalls(const Action &action) const;
   SmallVector<Value> getMessage(int64_t from, int64_t to, bool backward) const;
-  BitVector getPositions(const BitVector &ranks) const {
-    BitVector positions(mesh.getNumDevices());
-    for (int64_t position = 0; position < mesh.getNumDevices(); ++position)
-      if (ranks.test(mesh.getIndexAlong(position, axis)))
-        positions.set(position);
-    return positions;
-  }
-  BitVector onlyRank(int64_t rank) const {
-    BitVector ranks(shape.ranks);
-    ranks.set(rank);
-    return ranks;
-  }
   IntegerAttr getNumber(int64_t micro) const {
-    return shape.microbatches > 1 ? Builder(axis.getContext()).getI64IntegerAttr(micro) : IntegerAttr();
+    return shape.microbatches > 1 ? Builder(axis.name.getContext()).getI64IntegerAttr(micro) : IntegerAttr();
   }
 
   func::FuncOp func;
@@ -72,8 +61,7 @@ private:
   Block &body;
   const Schedule &schedule;
   const Shape &shape;
-  dist::MeshAttr mesh;
-  StringAttr axis;
+  PipeAxis axis;
   SymbolTable &symbols;
   OpBuilder builder;
   int64_t freeGroup;
@@ -84,7 +72,8 @@ private:
   DenseMap<Key, Value> made, slices;
   DenseMap<std::pair<int64_t, Key>, Value> received; // by stage
   llvm::MapVector<StringAttr, BitVector> readers;    // of an argument, by name
-  DenseMap<Value, BitVector> homes;                  // ranks of the pipeline that have a value; all without
+  DenseSet<Operation *> current;                     // what the action under way has made
+  Homes homes;
 };
 
 } // namespace
@@ -152,19 +141,25 @@ void Unroller::addTerms(CallOp call, int64_t micro) {
   for (Value result : call.getResults())
     for (auto [index, term] : sumsOf.lookup(result)) {
       Value value = made.lookup({term, micro});
-      if (!sums[index]) {
-        sums[index] = value;
-        continue;
-      }
-      // The gradient is the sum; a term is on its way to it.
-      if (Operation *def = value.getDefiningOp(); def && def->hasAttr(exec::ExecDialect::kClassAttr))
-        exec::setClass(def, exec::StorageClass::workspace);
-      auto add = builder.create<nn::AddOp>(value.getLoc(), sums[index], value);
-      add->setAttr(dist::kRunningSumAttr, builder.getUnitAttr());
-      if (IntegerAttr number = getNumber(micro))
-        add->setAttr(dist::kMicrobatchAttr, number);
-      sums[index] = add;
+      sums[index] = sums[index] ? addTerm(sums[index], value, micro) : value;
     }
+}
+
+/// As soon as there are both, so that no term is held beside the sum; one that is reduced may arrive until the action ends.
+Value Unroller::addTerm(Value sum, Value term, int64_t micro) {
+  OpBuilder b = builder;
+  Operation *def = term.getDefiningOp(), *other = sum.getDefiningOp();
+  if (current.contains(def) && !dist::isTensorCollective(def))
+    b.setInsertionPointAfter(current.contains(other) && def->isBeforeInBlock(other) ? other : def);
+  // The gradient is the sum; a term is on its way to it.
+  if (def && def->hasAttr(exec::ExecDialect::kClassAttr))
+    exec::setClass(def, exec::StorageClass::workspace);
+  auto add = b.create<nn::AddOp>(term.getLoc(), sum, term);
+  add->setAttr(dist::kRunningSumAttr, builder.getUnitAttr());
+  if (IntegerAttr number = getNumber(micro))
+    add->setAttr(dist::kMicrobatchAttr, number);
+  current.insert(add);
+  return add;
 }
 
 void Unroller::copy(func::FuncOp callee, CallOp call, int64_t micro, const BitVector &at) {
@@ -175,6 +170,7 @@ void Unroller::copy(func::FuncOp callee, CallOp call, int64_t micro, const BitVe
   DenseMap<int64_t, int64_t> groups; // of the function -> of this copy
   for (Operation &op : block.without_terminator()) {
     Operation *copy = builder.clone(op, mapping);
+    current.insert(copy);
     if (IntegerAttr number = getNumber(micro))
       copy->setAttr(dist::kMicrobatchAttr, number);
     copy->walk([&](Operation *inner) {
@@ -208,76 +204,34 @@ SmallVector<CallOp, 2> Unroller::getCalls(const Action &action) const {
 }
 
 void Unroller::compute(const Action &action) {
-  BitVector at = getPositions(onlyRank(shape.getRank(action.stage)));
+  BitVector at = axis.getPositions(shape.getRank(action.stage));
+  current.clear();
   for (CallOp call : getCalls(action)) {
     copy(symbols.lookup<func::FuncOp>(call.getCallee()), call, action.microbatch, at);
     addTerms(call, action.microbatch);
   }
 }
 
-/// Messages that progress together; one alone needs no group.
 void Unroller::communicate(int64_t rank, ArrayRef<Action> actions) {
-  BitVector at = getPositions(onlyRank(rank));
-  auto axes = dist::AxesAttr::get(func.getContext(), {axis});
-  struct Message {
-    Action action;
-    Value value; // of the region
-  };
   SmallVector<Message> messages;
-  SmallVector<Type> types;
+  SmallVector<std::pair<int64_t, Key>> arriving;
   for (const Action &action : actions) {
     bool isSend = action.kind == ActionKind::Send;
-    int64_t other = action.getOtherStage();
-    for (Value value : isSend ? getMessage(action.stage, other, action.backward) : getMessage(other, action.stage, action.backward)) {
-      messages.push_back({action, value});
+    int64_t from = isSend ? action.stage : action.getOtherStage(), to = isSend ? action.getOtherStage() : action.stage;
+    dist::ReasonAttr reason = getReason(
+        func.getContext(), action.backward ? "the cotangents between stages" : "the activations between stages",
+        "stage " + Twine(to) + " reads what stage " + Twine(from) + " makes of micro-batch " + Twine(action.microbatch));
+    for (Value value : getMessage(from, to, action.backward)) {
+      Value sent = isSend ? lookup(value, action.stage, action.microbatch) : Value();
+      messages.push_back({unsigned(action.peer), sent, value.getType(), reason, getNumber(action.microbatch)});
       if (!isSend)
-        types.push_back(value.getType());
+        arriving.push_back({action.stage, {value, action.microbatch}});
     }
   }
   if (messages.empty())
     return;
-  Location loc = loop.getLoc();
-  dist::GroupOp group;
-  OpBuilder b = builder;
-  DenseMap<int64_t, Value> peers;
-  for (const Message &message : messages)
-    if (Value &peer = peers[message.action.peer]; !peer)
-      peer = builder.create<arith::ConstantIndexOp>(loc, message.action.peer);
-  if (messages.size() > 1) {
-    group = builder.create<dist::GroupOp>(loc, TypeRange(types));
-    dist::setPositions(group, at);
-    b = OpBuilder::atBlockEnd(&group.getBody().emplaceBlock());
-  }
-  SmallVector<Value> results;
-  for (auto &[action, value] : messages) {
-    bool isSend = action.kind == ActionKind::Send;
-    int64_t from = isSend ? action.stage : action.getOtherStage(), to = isSend ? action.getOtherStage() : action.stage;
-    std::string asker = ("stage " + Twine(to) + " reads what stage " + Twine(from) + " makes of micro-batch " +
-                         Twine(action.microbatch)).str();
-    auto what = StringAttr::get(func.getContext(), action.backward ? "the cotangents between stages" : "the activations between stages");
-    auto cause = dist::CauseAttr::get(func.getContext(), what, {}, StringAttr::get(func.getContext(), "--pipeline-schedule"));
-    auto reason = dist::ReasonAttr::get(func.getContext(), StringAttr::get(func.getContext(), asker), {}, {}, {cause});
-    Operation *op;
-    if (isSend) {
-      op = b.create<dist::SendOp>(loc, axes, lookup(value, action.stage, action.microbatch), peers[action.peer], reason);
-    } else {
-      op = b.create<dist::RecvOp>(loc, value.getType(), axes, peers[action.peer], reason);
-      results.push_back(op->getResult(0));
-      if (!group)
-        received[{action.stage, {value, action.microbatch}}] = op->getResult(0);
-    }
-    if (IntegerAttr number = getNumber(action.microbatch))
-      op->setAttr(dist::kMicrobatchAttr, number);
-    if (!group)
-      dist::setPositions(op, at);
-  }
-  if (!group)
-    return;
-  b.create<dist::YieldOp>(loc, results);
-  unsigned next = 0;
-  for (auto &[action, value] : messages)
-    if (action.kind == ActionKind::Recv)
-      received[{action.stage, {value, action.microbatch}}] = group.getResult(next++);
+  for (auto [key, value] : llvm::zip_equal(arriving, pipe::communicate(builder, loop.getLoc(), axis, rank, messages)))
+    received[key] = value;
 }
 
 LogicalResult Unroller::run() {
@@ -325,151 +279,8 @@ LogicalResult Unroller::run() {
       return emitError(func.getLoc()) << "the schedule cannot go on: rank " << rank << " waits with "
                               << format(schedule.ranks[rank][next[rank]], shape, rank) << " (pipe-verify says more)";
   findReaders();
-  placeRest();
+  finishSums();
   return checkUpdates();
-}
-
-// What the step does beside the region
-
-namespace {
-
-/// Puts the rest of the step on the ranks that have what it reads, and brings together what no rank has all of: sums
-/// of terms of several ranks by a reduction, other values by handing them to all.
-class Placer {
-public:
-  Placer(func::FuncOp func, dist::MeshAttr mesh, StringAttr axis, DenseMap<Value, BitVector> &homes)
-      : func(func), mesh(mesh), axis(axis), homes(homes), ranks(*mesh.getAxisSize(axis)) {}
-
-  void run(Operation *begin);
-
-private:
-  BitVector of(Value value) const {
-    auto found = homes.find(value);
-    return found == homes.end() ? BitVector(ranks, true) : found->second;
-  }
-  Value settle(Value value, OpBuilder &b);
-  Value reduce(ArrayRef<Value> leaves, Location loc, OpBuilder &b, StringRef asker);
-  Value zeros(Type type, Location loc, OpBuilder &b);
-
-  func::FuncOp func;
-  dist::MeshAttr mesh;
-  StringAttr axis;
-  DenseMap<Value, BitVector> &homes;
-  unsigned ranks;
-  DenseMap<Value, SmallVector<Value>> pending; // sums of terms that no rank has all of
-};
-
-} // namespace
-
-Value Placer::zeros(Type type, Location loc, OpBuilder &b) {
-  auto tensor = cast<RankedTensorType>(type);
-  return b.create<nn::ConstantOp>(loc, tensor, DenseElementsAttr::get(tensor, b.getZeroAttr(tensor.getElementType())));
-}
-
-/// The sum of values of which each is on some ranks, on all of them: each rank gives those that it is the first to have.
-Value Placer::reduce(ArrayRef<Value> leaves, Location loc, OpBuilder &b, StringRef asker) {
-  Type type = leaves.front().getType();
-  SmallVector<Value> inputs, mine(ranks);
-  for (Value leaf : leaves) {
-    Value &sum = mine[of(leaf).find_first()];
-    sum = sum ? Value(b.create<nn::AddOp>(loc, sum, leaf)) : leaf;
-  }
-  Value nothing;
-  SmallVector<int64_t> choiceOf(ranks), choices;
-  for (unsigned rank = 0; rank < ranks; ++rank) {
-    if (!mine[rank])
-      mine[rank] = nothing = nothing ? nothing : zeros(type, loc, b);
-    auto found = llvm::find(inputs, mine[rank]);
-    choiceOf[rank] = found - inputs.begin();
-    if (found == inputs.end())
-      inputs.push_back(mine[rank]);
-  }
-  for (int64_t position = 0; position < mesh.getNumDevices(); ++position)
-    choices.push_back(choiceOf[mesh.getIndexAlong(position, axis)]);
-  Value part = b.create<dist::SelectOp>(loc, type, choices, inputs);
-  MLIRContext *context = func.getContext();
-  auto cause = dist::CauseAttr::get(context, StringAttr::get(context, "the stages of the model"), {},
-                                    StringAttr::get(context, "--pipeline-schedule"));
-  auto reason = dist::ReasonAttr::get(context, StringAttr::get(context, asker), {}, {}, {cause});
-  return b.create<dist::AllReduceOp>(loc, type, dist::AxesAttr::get(context, {axis}), dist::ReduceKindAttrEnum::sum, part, reason);
-}
-
-/// A value that an op reads, once it is somewhere.
-Value Placer::settle(Value value, OpBuilder &b) {
-  auto found = pending.find(value);
-  if (found == pending.end())
-    return value;
-  Operation *def = value.getDefiningOp();
-  BitVector home(ranks); // others take part and have no use for it
-  for (Value leaf : found->second)
-    home |= of(leaf);
-  Value total = reduce(found->second, value.getLoc(), b, "a sum over stages");
-  if (!home.all())
-    homes[total] = home;
-  if (Attribute tags = def->getAttr(dist::DistDialect::kGlobalsAttr))
-    total.getDefiningOp()->setAttr(dist::DistDialect::kGlobalsAttr, tags);
-  pending.erase(found);
-  value.replaceAllUsesWith(total);
-  return total;
-}
-
-void Placer::run(Operation *begin) {
-  SmallVector<Operation *> dead;
-  for (Operation *op = begin, *next; op; op = next) {
-    next = op->getNextNode();
-    BitVector home(ranks, true);
-    bool isTerminator = op->hasTrait<OpTrait::IsTerminator>();
-    for (Value operand : op->getOperands())
-      home &= of(operand);
-    OpBuilder b(op);
-    if (auto add = dyn_cast<nn::AddOp>(op);
-        add && (home.none() || pending.contains(add.getLhs()) || pending.contains(add.getRhs()))) {
-      SmallVector<Value> leaves;
-      for (Value operand : op->getOperands()) {
-        auto found = pending.find(operand);
-        if (found == pending.end())
-          leaves.push_back(operand);
-        else if (operand.hasOneUse())
-          llvm::append_range(leaves, found->second);
-        else
-          leaves.push_back(settle(operand, b));
-      }
-      pending[add.getResult()] = leaves;
-      dead.push_back(op);
-      continue;
-    }
-    for (Value operand : llvm::to_vector(op->getOperands()))
-      settle(operand, b);
-    if (isTerminator)
-      break;
-    home = BitVector(ranks, true);
-    for (Value operand : op->getOperands())
-      home &= of(operand);
-    if (home.none()) {
-      // No rank has all of it: each value goes to all ranks.
-      home.set();
-      for (OpOperand &operand : op->getOpOperands())
-        if (!of(operand.get()).all())
-          operand.set(reduce({operand.get()}, op->getLoc(), b,
-                             ("operand " + Twine(operand.getOperandNumber()) + " of " + op->getName().getStringRef()).str()));
-    }
-    if (home.all())
-      continue;
-    for (Value result : op->getResults())
-      homes[result] = home;
-    op->walk([&](Operation *inner) {
-      auto collective = dyn_cast<dist::CollectiveOpInterface>(inner);
-      if (!collective || !collective.communicates())
-        return;
-      BitVector at(mesh.getNumDevices());
-      for (int64_t position = 0; position < mesh.getNumDevices(); ++position)
-        if (home.test(mesh.getIndexAlong(position, axis)))
-          at.set(position);
-      dist::setPositions(inner, at);
-    });
-  }
-  for (Operation *op : llvm::reverse(dead))
-    op->erase();
 }
 
 /// What a rank reads in its stages it has updated by itself.
@@ -504,7 +315,8 @@ void Unroller::findReaders() {
   }
 }
 
-void Unroller::placeRest() {
+/// The sums in place of the region's results, and behind them what reads them.
+void Unroller::finishSums() {
   for (auto [index, sum, result] : llvm::enumerate(sums, loop.getResults())) {
     homes[sum] = BitVector(shape.ranks);
     for (auto &[term, list] : sumsOf)
@@ -518,7 +330,10 @@ void Unroller::placeRest() {
   loop.replaceAllUsesWith(sums);
   Operation *begin = loop->getNextNode();
   loop.erase();
-  Placer(func, mesh, axis, homes).run(begin);
+  // Its terms are erased.
+  Operation *last = begin->getPrevNode();
+  placeRest(begin, axis, homes);
+  orderRest(last->getNextNode(), axis);
 }
 
 namespace {
@@ -556,7 +371,7 @@ struct UnrollPass : impl::UnrollPassBase<UnrollPass> {
                                         << " and " << schedule.shape.microbatches;
         return signalPassFailure();
       }
-      if (failed(Unroller(func, loop, schedule, mesh.getMesh(), axis, symbols).run()))
+      if (failed(Unroller(func, loop, schedule, {mesh.getMesh(), axis}, symbols).run()))
         return signalPassFailure();
     }
     for (Operation *callee : called)

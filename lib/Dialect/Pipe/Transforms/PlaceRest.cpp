@@ -1,0 +1,203 @@
+// Sums over stages, and the ranks of what follows the schedule.
+#include "PlaceRest.h"
+
+#include "shoal/Dialect/Dist/IR/Positions.h"
+#include "shoal/Dialect/NN/IR/NN.h"
+
+using namespace mlir;
+
+namespace shoal::pipe {
+
+using llvm::BitVector;
+
+namespace {
+
+class Placer {
+public:
+  Placer(PipeAxis axis, Homes &homes) : axis(axis), ranks(axis.getSize()), homes(homes) {}
+
+  void run(Operation *begin);
+
+private:
+  using Leaves = SmallVector<Value>;
+
+  BitVector of(Value value) const {
+    auto found = homes.find(value);
+    return found == homes.end() ? BitVector(ranks, true) : found->second;
+  }
+  BitVector ofOperands(Operation *op) const {
+    BitVector home(ranks, true);
+    for (Value operand : op->getOperands())
+      home &= of(operand);
+    return home;
+  }
+  bool gather(nn::AddOp op);
+  Value settle(Value value, OpBuilder &b);
+  void handToAll(Operation *op, OpBuilder &b);
+  SmallVector<Value> addOwn(ArrayRef<Value> leaves, Location loc, OpBuilder &b);
+  Value select(ArrayRef<Value> byRank, Location loc, OpBuilder &b);
+  Value reduce(ArrayRef<Value> leaves, Location loc, OpBuilder &b, const Twine &asker);
+  Value exchange(ArrayRef<Value> leaves, const BitVector &holders, Location loc, OpBuilder &b);
+  Value pass(Value value, unsigned from, unsigned to, OpBuilder &b);
+
+  PipeAxis axis;
+  unsigned ranks;
+  Homes &homes;
+  DenseMap<Value, Leaves> pending; // sums of terms that no rank has all of
+  SmallVector<Operation *> dead;
+};
+
+} // namespace
+
+/// What each rank gives to a sum: of values that several have, the first of them does. Null where it gives nothing.
+SmallVector<Value> Placer::addOwn(ArrayRef<Value> leaves, Location loc, OpBuilder &b) {
+  SmallVector<Value> own(ranks);
+  for (Value leaf : leaves) {
+    Value &sum = own[of(leaf).find_first()];
+    sum = sum ? Value(b.create<nn::AddOp>(loc, sum, leaf)) : leaf;
+  }
+  return own;
+}
+
+/// The value of each rank, where it has one.
+Value Placer::select(ArrayRef<Value> byRank, Location loc, OpBuilder &b) {
+  SmallVector<Value> inputs;
+  SmallVector<int64_t> choiceOf(ranks, 0), choices;
+  for (unsigned rank = 0; rank < ranks; ++rank) {
+    if (!byRank[rank])
+      continue;
+    auto found = llvm::find(inputs, byRank[rank]);
+    choiceOf[rank] = found - inputs.begin();
+    if (found == inputs.end())
+      inputs.push_back(byRank[rank]);
+  }
+  for (int64_t position = 0; position < axis.mesh.getNumDevices(); ++position)
+    choices.push_back(choiceOf[axis.mesh.getIndexAlong(position, axis.name)]);
+  return b.create<dist::SelectOp>(loc, inputs.front().getType(), choices, inputs);
+}
+
+/// The sum of values of which each is on some ranks, on all of them, by a reduction.
+Value Placer::reduce(ArrayRef<Value> leaves, Location loc, OpBuilder &b, const Twine &asker) {
+  auto type = cast<RankedTensorType>(leaves.front().getType());
+  SmallVector<Value> own = addOwn(leaves, loc, b);
+  if (llvm::is_contained(own, Value())) {
+    Value zeros = b.create<nn::ConstantOp>(loc, type, DenseElementsAttr::get(type, b.getZeroAttr(type.getElementType())));
+    std::replace(own.begin(), own.end(), Value(), zeros);
+  }
+  return b.create<dist::AllReduceOp>(loc, type, axis.getAxes(), dist::ReduceKindAttrEnum::sum, select(own, loc, b),
+                                     getReason(b.getContext(), "the stages of the model", asker));
+}
+
+/// A value of one rank, on another.
+Value Placer::pass(Value value, unsigned from, unsigned to, OpBuilder &b) {
+  dist::ReasonAttr reason = getReason(b.getContext(), "the stages of the model",
+                                      "a sum over stages, of rank " + Twine(from) + " and rank " + Twine(to) + " of the pipeline");
+  communicate(b, value.getLoc(), axis, from, Message{to, value, value.getType(), reason});
+  return communicate(b, value.getLoc(), axis, to, Message{from, {}, value.getType(), reason}).front();
+}
+
+/// The same on those ranks alone that have terms, with no part for the others: from the last, which ends its backward
+/// passes first, to the first, each adding its own, and the whole back. All have the same bits.
+Value Placer::exchange(ArrayRef<Value> leaves, const BitVector &holders, Location loc, OpBuilder &b) {
+  SmallVector<Value> byRank = addOwn(leaves, loc, b);
+  Value sum;
+  unsigned at = 0;
+  for (unsigned rank = ranks; rank-- > 0;) {
+    if (!byRank[rank])
+      continue;
+    if (sum)
+      sum = b.create<nn::AddOp>(loc, pass(sum, at, rank, b), byRank[rank]);
+    else
+      sum = byRank[rank];
+    at = rank;
+  }
+  byRank.assign(ranks, Value());
+  for (unsigned rank : holders.set_bits()) {
+    if (rank != at)
+      sum = pass(sum, at, rank, b);
+    byRank[rank] = sum;
+    at = rank;
+  }
+  return select(byRank, loc, b);
+}
+
+/// A value that an op reads, once it is somewhere. Of single elements one reduction is less to wait for than messages from
+/// rank to rank.
+Value Placer::settle(Value value, OpBuilder &b) {
+  auto found = pending.find(value);
+  if (found == pending.end())
+    return value;
+  BitVector home(ranks);
+  for (Value leaf : found->second)
+    home |= of(leaf);
+  bool isSmall = cast<RankedTensorType>(value.getType()).getNumElements() == 1;
+  Value total = home.all() || isSmall ? reduce(found->second, value.getLoc(), b, "a sum over stages")
+                                      : exchange(found->second, home, value.getLoc(), b);
+  if (!home.all()) // others have no use for it
+    homes[total] = home;
+  if (Attribute tags = value.getDefiningOp()->getAttr(dist::DistDialect::kGlobalsAttr))
+    total.getDefiningOp()->setAttr(dist::DistDialect::kGlobalsAttr, tags);
+  pending.erase(found);
+  value.replaceAllUsesWith(total);
+  return total;
+}
+
+/// Whether an add becomes part of a sum over stages.
+bool Placer::gather(nn::AddOp op) {
+  if (ofOperands(op).any() && llvm::none_of(op->getOperands(), [&](Value v) { return pending.contains(v); }))
+    return false;
+  OpBuilder b(op);
+  Leaves leaves;
+  for (Value operand : op->getOperands()) {
+    auto found = pending.find(operand);
+    if (found == pending.end())
+      leaves.push_back(operand);
+    else if (operand.hasOneUse())
+      llvm::append_range(leaves, found->second);
+    else
+      leaves.push_back(settle(operand, b));
+  }
+  pending[op.getResult()] = leaves;
+  dead.push_back(op);
+  return true;
+}
+
+/// No rank has all that the op reads: each value goes to all ranks.
+void Placer::handToAll(Operation *op, OpBuilder &b) {
+  for (OpOperand &operand : op->getOpOperands())
+    if (!of(operand.get()).all())
+      operand.set(reduce({operand.get()}, op->getLoc(), b,
+                         "operand " + Twine(operand.getOperandNumber()) + " of " + op->getName().getStringRef()));
+}
+
+void Placer::run(Operation *begin) {
+  for (Operation *op = begin, *next; op; op = next) {
+    next = op->getNextNode();
+    if (auto add = dyn_cast<nn::AddOp>(op); add && gather(add))
+      continue;
+    OpBuilder b(op);
+    for (Value operand : llvm::to_vector(op->getOperands()))
+      settle(operand, b);
+    if (op->hasTrait<OpTrait::IsTerminator>())
+      break;
+    BitVector home = ofOperands(op);
+    if (home.none()) {
+      handToAll(op, b);
+      home.set();
+    }
+    if (home.all())
+      continue;
+    for (Value result : op->getResults())
+      homes[result] = home;
+    op->walk([&](Operation *inner) {
+      if (auto collective = dyn_cast<dist::CollectiveOpInterface>(inner); collective && collective.communicates())
+        dist::setPositions(inner, axis.getPositions(home));
+    });
+  }
+  for (Operation *op : llvm::reverse(dead))
+    op->erase();
+}
+
+void placeRest(Operation *begin, PipeAxis axis, Homes &homes) { Placer(axis, homes).run(begin); }
+
+} // namespace shoal::pipe
