@@ -4,6 +4,7 @@
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/SplitAxis.h"
+#include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Dialect/Pipe/IR/Pipe.h"
@@ -11,6 +12,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -43,34 +45,64 @@ LogicalResult adoptShardings(ModuleOp evaluation, ModuleOp training) {
   return success();
 }
 
+namespace {
+
+/// What an op has in common with its counterpart in another program of the same model: kind, layer and the arguments that
+/// it reads, seen through casts.
+Attribute getSignature(func::FuncOp func, Operation *op) {
+  Builder b(op->getContext());
+  SmallVector<Attribute> parts{op->getName().getIdentifier()};
+  Attribute layer = op->getAttr(nn::NNDialect::kLayerAttr);
+  parts.push_back(layer ? layer : b.getUnitAttr());
+  for (Value operand : op->getOperands()) {
+    while (auto cast = operand.getDefiningOp<nn::CastOp>())
+      operand = cast.getInput();
+    if (auto argument = dyn_cast<BlockArgument>(operand))
+      parts.push_back(b.getStringAttr(nn::getArgName(func, argument.getArgNumber())));
+  }
+  return b.getArrayAttr(parts);
+}
+
+/// Pairs of a longest common subsequence, in order.
+SmallVector<std::pair<size_t, size_t>> align(ArrayRef<Attribute> a, ArrayRef<Attribute> b) {
+  std::vector<std::vector<uint32_t>> longest(a.size() + 1, std::vector<uint32_t>(b.size() + 1, 0)); // of what is left
+  for (size_t i = a.size(); i-- > 0;)
+    for (size_t j = b.size(); j-- > 0;)
+      longest[i][j] = a[i] == b[j] ? longest[i + 1][j + 1] + 1 : std::max(longest[i + 1][j], longest[i][j + 1]);
+  SmallVector<std::pair<size_t, size_t>> pairs;
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    if (a[i] == b[j])
+      pairs.push_back({i++, j++});
+    else
+      (longest[i + 1][j] >= longest[i][j + 1] ? i : j)++;
+  }
+  return pairs;
+}
+
+} // namespace
+
 void adoptStages(ModuleOp evaluation, ModuleOp training) {
   for (auto func : evaluation.getOps<func::FuncOp>()) {
     auto source = training.lookupSymbol<func::FuncOp>(func.getSymName());
-    if (!source)
+    if (!source || source.isExternal() || func.isExternal())
       continue;
-    // Of each parameter the stages that read it, seen through what is made of parameters alone.
-    llvm::StringMap<llvm::SmallSetVector<Attribute, 2>> stages;
-    for (BlockArgument argument : source.getArguments()) {
-      SmallVector<Value> work{argument};
-      while (!work.empty())
-        for (Operation *user : work.pop_back_val().getUsers())
-          if (Attribute stage = user->getAttr(pipe::PipeDialect::kStageAttr))
-            stages[nn::getArgName(source, argument.getArgNumber())].insert(stage);
-          else if (isa<nn::CastOp>(user))
-            work.push_back(user->getResult(0));
+    SmallVector<Operation *> from, to;
+    SmallVector<Attribute> fromSignatures, toSignatures;
+    DenseSet<Operation *> forward = dist::findForwardOps(source);
+    for (Operation &op : source.getBody().front())
+      if (op.hasAttr(pipe::PipeDialect::kStageAttr) && forward.contains(&op)) {
+        from.push_back(&op);
+        fromSignatures.push_back(getSignature(source, &op));
+      }
+    if (from.empty())
+      continue;
+    for (Operation &op : func.getBody().front().without_terminator()) {
+      op.removeAttr(pipe::PipeDialect::kStageAttr);
+      to.push_back(&op);
+      toSignatures.push_back(getSignature(func, &op));
     }
-    for (BlockArgument argument : func.getArguments()) {
-      auto found = stages.find(nn::getArgName(func, argument.getArgNumber()));
-      if (found == stages.end() || found->second.size() != 1)
-        continue;
-      SmallVector<Value> work{argument};
-      while (!work.empty())
-        for (Operation *user : work.pop_back_val().getUsers())
-          if (isa<nn::CastOp>(user))
-            work.push_back(user->getResult(0));
-          else
-            user->setAttr(pipe::PipeDialect::kStageAttr, found->second.front());
-    }
+    for (auto [one, other] : align(fromSignatures, toSignatures))
+      to[other]->setAttr(pipe::PipeDialect::kStageAttr, from[one]->getAttr(pipe::PipeDialect::kStageAttr));
   }
 }
 

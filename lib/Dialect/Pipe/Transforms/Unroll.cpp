@@ -10,7 +10,9 @@
 #include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Dialect/Pipe/Transforms/KeptRanks.h"
 #include "shoal/Dialect/Pipe/Transforms/Passes.h"
+#include "shoal/Support/SignatureEdit.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -31,7 +33,7 @@ class Unroller {
 public:
   Unroller(func::FuncOp func, dist::AccumulateOp loop, const Schedule &schedule, PipeAxis axis, SymbolTable &symbols)
       : func(func), loop(loop), body(loop.getBody().front()), schedule(schedule), shape(schedule.shape), axis(axis),
-        symbols(symbols), builder(loop), freeGroup(dist::findFreeGroup(func)) {}
+        symbols(symbols), builder(loop) {}
 
   LogicalResult run();
 
@@ -39,14 +41,17 @@ private:
   using Key = std::pair<Value, int64_t>; // a value of the region, and the micro-batch
 
   LogicalResult collectCalls();
+  LogicalResult checkCalls();
   void runRank(int64_t rank, const Action &action);
   void compute(const Action &action);
   void communicate(int64_t rank, ArrayRef<Action> actions);
   Value lookup(Value value, int64_t stage, int64_t micro);
-  void copy(func::FuncOp callee, CallOp call, int64_t micro, const BitVector &at);
-  void addTerms(CallOp call, int64_t micro);
-  Value addTerm(Value sum, Value term, int64_t micro);
+  void copy(func::FuncOp callee, CallOp call, int64_t micro, const BitVector &at, StringAttr scope);
+  void addTerms(CallOp call, int64_t micro, StringAttr scope);
+  Value addTerm(Value sum, Value term, int64_t micro, StringAttr scope);
+  void nameRest();
   void finishSums();
+  LogicalResult placeArguments();
   void findReaders();
   LogicalResult checkUpdates();
 
@@ -64,11 +69,13 @@ private:
   PipeAxis axis;
   SymbolTable &symbols;
   OpBuilder builder;
-  int64_t freeGroup;
+  Operation *before = nullptr; // the last op in front of the stages, if any
+  int64_t freeGroup = 0; // of the step's buckets and its stages'
 
   std::map<std::pair<int64_t, Part>, CallOp> calls;
   DenseMap<Value, SmallVector<std::pair<unsigned, Value>>> sumsOf; // of a call's result, the sums that it is a term of
   SmallVector<Value> sums;
+  SmallVector<BitVector> ranksOfSums;
   DenseMap<Key, Value> made, slices;
   DenseMap<std::pair<int64_t, Key>, Value> received; // by stage
   llvm::MapVector<StringAttr, BitVector> readers;    // of an argument, by name
@@ -79,25 +86,52 @@ private:
 } // namespace
 
 LogicalResult Unroller::collectCalls() {
+  freeGroup = dist::findFreeGroup(func);
   for (auto call : body.getOps<CallOp>()) {
+    freeGroup = std::max(freeGroup, dist::findFreeGroup(symbols.lookup(call.getCallee())));
     if (int64_t(call.getStage()) >= shape.getStages())
       return call.emitOpError() << "must be of one of the schedule's " << shape.getStages()
                                 << " stages, got: " << call.getStage();
     if (!calls.try_emplace({call.getStage(), call.getPart()}, call).second)
-      return call.emitOpError() << "is a second " << stringifyPart(call.getPart()) << " pass of stage " << call.getStage();
+      return call.emitOpError() << "is a second " << stringifyPart(call.getPart()) << " pass of stage "
+                                << call.getStage();
   }
+  sums.resize(loop.getNumResults());
+  ranksOfSums.assign(loop.getNumResults(), BitVector(shape.ranks));
   for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands()))
     for (Value term : dist::collectTerms(value, body.getTerminator())) {
       if (!term.getDefiningOp<CallOp>())
         return emitError(term.getLoc()) << "a sum over micro-batches must be of what a pipe.call makes";
       sumsOf[term].push_back({index, term});
+      ranksOfSums[index].set(shape.getRank(term.getDefiningOp<CallOp>().getStage()));
     }
-  sums.resize(loop.getNumResults());
+  return checkCalls();
+}
+
+/// Whether the schedule runs what the step has, once for each micro-batch, and no more.
+LogicalResult Unroller::checkCalls() {
+  DenseMap<Operation *, BitVector> ran; // for which micro-batches
+  for (auto call : body.getOps<CallOp>())
+    ran[call] = BitVector(shape.microbatches);
   for (const std::vector<Action> &actions : schedule.ranks)
-    for (const Action &action : actions)
-      if (action.isCompute() && getCalls(action).empty())
-        return emitError(func.getLoc()) << "the schedule computes the " << stringifyPart(action.kind) << " pass of stage "
-                                << action.stage << ", of which the step has no pipe.call";
+    for (const Action &action : actions) {
+      if (!action.isCompute())
+        continue;
+      SmallVector<CallOp, 2> called = getCalls(action);
+      if (called.empty())
+        return emitError(func.getLoc()) << "the schedule computes the " << stringifyPart(action.kind)
+                                        << " pass of stage " << action.stage << ", of which the step has no pipe.call";
+      for (CallOp call : called) {
+        if (ran[call].test(action.microbatch))
+          return call.emitOpError() << "must run once for each micro-batch, and the schedule runs it twice for "
+                                    << action.microbatch << " (pipe-verify says more)";
+        ran[call].set(action.microbatch);
+      }
+    }
+  for (auto call : body.getOps<CallOp>())
+    if (int missing = ran[call].find_first_unset(); missing >= 0)
+      return call.emitOpError() << "must run once for each micro-batch, and the schedule does not run it for "
+                                << missing << " (pipe-verify says more)";
   return success();
 }
 
@@ -137,16 +171,17 @@ Value Unroller::lookup(Value value, int64_t stage, int64_t micro) {
 }
 
 /// Adds what a call has made to the sums over micro-batches.
-void Unroller::addTerms(CallOp call, int64_t micro) {
+void Unroller::addTerms(CallOp call, int64_t micro, StringAttr scope) {
   for (Value result : call.getResults())
     for (auto [index, term] : sumsOf.lookup(result)) {
       Value value = made.lookup({term, micro});
-      sums[index] = sums[index] ? addTerm(sums[index], value, micro) : value;
+      sums[index] = sums[index] ? addTerm(sums[index], value, micro, scope) : value;
     }
 }
 
-/// As soon as there are both, so that no term is held beside the sum; one that is reduced may arrive until the action ends.
-Value Unroller::addTerm(Value sum, Value term, int64_t micro) {
+/// As soon as there are both, so that no term is held beside the sum; one that is reduced may arrive until the action
+/// ends.
+Value Unroller::addTerm(Value sum, Value term, int64_t micro, StringAttr scope) {
   OpBuilder b = builder;
   Operation *def = term.getDefiningOp(), *other = sum.getDefiningOp();
   if (current.contains(def) && !dist::isTensorCollective(def))
@@ -156,21 +191,32 @@ Value Unroller::addTerm(Value sum, Value term, int64_t micro) {
     exec::setClass(def, exec::StorageClass::workspace);
   auto add = b.create<nn::AddOp>(term.getLoc(), sum, term);
   add->setAttr(dist::kRunningSumAttr, builder.getUnitAttr());
+  add->setAttr(exec::ExecDialect::kScopeAttr, scope);
   if (IntegerAttr number = getNumber(micro))
     add->setAttr(dist::kMicrobatchAttr, number);
   current.insert(add);
   return add;
 }
 
-void Unroller::copy(func::FuncOp callee, CallOp call, int64_t micro, const BitVector &at) {
+void Unroller::copy(func::FuncOp callee, CallOp call, int64_t micro, const BitVector &at, StringAttr scope) {
   Block &block = callee.getBody().front();
   IRMapping mapping;
-  for (auto [argument, input] : llvm::zip_equal(block.getArguments(), call.getInputs()))
+  DenseSet<Value> ofStages; // what needs no stage, as a mask, several actions may have in common
+  for (auto [argument, input] : llvm::zip_equal(block.getArguments(), call.getInputs())) {
     mapping.map(argument, lookup(input, call.getStage(), micro));
+    if (input.getDefiningOp<CallOp>())
+      ofStages.insert(argument);
+  }
   DenseMap<int64_t, int64_t> groups; // of the function -> of this copy
   for (Operation &op : block.without_terminator()) {
     Operation *copy = builder.clone(op, mapping);
     current.insert(copy);
+    if (op.hasAttr(PipeDialect::kStageAttr) ||
+        llvm::any_of(op.getOperands(), [&](Value operand) { return ofStages.contains(operand); })) {
+      copy->setAttr(exec::ExecDialect::kScopeAttr, scope);
+      dist::setPositions(copy, at); // also what a rank could compute that has nothing but inputs and parameters
+      ofStages.insert(op.getResults().begin(), op.getResults().end());
+    }
     if (IntegerAttr number = getNumber(micro))
       copy->setAttr(dist::kMicrobatchAttr, number);
     copy->walk([&](Operation *inner) {
@@ -206,9 +252,10 @@ SmallVector<CallOp, 2> Unroller::getCalls(const Action &action) const {
 void Unroller::compute(const Action &action) {
   BitVector at = axis.getPositions(shape.getRank(action.stage));
   current.clear();
+  auto scope = StringAttr::get(func.getContext(), getScope(action));
   for (CallOp call : getCalls(action)) {
-    copy(symbols.lookup<func::FuncOp>(call.getCallee()), call, action.microbatch, at);
-    addTerms(call, action.microbatch);
+    copy(symbols.lookup<func::FuncOp>(call.getCallee()), call, action.microbatch, at, scope);
+    addTerms(call, action.microbatch, scope);
   }
 }
 
@@ -220,10 +267,12 @@ void Unroller::communicate(int64_t rank, ArrayRef<Action> actions) {
     int64_t from = isSend ? action.stage : action.getOtherStage(), to = isSend ? action.getOtherStage() : action.stage;
     dist::ReasonAttr reason = getReason(
         func.getContext(), action.backward ? "the cotangents between stages" : "the activations between stages",
-        "stage " + Twine(to) + " reads what stage " + Twine(from) + " makes of micro-batch " + Twine(action.microbatch));
+        "stage " + Twine(to) + " reads what stage " + Twine(from) + " makes of micro-batch " +
+            Twine(action.microbatch));
+    auto scope = StringAttr::get(func.getContext(), getScope(action));
     for (Value value : getMessage(from, to, action.backward)) {
       Value sent = isSend ? lookup(value, action.stage, action.microbatch) : Value();
-      messages.push_back({unsigned(action.peer), sent, value.getType(), reason, getNumber(action.microbatch)});
+      messages.push_back({unsigned(action.peer), sent, value.getType(), reason, getNumber(action.microbatch), scope});
       if (!isSend)
         arriving.push_back({action.stage, {value, action.microbatch}});
     }
@@ -237,6 +286,10 @@ void Unroller::communicate(int64_t rank, ArrayRef<Action> actions) {
 LogicalResult Unroller::run() {
   if (failed(collectCalls()))
     return failure();
+  before = loop->getPrevNode();
+  if (failed(placeArguments()))
+    return failure();
+  findReaders(); // before copies of the stages' ops read arguments, too
   // Any order that keeps each rank's does; a rank goes on while what it reads is there.
   SmallVector<size_t> next(shape.ranks, 0);
   auto isReady = [&](const Action &action) {
@@ -278,8 +331,8 @@ LogicalResult Unroller::run() {
     if (next[rank] < schedule.ranks[rank].size())
       return emitError(func.getLoc()) << "the schedule cannot go on: rank " << rank << " waits with "
                               << format(schedule.ranks[rank][next[rank]], shape, rank) << " (pipe-verify says more)";
-  findReaders();
   finishSums();
+  nameRest();
   return checkUpdates();
 }
 
@@ -300,40 +353,93 @@ LogicalResult Unroller::checkUpdates() {
   return success();
 }
 
-/// Which ranks read what of the model's arguments in their stages, also through what is made of these alone.
+/// Which ranks read what of the model's arguments in their stages, also through what is made of these alone. What is
+/// gathered of them before the region is gathered on these ranks.
 void Unroller::findReaders() {
-  for (BlockArgument argument : func.getArguments()) {
-    SmallVector<Value> work{argument};
-    BitVector ranks(shape.ranks);
-    while (!work.empty())
-      for (Operation *user : work.pop_back_val().getUsers())
-        if (auto call = dyn_cast<CallOp>(user); call && call->getBlock() == &body)
-          ranks.set(shape.getRank(call.getStage()));
-        else if (user->getBlock() == loop->getBlock() && user != loop && user->isBeforeInBlock(loop))
-          llvm::append_range(work, user->getResults());
-    readers[StringAttr::get(func.getContext(), nn::getArgName(func, argument.getArgNumber()))] = ranks;
+  struct Reads {
+    BitVector stages;
+    bool rest = false; // the step beside the region
+  };
+  DenseMap<Operation *, Reads> readsOf; // of what stands before the region
+  auto find = [&](Value value) {
+    Reads reads{BitVector(shape.ranks)};
+    for (Operation *user : value.getUsers()) {
+      if (auto call = dyn_cast<CallOp>(user); call && call->getBlock() == &body) {
+        reads.stages.set(shape.getRank(call.getStage()));
+      } else if (auto found = readsOf.find(user); found != readsOf.end()) {
+        reads.stages |= found->second.stages;
+        reads.rest |= found->second.rest;
+      } else {
+        reads.rest = true;
+      }
+    }
+    return reads;
+  };
+  for (Operation *op = loop->getPrevNode(); op; op = op->getPrevNode()) {
+    Reads all{BitVector(shape.ranks)};
+    for (Value result : op->getResults()) {
+      Reads reads = find(result);
+      all.stages |= reads.stages;
+      all.rest |= reads.rest;
+    }
+    auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
+    if (collective && collective.communicates() && !all.rest && !all.stages.all())
+      dist::setPositions(op, axis.getPositions(all.stages));
+    readsOf[op] = all;
   }
+  for (BlockArgument argument : func.getArguments())
+    readers[StringAttr::get(func.getContext(), nn::getArgName(func, argument.getArgNumber()))] = find(argument).stages;
+}
+
+/// What follows the micro-batches is of the update.
+void Unroller::nameRest() {
+  auto scope = StringAttr::get(func.getContext(), getScope({.kind = ActionKind::Update}));
+  for (Operation &op : func.getBody().front().without_terminator())
+    if (!op.hasAttr(exec::ExecDialect::kScopeAttr) && op.getNumRegions() == 0 &&
+        llvm::any_of(op.getOperands(), [](Value operand) {
+          Operation *def = operand.getDefiningOp();
+          return def && def->hasAttr(exec::ExecDialect::kScopeAttr);
+        }))
+      op.setAttr(exec::ExecDialect::kScopeAttr, scope);
+}
+
+/// Evaluation finds what training keeps where that keeps it.
+LogicalResult Unroller::placeArguments() {
+  homes = pipe::placeArguments(func, loop, shape, axis);
+  SignatureEdit signature(func);
+  for (BlockArgument argument : func.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    auto ranks = func.getArgAttrOfType<DenseI64ArrayAttr>(number, PipeDialect::kRanksAttr);
+    if (!ranks)
+      continue;
+    BitVector &home = homes[argument] = BitVector(shape.ranks);
+    for (int64_t rank : ranks.asArrayRef()) {
+      if (rank >= shape.ranks)
+        return emitError(argument.getLoc()) << "'" << PipeDialect::kRanksAttr << "' must be of the " << shape.ranks
+                                            << " ranks of the pipeline, got: " << rank;
+      home.set(rank);
+    }
+    signature.setArgAttr(number, PipeDialect::kRanksAttr, {});
+  }
+  return success();
 }
 
 /// The sums in place of the region's results, and behind them what reads them.
 void Unroller::finishSums() {
-  for (auto [index, sum, result] : llvm::enumerate(sums, loop.getResults())) {
-    homes[sum] = BitVector(shape.ranks);
-    for (auto &[term, list] : sumsOf)
-      for (auto [number, value] : list)
-        if (number == index)
-          homes[sum].set(shape.getRank(value.getDefiningOp<CallOp>().getStage()));
-  }
+  for (auto [sum, ranks] : llvm::zip_equal(sums, ranksOfSums))
+    if (Operation *def = sum.getDefiningOp(); def && (!before || before->isBeforeInBlock(def)))
+      homes[sum] = ranks; // what a stage hands on from outside is everywhere
   if (auto tags = loop->getAttrOfType<ArrayAttr>(dist::DistDialect::kGlobalsAttr); tags && shape.microbatches > 1)
     for (auto [sum, tag] : llvm::zip_equal(sums, tags))
       sum.getDefiningOp()->setAttr(dist::DistDialect::kGlobalsAttr, ArrayAttr::get(func.getContext(), {tag}));
   loop.replaceAllUsesWith(sums);
+  Block *block = loop->getBlock();
   Operation *begin = loop->getNextNode();
   loop.erase();
   // Its terms are erased.
   Operation *last = begin->getPrevNode();
-  placeRest(begin, axis, homes);
-  orderRest(last->getNextNode(), axis);
+  placeRest({before ? before->getNextNode() : &block->front(), begin}, axis, homes);
+  orderRest(last ? last->getNextNode() : &block->front(), axis);
 }
 
 namespace {
@@ -369,6 +475,11 @@ struct UnrollPass : impl::UnrollPassBase<UnrollPass> {
         schedules.front().emitOpError() << "must be of " << *mesh.getMesh().getAxisSize(axis) << " ranks and "
                                         << loop.getMicrobatches() << " micro-batches, got: " << schedule.shape.ranks
                                         << " and " << schedule.shape.microbatches;
+        return signalPassFailure();
+      }
+      if (schedule.shape.ranks > 1 && !schedule.hasMessages()) {
+        schedules.front().emitOpError() << "must have the messages of its " << schedule.shape.ranks
+                                        << " ranks, got: none; pipe-schedule derives them";
         return signalPassFailure();
       }
       if (failed(Unroller(func, loop, schedule, {mesh.getMesh(), axis}, symbols).run()))
