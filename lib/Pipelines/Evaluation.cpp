@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -47,20 +48,38 @@ LogicalResult adoptShardings(ModuleOp evaluation, ModuleOp training) {
 
 namespace {
 
-/// What an op has in common with its counterpart in another program of the same model: kind, layer and the arguments that
-/// it reads, seen through casts.
+/// The parameters and buffers that an op reads, seen through casts.
+SmallVector<StringAttr> getReads(func::FuncOp func, Operation *op) {
+  SmallVector<StringAttr> names;
+  for (Value operand : op->getOperands()) {
+    while (auto cast = operand.getDefiningOp<nn::CastOp>())
+      operand = cast.getInput();
+    auto argument = dyn_cast<BlockArgument>(operand);
+    if (argument && argument.getOwner() == &func.getBody().front() &&
+        nn::isUpdatable(nn::getArgRole(func, argument.getArgNumber())))
+      names.push_back(StringAttr::get(func.getContext(), nn::getArgName(func, argument.getArgNumber())));
+  }
+  return names;
+}
+
+/// What an op has in common with its counterpart in another program of the same model.
 Attribute getSignature(func::FuncOp func, Operation *op) {
   Builder b(op->getContext());
   SmallVector<Attribute> parts{op->getName().getIdentifier()};
   Attribute layer = op->getAttr(nn::NNDialect::kLayerAttr);
   parts.push_back(layer ? layer : b.getUnitAttr());
-  for (Value operand : op->getOperands()) {
-    while (auto cast = operand.getDefiningOp<nn::CastOp>())
-      operand = cast.getInput();
-    if (auto argument = dyn_cast<BlockArgument>(operand))
-      parts.push_back(b.getStringAttr(nn::getArgName(func, argument.getArgNumber())));
-  }
+  llvm::append_range(parts, getReads(func, op));
   return b.getArrayAttr(parts);
+}
+
+/// The stages that give arguments new values in the forward pass, as batch_norm does its buffers.
+llvm::MapVector<StringAttr, Attribute> findUpdates(func::FuncOp func) {
+  llvm::MapVector<StringAttr, Attribute> stages;
+  for (auto [index, value] : llvm::enumerate(func.getBody().front().getTerminator()->getOperands()))
+    if (auto name = func.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr))
+      if (Operation *def = value.getDefiningOp(); def && def->hasAttr(pipe::PipeDialect::kStageAttr))
+        stages[name] = def->getAttr(pipe::PipeDialect::kStageAttr);
+  return stages;
 }
 
 /// Pairs of a longest common subsequence, in order.
@@ -89,11 +108,12 @@ void adoptStages(ModuleOp evaluation, ModuleOp training) {
     SmallVector<Operation *> from, to;
     SmallVector<Attribute> fromSignatures, toSignatures;
     DenseSet<Operation *> forward = dist::findForwardOps(source);
-    for (Operation &op : source.getBody().front())
-      if (op.hasAttr(pipe::PipeDialect::kStageAttr) && forward.contains(&op)) {
-        from.push_back(&op);
-        fromSignatures.push_back(getSignature(source, &op));
-      }
+    source.walk<WalkOrder::PreOrder>([&](Operation *op) { // also in the region over micro-batches
+      if (!op->hasAttr(pipe::PipeDialect::kStageAttr) || !forward.contains(op))
+        return;
+      from.push_back(op);
+      fromSignatures.push_back(getSignature(source, op));
+    });
     if (from.empty())
       continue;
     for (Operation &op : func.getBody().front().without_terminator()) {
@@ -103,6 +123,12 @@ void adoptStages(ModuleOp evaluation, ModuleOp training) {
     }
     for (auto [one, other] : align(fromSignatures, toSignatures))
       to[other]->setAttr(pipe::PipeDialect::kStageAttr, from[one]->getAttr(pipe::PipeDialect::kStageAttr));
+    // What training only updates, evaluation reads.
+    llvm::MapVector<StringAttr, Attribute> updates = findUpdates(source);
+    for (Operation *op : to)
+      for (StringAttr name : getReads(func, op))
+        if (auto stage = updates.find(name); stage != updates.end() && !op->hasAttr(pipe::PipeDialect::kStageAttr))
+          op->setAttr(pipe::PipeDialect::kStageAttr, stage->second);
   }
 }
 

@@ -19,8 +19,8 @@ public:
     After,  ///< made from sums, whole behind the last micro-batch
   };
 
-  /// Of a model whose batches have `rows` rows; diagnoses what no split can give.
-  static llvm::FailureOr<MicrobatchPlan> build(mlir::func::FuncOp model, int64_t rows);
+  /// Of a model whose batches have `rows` rows, in `count` micro-batches; diagnoses what no split can give.
+  static llvm::FailureOr<MicrobatchPlan> build(mlir::func::FuncOp model, int64_t rows, int64_t count);
 
   When getWhen(mlir::Value value) const { return whens.lookup(value); } // absent: Before
   /// Elements per batch row of a dimension, 0 where it holds none.
@@ -34,7 +34,7 @@ public:
   llvm::SmallVector<mlir::Value> findSums(mlir::func::FuncOp model) const;
 
 private:
-  MicrobatchPlan(int64_t rows) : dims(rows) {}
+  MicrobatchPlan(int64_t rows, int64_t count) : count(count), dims(rows) {}
 
   llvm::LogicalResult followRows(mlir::func::FuncOp model);
   /// `found`: whether one more sum must be early, and what was decided must be decided again.
@@ -42,11 +42,15 @@ private:
   llvm::LogicalResult decideRows(mlir::Operation *op, bool &found);
   void decideSums(mlir::Operation *op, bool &found);
   bool makeEarly(mlir::Value value);
+  /// Of the only micro-batch a sum is whole while it runs.
+  bool isWhole(mlir::Value value) const { return count == 1 && getWhen(value) == When::Sum; }
+  void findStatistics(mlir::func::FuncOp model);
 
+  int64_t count;
   shoal::BatchDims dims;
   llvm::DenseMap<mlir::Value, When> whens;
   llvm::DenseSet<mlir::Value> ofParameters; // what parameters, buffers and state are in
-  llvm::DenseSet<mlir::Operation *> repeated;
+  llvm::DenseSet<mlir::Operation *> repeated, statistics; // without rows, and read by ops with rows
   llvm::SetVector<mlir::Value> early;
 };
 

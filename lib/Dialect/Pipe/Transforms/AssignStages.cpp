@@ -4,6 +4,7 @@
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Dialect/Pipe/Transforms/Passes.h"
+#include "shoal/Interfaces/BatchDims.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -41,11 +42,12 @@ public:
       return emitError(func.getLoc()) << "a pipeline of " << stages << " stages needs ops that compute with a parameter and an "
                               << "input, got: none";
     bool isExplicit = llvm::any_of(staged, [](Operation *op) { return op->hasAttr(PipeDialect::kStageAttr); });
-    return isExplicit ? fillBoundaries() : cutByCost();
+    return isExplicit ? fillBoundaries() : LogicalResult(success(succeeded(findStatistics()) && succeeded(cutByCost())));
   }
 
 private:
   void findStaged();
+  LogicalResult findStatistics();
   LogicalResult fillBoundaries();
   LogicalResult cutByCost();
   void set(Operation *op, int64_t stage) {
@@ -54,7 +56,8 @@ private:
 
   func::FuncOp func;
   int64_t stages;
-  SmallVector<Operation *> staged; // in order
+  SmallVector<Operation *> staged;       // in order
+  DenseSet<Operation *> statistics;      // of them, what the rows of the batch or a buffer take of all rows
 };
 
 } // namespace
@@ -78,8 +81,6 @@ void Assigner::findStaged() {
       roots[result] = all;
     if (all.inputs && all.params)
       staged.push_back(&op);
-    else
-      op.removeAttr(PipeDialect::kStageAttr);
   }
 }
 
@@ -87,27 +88,62 @@ void Assigner::findStaged() {
 /// of which some may compute nothing here.
 LogicalResult Assigner::fillBoundaries() {
   bool isEvaluation = func->hasAttr(nn::kEvaluationAttr);
+  DenseSet<Operation *> isStaged(staged.begin(), staged.end());
   int64_t stage = 0;
   Operation *last = nullptr;
-  for (Operation *op : staged) {
-    if (auto said = op->getAttrOfType<IntegerAttr>(PipeDialect::kStageAttr)) {
+  for (Operation &op : func.getBody().front().without_terminator()) {
+    if (auto said = op.getAttrOfType<IntegerAttr>(PipeDialect::kStageAttr)) {
       if (said.getInt() < stage || (said.getInt() > stage + 1 && !isEvaluation)) {
-        auto diag = op->emitError() << "stages must follow each other in the order of the program: behind stage "
-                                    << stage << " comes stage " << stage << " or " << stage + 1
-                                    << ", got: " << said.getInt();
+        auto diag = op.emitError() << "stages must follow each other in the order of the program: behind stage " << stage
+                                   << " comes stage " << stage << " or " << stage + 1 << ", got: " << said.getInt();
         if (last)
           diag.attachNote(last->getLoc()) << "stage " << stage << " begins here";
         return diag;
       }
       if (said.getInt() > stage)
-        last = op;
+        last = &op;
       stage = said.getInt();
+      op.removeAttr(PipeDialect::kStageAttr);
     }
-    set(op, stage);
+    if (isStaged.contains(&op))
+      set(&op, stage);
   }
   if (stage + 1 != stages && !isEvaluation)
     return emitError(func.getLoc()) << "the file must name as many stages as the pipeline has, " << stages
                             << " (ranks along \"pipe\" times chunks), got: " << stage + 1;
+  return success();
+}
+
+/// What is made of all rows and read by rows, as the mean of a batch, or becomes a buffer's new value. Between it and its
+/// readers is no cut: evaluation reads the buffer instead, where the rows are.
+LogicalResult Assigner::findStatistics() {
+  FailureOr<int64_t> rows = nn::getBatchRows(func);
+  if (failed(rows))
+    return failure();
+  BatchDims dims(*rows);
+  DenseSet<Value> ofRows;
+  for (BlockArgument argument : func.getArguments())
+    if (nn::isBatchedInput(func, argument.getArgNumber()))
+      dims.setInner(argument, 0, 1);
+  auto isRow = [&](Value value) { return dims.isBatched(value); };
+  SmallVector<Operation *> sums; // in order
+  for (Operation &op : func.getBody().front().without_terminator()) {
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+    if (ruled && op.getNumRegions() == 0)
+      dims.propagate(&op, ruled.getShardingRule());
+    if (llvm::any_of(op.getResults(), isRow) ||
+        llvm::none_of(op.getOperands(), [&](Value operand) { return isRow(operand) || ofRows.contains(operand); }))
+      continue;
+    ofRows.insert(op.result_begin(), op.result_end());
+    sums.push_back(&op);
+  }
+  for (Operation *op : llvm::reverse(sums))
+    for (OpOperand &use : op->getUses())
+      if (Operation *user = use.getOwner();
+          statistics.contains(user) || llvm::any_of(user->getResults(), isRow) ||
+          (user->hasTrait<OpTrait::IsTerminator>() &&
+           func.getResultAttr(use.getOperandNumber(), nn::NNDialect::kUpdatesAttr)))
+        statistics.insert(op);
   return success();
 }
 
@@ -130,11 +166,17 @@ static double costOf(Operation *op) {
 LogicalResult Assigner::cutByCost() {
   SmallVector<Unit> units;
   Attribute layer;
+  Operation *until = nullptr; // with which an op is one unit
   for (Operation *op : staged) {
     Attribute own = op->getAttr(nn::NNDialect::kLayerAttr);
-    if (units.empty() || !own || own != layer)
+    bool isInside = until && !until->isBeforeInBlock(op);
+    if (units.empty() || ((!own || own != layer) && !isInside))
       units.emplace_back();
     layer = own;
+    if (statistics.contains(op))
+      for (Operation *user : op->getUsers())
+        if (!user->hasTrait<OpTrait::IsTerminator>() && (!until || until->isBeforeInBlock(user)))
+          until = user;
     units.back().ops.push_back(op);
     units.back().cost += costOf(op);
   }
