@@ -159,7 +159,7 @@ int MPI_Igather(const void *in, int n, MPI_Datatype t, void *out, int m, MPI_Dat
   return PMPI_Igather(in, n, t, out, m, u, root, c, r);
 }
 int MPI_Isend(const void *in, int n, MPI_Datatype t, int to, int tag, MPI_Comm c, MPI_Request *r) {
-  count("MPI_Isend", n, t, c);
+  count("MPI_Isend", n, t, c, in);
   return PMPI_Isend(in, n, t, to, tag, c, r);
 }
 int MPI_Send(const void *in, int n, MPI_Datatype t, int to, int tag, MPI_Comm c) {

@@ -60,6 +60,10 @@ def LowerPass : Pass<"exec-lower", "::mlir::ModuleOp"> {
     What some mesh positions run of the step (`dist.at`) are rows that these run (`exec.at`). Each position has its own part of the program in order: waits for
     rows that it runs, results that it has, arguments that one of its rows touches; and what no position has at the same time may share bytes.
 
+    Messages are on stream 1, too, a `dist.group` one row; those with `dist.async` have streams behind it, such that no position has two
+    partners, or both ways to one, on one stream. On each, one message is under way while stream 0 works on the one before: a receive
+    waits until what came before is read, and what is sent next is written once the send before it has ended.
+
     ```mlir
     %g = nn.matmul %x, %dy {transpose_a} : ...
     %r = dist.all_reduce {"data"} sum %g : tensor<64x10xf32>

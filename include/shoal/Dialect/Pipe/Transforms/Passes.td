@@ -119,9 +119,12 @@ def UnrollPass : Pass<"pipe-unroll", "::mlir::ModuleOp"> {
   let description = [{
     Replaces the region of `pipe-split` by what each rank computes, sends and receives, in the order of the module's
     `pipe.schedule`: one straight line for all ranks, in which messages and collectives say at which positions they run
-    (`dist.at`). Sums over micro-batches are added up where their stage is; what follows the region is put on the ranks
-    that have what it reads; a sum of terms that lie on several ranks, as the square of the global norm and the gradient
-    of a tied parameter, is reduced over the axis. Functions of stages and the schedule are gone behind it.
+    (`dist.at`). Messages wait for no others (`dist.async`). Sums over micro-batches are added up where their stage is, as
+    soon as there is a term, and reduced over other axes behind the last. What follows the region is put on the ranks that
+    have what it reads, and behind all that waits for no stage. A sum of terms that lie on all ranks, and a scalar, as the
+    square of the global norm, is reduced over the axis; one of terms that lie on some, as the gradient of a tied
+    parameter, goes from the last of these to the first, each adding its own, and back. Functions of stages and the
+    schedule are gone behind it.
 
     ```mlir
     %0 = pipe.call forward stage 0 @step.stage0.forward(%xm, %w0) : ...
