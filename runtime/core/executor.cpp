@@ -161,47 +161,54 @@ bool Executor::testTransfer(const Row &row) {
   return true;
 }
 
-bool Executor::advance(Lane &lane) {
+// The row that is next in the lane is over.
+void Executor::finish(Lane &lane) {
+  Row &row = lane.rows[lane.next];
+  if (row.runs)
+    observer_.laneEnd(row.index);
+  signal(row.event);
+  lane.begun = lane.running = false;
+  if (++lane.next == lane.rows.size())
+    lanesOpen_.fetch_sub(1);
+}
+
+// Runs a lane up to its next transfer and starts that; whether anything moved.
+bool Executor::startNext(Lane &lane) {
   bool moved = false;
-  auto finish = [&](Row &row) {
-    if (row.runs)
-      observer_.laneEnd(row.index);
-    signal(row.event);
-    moved = true;
-    lane.begun = false;
-    if (++lane.next == lane.rows.size())
-      lanesOpen_.fetch_sub(1);
-  };
-  while (lane.next < lane.rows.size()) {
+  while (!lane.running && lane.next < lane.rows.size()) {
     Row &row = lane.rows[lane.next];
     if (!lane.begun) {
       lane.begun = true;
       if (row.runs)
         observer_.laneBegin(row.index);
     }
-    if (lane.running) {
-      Clock::time_point begin = Clock::now();
-      if (!testTransfer(row)) {
-        moved |= Clock::now() - begin > kBusyTest;
-        break;
-      }
-      lane.running = false;
-      finish(row);
-    } else if (!row.runs) {
-      finish(row);
-    } else if (row.op == Opcode::Wait) {
-      if (!isDone(row.awaited))
-        break;
-      finish(row);
-    } else if (isCommunication(row.op)) {
+    if (row.runs && row.op == Opcode::Wait && !isDone(row.awaited))
+      break;
+    moved = true;
+    if (row.runs && isCommunication(row.op)) {
       startTransfer(row);
-      lane.running = moved = true;
-    } else {
-      runLocalRow(row);
-      finish(row);
+      lane.running = true;
+      break;
     }
+    if (row.runs)
+      runLocalRow(row);
+    finish(lane);
   }
   return moved;
+}
+
+bool Executor::advance(Lane &lane) {
+  bool moved = false;
+  while (true) {
+    moved |= startNext(lane);
+    if (!lane.running)
+      return moved;
+    Clock::time_point begin = Clock::now();
+    if (!testTransfer(lane.rows[lane.next]))
+      return moved || Clock::now() - begin > kBusyTest;
+    finish(lane);
+    moved = true;
+  }
 }
 
 bool Executor::advance() {
@@ -276,8 +283,21 @@ void Executor::runComputeRow(Row &row, const std::function<void(uint32_t)> &prob
   if (row.event == kNone)
     return;
   signal(row.event);
-  if (awaitedByLane_[row.event])
-    wakeCommunication();
+  if (!awaitedByLane_[row.event])
+    return;
+  startReady();
+  wakeCommunication();
+}
+
+// While a transfer of another lane is under way the communication thread looks only now and then, and a message that is
+// ready now should not wait for that. Where it is looking it finds what is ready by itself.
+void Executor::startReady() {
+  if (lanes_.size() < 2)
+    return;
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  if (lock && !failed_)
+    for (Lane &lane : lanes_)
+      startNext(lane);
 }
 
 void Executor::step(const std::function<void(uint32_t)> &probe) {

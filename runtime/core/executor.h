@@ -71,6 +71,9 @@ private:
   void signal(uint32_t event);
   bool advance(); // under mutex_; whether anything moved
   bool advance(Lane &lane);
+  bool startNext(Lane &lane);
+  void finish(Lane &lane);
+  void startReady();
   template <typename Condition> void driveUntil(Condition done);
   void wakeCommunication();
   void communicate();

@@ -132,24 +132,12 @@ def check_file(args, find):
     find.equal("live micro-batches more than 1F1B's", (kept - usual) // (2 * BLOCKS * MESSAGE), 1)
 
 
-def run(args, find, ranks, parts, *options, data=1):
-    """Promised, counted and seen below MPI are equal, on each rank."""
-    name = f"{args.work}/{'-'.join(options).strip('-')}-{ranks}-{parts}-{data}"
-    entries = compile_stack(args, ranks, parts, *options, data=data, output=name)
-    inputs = []
-    for i, input in enumerate("xy"):
-        rows = ROWS * parts * data
-        values = [math.sin(0.37 * (k + 1) + i) for k in range(rows * TOKENS * WIDTH)]
-        write_npy(f"{name}.{input}.npy", tensor("f64", (rows, TOKENS, WIDTH), values))
-        inputs += ["--data", f"{input}={name}.{input}.npy"]
-    # Of windows there are none where no collective is.
-    comm = ["--local-comm", "mpi"] if data > 1 else []
-    shoal.run(ranks * data, name, *inputs, "--steps", str(STEPS), *comm, "--report", f"{name}.counted.json",
+def witness(args, find, name, ranks, data, entries, *options):
+    """In a run what is promised is counted and seen below MPI, on each rank."""
+    inputs = [a for input, path in data for a in ("--data", f"{input}={path}")]
+    shoal.run(ranks, name, *inputs, "--steps", str(STEPS), *options, "--report", f"{name}.counted.json",
               env={"LD_PRELOAD": args.pmpi, "SHOAL_PMPI_OUT": f"{name}.pmpi"})
     find.equal(f"{name}: count and promise", shoal.ranks_of_report(f"{name}.counted.json"), entries)
-    schedule = options[-1]
-    find.equal(f"{name}: bytes of messages", sum(map(messages, entries)),
-               2 * parts * boundaries(schedule, ranks) * MESSAGE * data)
     for entry in entries:
         with open(f"{name}.pmpi.{entry['rank']}") as f:
             seen = json.load(f)
@@ -159,28 +147,55 @@ def run(args, find, ranks, parts, *options, data=1):
         find.equal(f"{name}: rank {entry['rank']}, bytes asked for", seen["arena_bytes"], entry["bytes"]["peak"])
 
 
+def check_runs(args, find):
+    for schedule, ranks, parts, data in ("1f1b", 4, 8, 1), ("interleaved", 2, 4, 2), ("zb-v", 3, 6, 1):
+        name = f"{args.work}/{schedule}"
+        entries = compile_stack(args, ranks, parts, "--pipeline-schedule", schedule, data=data, output=name)
+        find.equal(f"{name}: bytes of messages", sum(map(messages, entries)),
+                   2 * parts * boundaries(schedule, ranks) * MESSAGE * data)
+        rows, inputs = ROWS * parts * data, []
+        for i, input in enumerate("xy"):
+            values = [math.sin(0.37 * (k + 1) + i) for k in range(rows * TOKENS * WIDTH)]
+            write_npy(f"{name}.{input}.npy", tensor("f64", (rows, TOKENS, WIDTH), values))
+            inputs.append((input, f"{name}.{input}.npy"))
+        # Of windows there are none where no collective is.
+        witness(args, find, name, ranks * data, inputs, entries, *(["--local-comm", "mpi"] if data > 1 else []))
+
+
 def check_shared(args, find):
-    """A GPT whose table is in the first and the last stage, under sequence parallelism: what stages hand on is cut by the
-    tensor axis, and each of the two ranks that have a term of the table's gradient sends its part of the table once. The
-    ranks between send nothing of it and keep nothing."""
-    rows, tokens, width, vocab, layers, ranks, parts, tensors = 4, 12, 24, 32, 4, 3, 2, 2
+    """A GPT whose table is in the first and the last stage, alone and under sequence parallelism, which cuts what stages
+    hand on: each of the two ranks that have a term of the table's gradient sends its part of the table once. The ranks
+    between send nothing of it, and have no more gradients than parameters, of which the table is none."""
+    rows, tokens, width, vocab, layers, ranks, parts = 4, 12, 24, 32, 4, 3, 2
     path = f"{args.work}/gpt"
     with open(f"{path}.json", "w") as f:
         json.dump({"model_type": "gpt2", "vocab_size": vocab, "n_positions": tokens, "n_embd": width, "n_head": 4,
                    "n_inner": 40, "n_layer": layers}, f)
     shoal.call(["shoal-model", "gpt2", "--config", f"{path}.json", "--batch", str(rows), "--seq", str(tokens),
                 "--dropout", "off", "-o", f"{path}.mlir"], shoal.COMPILE_LIMIT)
-    shoal.call(["shoalc", f"{path}.mlir", "--mesh", f"pipe={ranks},tensor={tensors}", "--tensor-parallel",
-                "--sequence-parallel", "--microbatches", str(parts), "--report", f"{path}.promise.json"],
-               shoal.COMPILE_LIMIT)
-    stream, table = rows // parts * tokens * width * 4 // tensors, vocab * width * 4 // tensors
-    for entry in shoal.ranks_of_report(f"{path}.promise.json"):
-        rank = entry["coords"]["pipe"]
-        ends = rank in (0, ranks - 1)
-        find.equal(f"{path}: rank {rank}, bytes of messages", messages(entry),
-                   parts * stream + table if ends else 2 * parts * stream)
-        find.equal(f"{path}: rank {rank}, reductions over the pipeline",
-                   [c for c in entry["collectives"] if c["axes"] == ["pipe"]], [])
+    ids = [(7 * i + 3) % vocab for i in range(rows * tokens)]
+    for name, values in ("input_ids", ids), ("labels", ids[1:] + ids[:1]):
+        write_npy(f"{path}.{name}.npy", tensor("i64", (rows, tokens), values))
+    for tensors in 1, 2:
+        mesh = ["--mesh", f"pipe={ranks}"] if tensors == 1 else \
+            ["--mesh", f"pipe={ranks},tensor={tensors}", "--tensor-parallel", "--sequence-parallel"]
+        shoal.call(["shoalc", f"{path}.mlir", *mesh, "--microbatches", str(parts), "-o", f"{path}.{tensors}",
+                    "--report", f"{path}.promise.json"], shoal.COMPILE_LIMIT)
+        entries = shoal.ranks_of_report(f"{path}.promise.json")
+        stream, table = rows // parts * tokens * width * 4 // tensors, vocab * width * 4 // tensors
+        for entry in entries:
+            rank = entry["coords"]["pipe"]
+            ends = rank in (0, ranks - 1)
+            find.equal(f"{path}: {tensors} ranks a stage, rank {rank}, bytes of messages", messages(entry),
+                       parts * stream + table if ends else 2 * parts * stream)
+            find.equal(f"{path}: {tensors} ranks a stage, rank {rank}, reductions over the pipeline",
+                       [c for c in entry["collectives"] if c["axes"] == ["pipe"]], [])
+            if not ends:
+                find.equal(f"{path}: {tensors} ranks a stage, rank {rank}, bytes of gradients", entry["bytes"]["grads"],
+                           entry["bytes"]["params"])
+        if tensors == 1:
+            data = [(name, f"{path}.{name}.npy") for name in ("input_ids", "labels")]
+            witness(args, find, f"{path}.{tensors}", ranks, data, entries)
 
 
 def main():
@@ -194,9 +209,7 @@ def main():
     check_stash(args, find)
     check_file(args, find)
     check_shared(args, find)
-    run(args, find, 4, 8, "--pipeline-schedule", "1f1b")
-    run(args, find, 2, 4, "--pipeline-schedule", "interleaved", data=2)
-    run(args, find, 3, 6, "--pipeline-schedule", "zb-v")
+    check_runs(args, find)
     sys.exit(1 if find.failed else 0)
 
 
