@@ -51,7 +51,7 @@ static std::string showRow(exec::RowOpInterface row) {
 
 /// The rows that a class of positions runs.
 static void addRows(exec::ProgramOp program, const exec::PositionClass &at, std::vector<PageRow> &rows) {
-  SmallVector<exec::ArenaUse> curve = exec::measureArena(program, at);
+  SmallVector<exec::ArenaUse> curve = exec::measureArena(at);
   SmallVector<exec::RowOpInterface> ops;
   for (Operation *op : at.steps)
     if (auto row = dyn_cast<exec::RowOpInterface>(op))
@@ -74,7 +74,7 @@ static size_t findFullest(exec::ProgramOp program, const exec::PositionClasses &
   size_t fullest = 0;
   int64_t most = -1;
   for (auto [number, at] : llvm::enumerate(classes.get()))
-    if (int64_t end = exec::measureMost(program, at).end; end > most) {
+    if (int64_t end = exec::measureMost(at).end; end > most) {
       most = end;
       fullest = number;
     }

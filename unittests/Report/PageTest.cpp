@@ -116,7 +116,7 @@ protected:
     EXPECT_LE(page.rows[page.findPeak()].getTotal(), page.arena);
     int64_t end = 0; // of the highest buffer in use
     for (auto program : module->getOps<exec::ProgramOp>())
-      for (const exec::ArenaUse &use : exec::measureArena(program, exec::PositionClasses(program)[0]))
+      for (const exec::ArenaUse &use : exec::measureArena(exec::PositionClasses(program)[0]))
         end = std::max(end, use.end);
     EXPECT_EQ(uint64_t(end), bytes.peak);
   }

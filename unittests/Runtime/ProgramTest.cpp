@@ -538,7 +538,7 @@ TEST(Program, OperandRules) {
   BlobBuilder::PeerSpec lost{true, e.x, {1, kNone, kNone, kNone, kNone, kNone}};
   BlobBuilder::PeerSpec nothing{false, e.scratch, std::vector<uint32_t>(6, kNone)};
   BlobBuilder::PeerSpec outside{true, e.x, {6, kNone, kNone, kNone, kNone, kNone}};
-  BlobBuilder::PeerSpec onto{false, e.x, {kNone, 0, kNone, kNone, kNone, kNone}};
+  BlobBuilder::PeerSpec onto{false, e.x, {1, kNone, kNone, kNone, kNone, kNone}}; // where lost sends it
   expectRowRefused({.op = Opcode::Permute, .a = kNone, .operands = {e.x, e.scratch},
                     .peers = {lost, nothing}},
                    "must pair each send with its receive");

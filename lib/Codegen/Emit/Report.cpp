@@ -108,7 +108,7 @@ static void addTraffic(const exec::PositionClass &at, dist::MeshAttr mesh, Array
 
 /// What ranks of a class hold; all of them allocate an arena of the same size.
 static rt::BytesReport measureBytes(exec::ProgramOp program, const exec::PositionClass &at) {
-  exec::BytesAttr bytes = exec::getBytes(program.getContext(), exec::measureMost(program, at));
+  exec::BytesAttr bytes = exec::getBytes(program.getContext(), exec::measureMost(at));
   return {uint64_t(bytes.getParams()),      uint64_t(bytes.getGrads()),     uint64_t(bytes.getOptimizer()),
           uint64_t(bytes.getActivations()), uint64_t(bytes.getWorkspace()), uint64_t(program.getArena()),
           uint64_t(program.getHost())};

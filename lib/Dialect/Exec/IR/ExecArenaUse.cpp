@@ -35,14 +35,14 @@ SmallVector<std::pair<BufferOp, RowSpan>> findSpans(const PositionClass &at) {
   return result;
 }
 
-SmallVector<ArenaUse> measureArena(ProgramOp program, const PositionClass &at) {
+SmallVector<ArenaUse> measureArena(const PositionClass &at) {
   size_t numRows = std::max<size_t>(1, llvm::count_if(at.steps, [](Operation *op) { return isa<RowOpInterface>(op); }));
   ArenaUse whole;
   auto endOf = [](int64_t offset, BufferType type) {
     return int64_t(llvm::alignTo(offset + type.getNumBytes(), kBufferAlignment));
   };
-  for (auto argument : program.getBody().getOps<ArgOp>()) {
-    if (getMemory(argument.getResult()) == Memory::host || !runsAt(argument, at.positions.front()))
+  for (ArgOp argument : at.arguments) {
+    if (getMemory(argument.getResult()) == Memory::host)
       continue; // the arena is the device's
     BufferType type = argument.getResult().getType();
     whole.bytes[unsigned(argument.getStorageClass())] += type.getNumBytes();
@@ -81,9 +81,9 @@ SmallVector<ArenaUse> measureArena(ProgramOp program, const PositionClass &at) {
   return curve;
 }
 
-ArenaUse measureMost(ProgramOp program, const PositionClass &at) {
+ArenaUse measureMost(const PositionClass &at) {
   ArenaUse most;
-  for (const ArenaUse &use : measureArena(program, at)) {
+  for (const ArenaUse &use : measureArena(at)) {
     for (auto [bytes, now] : llvm::zip_equal(most.bytes, use.bytes))
       bytes = std::max(bytes, now);
     most.end = std::max(most.end, use.end);

@@ -62,7 +62,10 @@ PositionClasses::PositionClasses(ProgramOp program) : program(program) {
         numbers.push_back(number);
   }
   for (Operation &op : program.getBody().front())
-    if (isa<WaitOp, RowOpInterface>(op))
+    if (auto argument = dyn_cast<ArgOp>(op))
+      for (unsigned number : of(&op))
+        classes[number].arguments.push_back(argument);
+    else if (isa<WaitOp, RowOpInterface>(op))
       for (unsigned number : of(&op))
         classes[number].steps.push_back(&op);
 }

@@ -77,13 +77,19 @@ private:
     return !(rank[i] < rank[j] ? endsBefore(buffers[i], buffers[j]) : endsBefore(buffers[j], buffers[i]));
   }
   int64_t assign(llvm::ArrayRef<unsigned> order, llvm::MutableArrayRef<int64_t> result) const;
-  int64_t getPickWork() const { return int64_t(bytes.size()) * int64_t(bytes.size()) / 2 + numMeetings; }
+  int64_t getPickWork() const {
+    int64_t work = numMeetings;
+    for (int64_t count : sizes)
+      work += count * count / 2;
+    return work;
+  }
   int64_t getSortWork() const {
     return (int64_t(bytes.size()) + numMeetings) * llvm::Log2_64_Ceil(numMeetings / (bytes.size() + 1) + 2);
   }
 
   llvm::ArrayRef<ArenaBuffer> buffers;
   llvm::SmallVector<unsigned> rank; // by birth
+  llvm::SmallVector<int64_t> sizes; // per class the number of its buffers
   llvm::SmallVector<int64_t> bytes, floor, crowd, degree;
   llvm::SmallVector<llvm::SmallVector<unsigned, 0>> meets; // none when they are not kept
   int64_t numMeetings = 0;
@@ -97,8 +103,8 @@ private:
 
 Arena::Arena(llvm::ArrayRef<ArenaBuffer> buffers, llvm::ArrayRef<int64_t> floors, int64_t alignment,
              int64_t mostMeetings)
-    : buffers(buffers), rank(buffers.size()), bytes(buffers.size()), floor(buffers.size()), crowd(buffers.size()),
-      degree(buffers.size()), meets(buffers.size()) {
+    : buffers(buffers), rank(buffers.size()), sizes(floors.size(), 0), bytes(buffers.size()), floor(buffers.size()),
+      crowd(buffers.size()), degree(buffers.size()), meets(buffers.size()) {
   if (buffers.empty())
     return;
   unsigned streams = buffers.front().last.size() / buffers.front().classes.count();
@@ -165,6 +171,7 @@ Arena::Arena(llvm::ArrayRef<ArenaBuffer> buffers, llvm::ArrayRef<int64_t> floors
         alive[kept++] = other;
       }
       alive.truncate(kept);
+      ++sizes[number];
       alive.push_back({i, index++, true});
       ended.pop_back();
       inUse += bytes[i];
@@ -183,23 +190,30 @@ int64_t Arena::assign(llvm::ArrayRef<unsigned> order, llvm::MutableArrayRef<int6
     int64_t begin, end;
     unsigned number;
     bool operator<(const Placed &other) const { return std::tie(begin, number) < std::tie(other.begin, other.number); }
+    bool operator==(const Placed &other) const { return number == other.number; }
   };
-  // Neighbours are picked from all that are placed, or sorted anew: whichever is less work.
+  // Neighbours are picked from all that are placed at the buffer's classes, or sorted anew: whichever is less work.
   bool isKept = !meets.empty(), picks = !isKept || getPickWork() < getSortWork();
   int64_t arena = 0;
-  llvm::SmallVector<Placed> placed, near; // by offset
+  llvm::SmallVector<llvm::SmallVector<Placed>> placed(sizes.size()); // per class, by offset
+  llvm::SmallVector<Placed> near;                                    // by offset
   llvm::SmallVector<unsigned> mark(bytes.size(), ~0u);
   llvm::SmallVector<bool> isPlaced(bytes.size(), false);
   for (unsigned i : order) {
     near.clear();
-    if (!isKept) {
-      llvm::copy_if(placed, std::back_inserter(near), [&](const Placed &other) { return meet(i, other.number); });
-    } else if (picks) {
-      for (unsigned j : meets[i])
-        mark[j] = i;
-      for (const Placed &other : placed)
-        if (mark[other.number] == i)
-          near.push_back(other);
+    if (picks) {
+      if (isKept)
+        for (unsigned j : meets[i])
+          mark[j] = i;
+      const llvm::SmallBitVector &classes = buffers[i].classes;
+      for (unsigned number : classes.set_bits())
+        llvm::copy_if(placed[number], std::back_inserter(near), [&](const Placed &other) {
+          return isKept ? mark[other.number] == i : meet(i, other.number);
+        });
+      if (classes.count() > 1) {
+        llvm::sort(near, std::less<>());
+        near.erase(std::unique(near.begin(), near.end()), near.end());
+      }
     } else {
       for (unsigned j : meets[i])
         if (isPlaced[j])
@@ -219,7 +233,8 @@ int64_t Arena::assign(llvm::ArrayRef<unsigned> order, llvm::MutableArrayRef<int6
     isPlaced[i] = true;
     Placed self{result[i], result[i] + bytes[i], i};
     if (picks)
-      placed.insert(llvm::upper_bound(placed, self), self);
+      for (unsigned number : buffers[i].classes.set_bits())
+        placed[number].insert(llvm::upper_bound(placed[number], self), self);
     arena = std::max(arena, self.end);
   }
   return arena;

@@ -26,10 +26,10 @@ struct ArenaUse {
 llvm::SmallVector<std::pair<BufferOp, RowSpan>> findSpans(const PositionClass &at);
 
 /// At some positions, one entry per row there, at least one. `end` follows the offsets that are set.
-llvm::SmallVector<ArenaUse> measureArena(ProgramOp program, const PositionClass &at);
+llvm::SmallVector<ArenaUse> measureArena(const PositionClass &at);
 
 /// The most that is in use at once at some positions, of each class by itself, and the largest `end`.
-ArenaUse measureMost(ProgramOp program, const PositionClass &at);
+ArenaUse measureMost(const PositionClass &at);
 
 /// The most bytes of each class that are in use at once, in the terms of reports.
 BytesAttr getBytes(mlir::MLIRContext *context, const ArenaUse &most);

@@ -9,6 +9,7 @@ namespace shoal::exec {
 
 struct PositionClass {
   llvm::SmallVector<int64_t> positions; ///< in order
+  llvm::SmallVector<ArgOp> arguments;   ///< held there, in order
   /// Rows that run and waits, in order.
   llvm::SmallVector<mlir::Operation *, 0> steps;
 };
