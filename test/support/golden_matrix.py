@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 """Trains golden cases under combinations of meshes, ZeRO stages, micro-batches and recompute, against PyTorch's values.
 
-usage: golden_matrix.py FOLDER --work FOLDER --set pairs|all [--only WORD]... [--with FLAGS] [--list]
+usage: golden_matrix.py FOLDER --work FOLDER --set pairs|all [--pipelines] [--only WORD]... [--with FLAGS] [--list]
 
-FOLDER holds the models, and golden/ the cases. `all` is every combination of the rows of FACTORS that means something;
-`pairs` a part of them in which any two values of two rows meet at least once, made the same way in every run. --only
-keeps plans that hold the word (it must be a word of some), --with adds flags to each, --list prints them and runs none.
+FOLDER holds the models, and golden/ the cases. `all` is every combination of the rows of FACTORS, or of PIPELINES, that
+means something; `pairs` a part of them in which any two values of two rows meet at least once, made the same way in
+every run. --only keeps plans that hold the word (it must be a word of some), --with adds flags to each, --list prints them and runs none.
 """
 
 import argparse
 import itertools
 import os
+import random
 import sys
 import time
 
@@ -27,6 +28,15 @@ FACTORS = {
     "microbatches": ["", "--microbatches 2", "--microbatches 4"],
     "recompute": ["", "--recompute selective", "--recompute full"],
 }
+BESIDE = ["", ",data=2", ",data=2 --zero 1", ",data=2 --zero 2", ",data=2 --zero 3", f",tensor=2 {TENSOR}",
+          f",tensor=2 {SEQUENCE}"]
+PIPELINES = {
+    "case": ["gpt_ignored_targets", "llama_gqa_adamw"],
+    "mesh": [f"pipe={ranks}{beside}" for ranks in (2, 4) for beside in BESIDE],
+    "microbatches": ["", "--microbatches 3", "--microbatches 4"],
+    "schedule": [f"--pipeline-schedule {name}"
+                 for name in ("naive", "gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v")],
+}
 MODELS = {"gpt_ignored_targets": "gpt_tied_adamw"}  # others are named as their case
 
 
@@ -35,8 +45,27 @@ def means_something(combination):
     return combination[1] != "one" or not combination[2]
 
 
-def every_combination():
-    return [c for c in itertools.product(*FACTORS.values()) if means_something(c)]
+def can_be_cut(combination):
+    """Two stages for each of 4 ranks are more than the layers and other ops of a Llama of two layers."""
+    case, mesh, _, schedule = combination
+    return not (case.startswith("llama") and mesh.startswith("pipe=4") and schedule.endswith(("interleaved", "zb-v")))
+
+
+def kinds_of(pipeline):
+    """Its values for `pairs`, which are of ranks and of what stands beside them, not of each stage of ZeRO."""
+    case, mesh, microbatches, schedule = pipeline
+    return case, mesh[: len("pipe=2")], mesh[len("pipe=2") :][: len(",data")], microbatches, schedule
+
+
+def choose(args):
+    """Plans of the set."""
+    table, test, values_of = (PIPELINES, can_be_cut, kinds_of) if args.pipelines else (FACTORS, means_something, tuple)
+    combinations = [c for c in itertools.product(*table.values()) if test(c)]
+    if args.set == "all":
+        return combinations
+    if args.pipelines:  # of equal ones the first would be without ZeRO
+        random.Random(0).shuffle(combinations)
+    return covering_pairs(combinations, values_of)
 
 
 def plan_of(combination):
@@ -48,15 +77,13 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--work", required=True)
     parser.add_argument("--set", choices=["pairs", "all"], required=True)
+    parser.add_argument("--pipelines", action="store_true")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--with", default="", dest="flags")
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
 
-    chosen = every_combination()
-    if args.set == "pairs":
-        chosen = covering_pairs(chosen)
-    chosen = [c for c in chosen if all(word in f"{c[0]} {plan_of(c)}" for word in args.only)]
+    chosen = [c for c in choose(args) if all(word in f"{c[0]} {plan_of(c)}" for word in args.only)]
     if not chosen:
         shoal.wrong_usage(f"--only must leave a plan of --set {args.set}, got: {', '.join(args.only)} (--list prints all)")
     if args.list:

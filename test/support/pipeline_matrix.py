@@ -140,7 +140,8 @@ def find_fault(plan, work):
         equal = re.findall(r"the plan equals one device, --mode (\w+): (\d+) values", said)
         right = done.returncode == 0 and [mode for mode, _ in equal] == ["train", "eval"]
         right, wanted = right and all(int(count) > 0 for _, count in equal), "one device's values"
-    return "" if right else f"expected {wanted}, exit status {done.returncode}: {said.strip()[:600]}\n  {' '.join(command)}"
+    got = f"exit status {done.returncode}: {said.strip()[:600]}"
+    return "" if right else f"expected {wanted}, {got}\n  {' '.join(command)}"
 
 
 def main():
@@ -159,7 +160,8 @@ def main():
         chosen += covering_pairs(refused, lambda plan: (plan.schedule, plan.pipe, plan.microbatches))
     chosen = [plan for plan in chosen if all(word in describe(plan) for word in args.only)]
     if not chosen:
-        shoal.wrong_usage(f"--only must leave a plan of --set {args.set}, got: {', '.join(args.only)} (--list prints all)")
+        shoal.wrong_usage(f"--only must leave a plan of --set {args.set}, got: {', '.join(args.only)} "
+                          "(--list prints all)")
     if args.list:
         print("\n".join(map(describe, chosen)))
         return
