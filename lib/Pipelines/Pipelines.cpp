@@ -62,6 +62,7 @@ void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
   // Before the gradient, whose ops are of the stage of what they differentiate.
   pipe::AssignStagesPassOptions stages;
   stages.chunks = getChunks(options);
+  stages.file = options.scheduleFile;
   pm.addPass(pipe::createAssignStagesPass(stages));
   if (options.mode == "train") {
     pm.addPass(nn::createDifferentiatePass());

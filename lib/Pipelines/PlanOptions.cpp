@@ -220,6 +220,11 @@ std::string findPlanFault(const PlanOptions &plan, llvm::ArrayRef<const PlanOpti
   if (!plan.gradDtype.empty() && plan.dtype != "bf16")
     return spell(find("grad-dtype")) + " acts on " + spell(find("dtype")) + " bf16, got: " +
            (plan.dtype.empty() ? "none" : plan.dtype);
+  if (!plan.scheduleFile.empty())
+    for (llvm::StringRef name : {"pipeline-schedule", "pipeline-chunks"})
+      if (llvm::is_contained(given, &find(name)))
+        return spell(find("schedule-file")) + " has an order and chunks of its own: " + spell(find(name)) +
+               " must not be said, got: " + find(name).show(plan);
   return nn::findOptimizerFault(
       plan.optimize,
       [&](llvm::StringRef name) {

@@ -1,5 +1,7 @@
 // pipe-assign-stages: which stage of the pipeline computes an op of the forward pass. Where the file does not say it,
 // consecutive layers are cut such that the slowest stage is as fast as it can be.
+#include "ScheduleFile.h"
+
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
@@ -234,13 +236,20 @@ struct AssignStagesPass : impl::AssignStagesPassBase<AssignStagesPass> {
       getOperation().emitError() << "chunks must be at least 1, got: " << chunks.getValue();
       return signalPassFailure();
     }
+    int64_t perRank = chunks;
+    if (ranks > 1 && !file.empty()) {
+      FailureOr<Schedule> schedule = readScheduleFile(&getContext(), file);
+      if (failed(schedule))
+        return signalPassFailure();
+      perRank = schedule->shape.chunks;
+    }
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       if (func.isExternal() || !nn::hasBatchedInput(func))
         continue;
       // Boundaries say nothing of a program that is not cut.
       if (ranks == 1)
         func.walk([](Operation *op) { op->removeAttr(PipeDialect::kStageAttr); });
-      else if (failed(Assigner(func, ranks * chunks).run()))
+      else if (failed(Assigner(func, ranks * perRank).run()))
         return signalPassFailure();
     }
   }

@@ -1,12 +1,11 @@
 // pipe-schedule: a schedule of a generator or of a file becomes an op.
 #include "CostOptions.h"
+#include "ScheduleFile.h"
 
 #include "shoal/Dialect/Pipe/Transforms/Passes.h"
 #include "shoal/Schedule/Check.h"
 #include "shoal/Schedule/Generate.h"
 #include "shoal/Schedule/Simulate.h"
-#include "shoal/Schedule/Text.h"
-#include "shoal/Support/Files.h"
 
 using namespace mlir;
 
@@ -16,9 +15,6 @@ namespace shoal::pipe {
 #include "shoal/passes/ShoalPipe.h.inc"
 
 namespace {
-
-// A line of a schedule at its largest is far below.
-constexpr uint64_t kMostFileBytes = uint64_t(1) << 28;
 
 class SchedulePass : public WithCosts<impl::SchedulePassBase<SchedulePass>> {
 public:
@@ -35,12 +31,14 @@ public:
     if (!made)
       return signalPassFailure();
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-    ScheduleOp::create(builder, module.getLoc(), symbol, *made);
+    Location loc = file.empty() ? module.getLoc() : getScheduleFileLoc(&getContext(), file);
+    ScheduleOp::create(builder, loc, symbol, *made);
   }
 
 private:
-  std::optional<Schedule> fail(Operation *op, const Twine &message) {
-    op->emitError() << message;
+  std::optional<Schedule> fail(Operation *op, const Twine &message) { return fail(op->getLoc(), message); }
+  std::optional<Schedule> fail(Location loc, const Twine &message) {
+    emitError(loc) << message;
     return std::nullopt;
   }
 
@@ -74,13 +72,9 @@ private:
       if (!option->empty())
         return fail(module, "the order is that of the file: " + option->ArgStr +
                                 " must not be said, got: " + option->getValue());
-    std::string error;
-    std::unique_ptr<llvm::MemoryBuffer> text = openInput(file, kMostFileBytes, error);
-    if (!text)
-      return fail(module, error);
-    std::optional<Schedule> read = readSchedule(text->getBuffer(), file, error);
-    if (!read)
-      return fail(module, error);
+    FailureOr<Schedule> read = readScheduleFile(&getContext(), file);
+    if (failed(read))
+      return std::nullopt;
     if (forwardOnly) {
       for (std::vector<Action> &actions : read->ranks)
         llvm::erase_if(actions, [](const Action &action) { return action.kind != ActionKind::Forward; });
@@ -90,15 +84,15 @@ private:
                                  {&microbatches, read->shape.microbatches},
                                  {&chunks, read->shape.chunks}})
       if (*option != 0 && *option != value)
-        return fail(module, option->ArgStr + " must be that of the file (" + Twine(value) +
-                                "), got: " + Twine(option->getValue()));
+        return fail(getScheduleFileLoc(&getContext(), file),
+                    option->ArgStr + " must be that of the file (" + Twine(value) + "), got: " + Twine(option->getValue()));
     FailureOr<Costs> costs = readCosts(module, read->shape);
     if (failed(costs))
       return std::nullopt;
     // Messages are derived from what is complete; what is not is for pipe-verify to tell.
     if (messages && !read->hasMessages() && !check(*read))
       addMessages(*read, *costs);
-    return read;
+    return *read;
   }
 };
 

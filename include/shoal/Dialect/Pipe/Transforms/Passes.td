@@ -62,10 +62,11 @@ def AssignStagesPass : Pass<"pipe-assign-stages", "::mlir::ModuleOp"> {
     `nn-differentiate`, so that gradients inherit it. With a mesh axis `pipe` of P ranks there are P times `chunks`
     stages; without one, stages of the file are dropped, since the program is not cut.
 
-    Where ops of the file have a stage, each says where that begins, and what follows it is in it, too. Otherwise
-    consecutive layers (`nn.layer`; ops outside of layers by themselves) are cut such that the slowest stage costs the
-    least, by operations of products and bytes that are read and written: dynamic programming over units and stages.
-    Layers need not divide by stages.
+    Where ops of the file have a stage, each says where that begins, and what follows it is in it, too. Evaluation has
+    the stages of its training, some of which may compute nothing there. Otherwise consecutive layers (`nn.layer`; ops
+    outside of layers by themselves) are cut such that the slowest stage costs the least, by operations of products and
+    bytes that are read and written: dynamic programming over units and stages. Layers need not divide by stages. No
+    cut is between what is made of all rows, as the mean of batch_norm, and the rows that read it.
 
     What needs no parameter, as masks and positions, has no stage: each stage that reads it computes it. What needs
     parameters alone, as their casts, is computed where they lie.
@@ -78,7 +79,10 @@ def AssignStagesPass : Pass<"pipe-assign-stages", "::mlir::ModuleOp"> {
     %1 = nn.matmul %0, %w1 {pipe.stage = 1 : i64} : ...
     ```
   }];
-  let options = [Option<"chunks", "chunks", "int64_t", "1", "stages per rank">];
+  let options = [
+    Option<"chunks", "chunks", "int64_t", "1", "stages per rank">,
+    Option<"file", "file", "std::string", "\"\"", "file of a schedule, whose chunks these are instead">,
+  ];
   let dependentDialects = ["::shoal::pipe::PipeDialect"];
 }
 

@@ -1,0 +1,27 @@
+// Reads the file of --schedule-file; see ScheduleFile.h.
+#include "ScheduleFile.h"
+
+#include "shoal/Schedule/Text.h"
+#include "shoal/Support/Files.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+using namespace mlir;
+
+namespace shoal::pipe {
+
+// A line of a schedule at its largest is far below.
+static constexpr uint64_t kMostFileBytes = uint64_t(1) << 28;
+
+Location getScheduleFileLoc(MLIRContext *context, StringRef path) { return FileLineColLoc::get(context, path, 0, 0); }
+
+FailureOr<Schedule> readScheduleFile(MLIRContext *context, StringRef path) {
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> text = openInput(path, kMostFileBytes, error);
+  std::optional<Schedule> read = text ? readSchedule(text->getBuffer(), path, error) : std::nullopt;
+  if (read)
+    return *read;
+  return emitError(UnknownLoc::get(context)) << error; // which names the file
+}
+
+} // namespace shoal::pipe
