@@ -34,6 +34,7 @@ if os.environ.get("SHOAL_TEST_FULL"):
 config.substitutions.append(("%python", config.python_executable))
 config.substitutions.append(("%support", os.path.join(config.test_source_root, "support")))
 config.substitutions.append(("%examples", os.path.join(config.shoal_source_dir, "examples")))
+config.substitutions.append(("%benchmarks", os.path.join(config.shoal_source_dir, "benchmarks")))
 config.substitutions.append(("%records", os.path.join(config.shoal_source_dir, "scripts", "records.py")))
 config.substitutions.append(("%lit", os.path.abspath(sys.argv[0])))
 

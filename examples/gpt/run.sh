@@ -3,18 +3,10 @@
 # the four have learned write. Fails when a bound that it prints is missed.
 #   examples/gpt/run.sh [TEXT...]     (default: the licence texts that every Debian system has)
 # STEPS=800 says how long, WORK=build/gpt where files go. The tools are those on PATH, or else of build/bin.
-set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-root=$(cd "$here/../.." && pwd)
-export PATH=$PATH:$root/build/bin
-work=${WORK:-$root/build/gpt}
+source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
+begin gpt shoal-data shoal-model shoalc shoal-run
 steps=${STEPS:-800}
-for tool in shoal-data shoal-model shoalc shoal-run; do
-  command -v "$tool" >/dev/null || { echo "run.sh: no $tool on PATH, nor in $root/build/bin, where scripts/demo.sh builds it" >&2 && exit 2; }
-done
 (($#)) || set -- /usr/share/common-licenses/*
-mkdir -p "$work"
-status=0
 
 echo "== tokens of $# files"
 shoal-data bytes "$@" --seq 128 -o "$work/data"
@@ -25,8 +17,7 @@ optimizer=(--optimizer adamw --lr 3e-3 --betas 0.9,0.99 --clip-grad-norm 1
   --lr-schedule cosine --warmup-steps $((steps / 16 + 1)) --decay-steps "$steps")
 plan=(--mesh data=2,tensor=2 --tensor-parallel --sequence-parallel)
 shoalc "$work/gpt.mlir" -o "$work/one" "${optimizer[@]}"
-shoalc "$work/gpt.mlir" -o "$work/four" "${plan[@]}" "${optimizer[@]}" 2>"$work/four.remarks" ||
-  { cat "$work/four.remarks" >&2 && exit 1; }
+quietly "$work/four.remarks" shoalc "$work/gpt.mlir" -o "$work/four" "${plan[@]}" "${optimizer[@]}"
 shoal-model gpt2 --config "$here/config.json" --batch 1 --seq 128 -o "$work/write.mlir" # a step is a token of each row
 shoalc "$work/write.mlir" -o "$work/write" --mode infer
 
@@ -40,17 +31,8 @@ train() { # train RANKS PROGRAM
 train 1 one
 train 4 four
 
-# losses PROGRAM: one a line
-losses() { sed -n 's/.*"loss":\([^,}]*\).*/\1/p' "$work/$1.jsonl"; }
 echo "== the plans side by side"
-paste <(losses one) <(losses four) | awk -v bound=1e-5 '
-  { d = ($1 - $2) / $1; if (d < 0) d = -d }
-  NR <= 50 && d > first { first = d }
-  d > all { all = d }
-  END {
-    printf "  largest relative difference of the loss, first 50 steps %.1e (bound %.0e), all %d steps %.1e\n", first, bound, NR, all
-    exit !(NR && first <= bound)
-  }' || status=1
+beside_one four '  loss %.3f at the end; largest relative difference of the loss, first 50 steps %.1e (bound %.0e), all %d steps %.1e'
 for program in one four; do
   sed -n 's/.*"eval_loss":\([^,}]*\).*/\1/p' "$work/$program.jsonl" | tail -1 | awk -v program="$program" -v bound=2.5 '
     { printf "  %-4s loss of a byte on held out samples %.3f (bound %.1f, uniform %.3f)\n", program, $1, bound, log(256); loss = $1 }
@@ -60,9 +42,4 @@ done
 echo "== what it writes"
 timeout 600 shoal-run -n 1 "$work/write" --load "$work/four.safetensors" --generate 400 --prompt "You may copy and distribute" \
   --temperature 0.8 --top-k 40 --seed 3 --no-progress
-
-if ((status)); then
-  echo "run.sh: a bound was missed" >&2
-  exit 1
-fi
-echo "== all bounds hold; files are in $work"
+finish
