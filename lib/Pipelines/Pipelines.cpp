@@ -12,6 +12,8 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace shoal {
@@ -54,8 +56,27 @@ void buildModelPipeline(OpPassManager &pm, const PlanOptions &options) {
     pm.addPass(nn::createMixedPrecisionPass());
 }
 
+/// In bytes, rounded up: only 0 is none.
+static int64_t getMemoryLimit(const PlanOptions &options) {
+  return int64_t(std::ceil(options.memoryLimitGb * double(int64_t(1) << 30)));
+}
+
 static int64_t getChunks(const PlanOptions &options) {
   return options.pipelineChunks > 0 ? options.pipelineChunks : pipe::getDefaultChunks(options.pipelineSchedule);
+}
+
+/// What a rank holds of its stages under the plan, for cuts that hold less than others.
+static void setMemory(pipe::AssignStagesPassOptions &stages, const PlanOptions &options) {
+  stages.lighter = options.lighterCut;
+  stages.schedule = options.pipelineSchedule;
+  stages.tensorParallel = options.tensorParallel;
+  stages.recompute = options.recompute;
+  // Of a parameter in f32, in mixed precision its master: what the step computes with, its gradient, its state.
+  bool isMixed = options.dtype == "bf16";
+  double value = isMixed ? 0.5 : 1, gradient = isMixed && options.gradDtype == "bf16" ? 0.5 : 1;
+  double state = double(nn::countStates(options.optimize)) + isMixed;
+  stages.heldSharded = (options.zero >= 1 ? state : 0) + (options.zero >= 2 ? gradient : 0) + (options.zero >= 3 ? value : 0);
+  stages.heldWhole = value + gradient + state - stages.heldSharded;
 }
 
 void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
@@ -63,6 +84,9 @@ void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
   pipe::AssignStagesPassOptions stages;
   stages.chunks = getChunks(options);
   stages.file = options.scheduleFile;
+  stages.microbatches = options.microbatches;
+  stages.forwardOnly = options.mode != "train";
+  setMemory(stages, options);
   pm.addPass(pipe::createAssignStagesPass(stages));
   if (options.mode == "train") {
     pm.addPass(nn::createDifferentiatePass());
@@ -185,6 +209,8 @@ void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
       schedule.optimizer = !isTraining ? "none" : hasNorm ? "norm" : "update";
     }
     schedule.forwardOnly = !isTraining;
+    schedule.estimate = true;
+    schedule.costsFile = options.pipelineCosts;
     pm.addPass(pipe::createSchedulePass(schedule));
     pm.addPass(pipe::createVerifyPass());
     // Behind all that moves collectives: what stages hand over is what is left on either side.
@@ -224,6 +250,8 @@ void buildExecPipeline(OpPassManager &pm, const PlanOptions &options) {
   pm.addPass(exec::createLowerPass(lower));
   // After both programs have their own offsets.
   pm.addPass(exec::createShareArenaPass());
+  if (int64_t limit = getMemoryLimit(options))
+    pm.addPass(exec::createLimitMemoryPass({limit}));
   pm.addPass(exec::createVerifyPass());
 }
 

@@ -15,6 +15,8 @@ constexpr llvm::StringRef kDtypes[] = {"f32", "bf16", "f64"};
 constexpr llvm::StringRef kGradDtypes[] = {"f32", "bf16"};
 constexpr llvm::StringRef kRecompute[] = {"none", "selective", "full"};
 constexpr NumberRule kChunksRule = {"from 1 to 64", "V", [](double value) { return value >= 1 && value <= 64; }};
+constexpr NumberRule kMemoryLimitRule = {"from 0 (no limit) to 2^20", "GIB",
+                                         [](double value) { return value >= 0 && value <= 1 << 20; }};
 constexpr llvm::StringRef kOffloads[] = {"optimizer"};
 constexpr llvm::StringRef kTargets[] = {"cpu", "cuda"};
 
@@ -105,6 +107,13 @@ std::vector<PlanOption> makeTable() {
        kToGlobal | kToLocal,
        /*isOfTraining=*/false,
        /*axis=*/dist::kPipeAxis},
+      {{.name = "memory-limit-gb",
+        .member = get<&PlanOptions::memoryLimitGb>,
+        .help = "GiB that a rank may hold: a plan that needs more is refused, and a pipeline is cut such that its stages "
+                "fit",
+        .rule = &kMemoryLimitRule},
+       "Plan",
+       kToGlobal | kToExec},
       {{.name = "bucket-mb",
         .member = get<&PlanOptions::bucketMb>,
         .help = "bytes of one gradient bucket, in MiB, in the type in which it is reduced; under --zero parameters and "

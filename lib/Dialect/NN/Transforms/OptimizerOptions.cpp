@@ -62,6 +62,12 @@ llvm::ArrayRef<OptionRow<Options>> getOptimizerOptions() {
   return rows;
 }
 
+unsigned countStates(const Options &options) {
+  if (options.optimizer == "sgd")
+    return options.momentum != 0;
+  return 2;
+}
+
 std::string findOptimizerFault(const Options &options, llvm::function_ref<bool(llvm::StringRef)> isGiven,
                                llvm::function_ref<std::string(llvm::StringRef)> spell) {
   for (const auto &row : getOptimizerOptions())

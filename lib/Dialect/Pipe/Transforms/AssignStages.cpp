@@ -1,12 +1,17 @@
 // pipe-assign-stages: which stage of the pipeline computes an op of the forward pass. Where the file does not say it,
 // consecutive layers are cut such that the slowest stage is as fast as it can be.
+#include "CutStages.h"
 #include "ScheduleFile.h"
 
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
+#include "shoal/Dialect/Dist/Transforms/OpCost.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Dialect/Pipe/Transforms/Passes.h"
 #include "shoal/Interfaces/BatchDims.h"
+#include "shoal/Schedule/Check.h"
+#include "shoal/Schedule/Generate.h"
+#include "shoal/Support/Elements.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -19,12 +24,6 @@ namespace shoal::pipe {
 
 namespace {
 
-/// What is cut is between units: a layer, or an op that is in none.
-struct Unit {
-  SmallVector<Operation *> ops;
-  double cost = 0;
-};
-
 /// What values are computed from.
 struct Roots {
   bool inputs = false, params = false;
@@ -36,21 +35,28 @@ struct Roots {
 
 class Assigner {
 public:
-  Assigner(func::FuncOp func, int64_t stages) : func(func), stages(stages) {}
+  Assigner(func::FuncOp func, int64_t stages, const StageMemory &memory, int64_t lighter, bool forwardOnly)
+      : func(func), stages(stages), memory(memory), lighter(lighter),
+        mayLackStages(forwardOnly || func->hasAttr(nn::kEvaluationAttr)) {}
 
   LogicalResult run() {
     findStaged();
     if (staged.empty())
       return emitError(func.getLoc()) << "a pipeline of " << stages << " stages needs ops that compute with a parameter and an "
                               << "input, got: none";
-    bool isExplicit = llvm::any_of(staged, [](Operation *op) { return op->hasAttr(PipeDialect::kStageAttr); });
-    return isExplicit ? fillBoundaries() : LogicalResult(success(succeeded(findStatistics()) && succeeded(cutByCost())));
+    bool isExplicit = llvm::any_of(func.getBody().front(),
+                                   [](Operation &op) { return op.hasAttr(PipeDialect::kStageAttr); });
+    if (isExplicit)
+      return fillBoundaries();
+    return failed(findStatistics()) ? failure() : cutByCost();
   }
 
 private:
   void findStaged();
   LogicalResult findStatistics();
   LogicalResult fillBoundaries();
+  FailureOr<SmallVector<StageUnit>> makeUnits();
+  void keep(StageUnit &unit, Operation *op);
   LogicalResult cutByCost();
   void set(Operation *op, int64_t stage) {
     op->setAttr(PipeDialect::kStageAttr, IntegerAttr::get(IntegerType::get(op->getContext(), 64), stage));
@@ -58,6 +64,9 @@ private:
 
   func::FuncOp func;
   int64_t stages;
+  StageMemory memory;
+  int64_t lighter;
+  bool mayLackStages;                    // of those that the file names
   SmallVector<Operation *> staged;       // in order
   DenseSet<Operation *> statistics;      // of them, what the rows of the batch or a buffer take of all rows
 };
@@ -86,18 +95,17 @@ void Assigner::findStaged() {
   }
 }
 
-/// An op that says its stage begins it: what follows in the file is in it, too. Evaluation has the stages of its training,
-/// of which some may compute nothing here.
+/// An op that says its stage begins it: what follows in the file is in it, too. Evaluation has the stages of its
+/// training, and inference those of the file, of which some may compute nothing here.
 LogicalResult Assigner::fillBoundaries() {
-  bool isEvaluation = func->hasAttr(nn::kEvaluationAttr);
   DenseSet<Operation *> isStaged(staged.begin(), staged.end());
   int64_t stage = 0;
   Operation *last = nullptr;
   for (Operation &op : func.getBody().front().without_terminator()) {
     if (auto said = op.getAttrOfType<IntegerAttr>(PipeDialect::kStageAttr)) {
-      if (said.getInt() < stage || (said.getInt() > stage + 1 && !isEvaluation)) {
-        auto diag = op.emitError() << "stages must follow each other in the order of the program: behind stage " << stage
-                                   << " comes stage " << stage << " or " << stage + 1 << ", got: " << said.getInt();
+      if (said.getInt() < stage || (said.getInt() > stage + 1 && !mayLackStages)) {
+        auto diag = op.emitError() << "stages must follow each other in the order of the program: behind stage "
+                                   << stage << " comes stage " << stage << " or " << stage + 1 << ", got: " << said.getInt();
         if (last)
           diag.attachNote(last->getLoc()) << "stage " << stage << " begins here";
         return diag;
@@ -110,19 +118,19 @@ LogicalResult Assigner::fillBoundaries() {
     if (isStaged.contains(&op))
       set(&op, stage);
   }
-  if (stage + 1 != stages && !isEvaluation)
+  if (stage + 1 > stages || (stage + 1 < stages && !mayLackStages))
     return emitError(func.getLoc()) << "the file must name as many stages as the pipeline has, " << stages
                             << " (ranks along \"pipe\" times chunks), got: " << stage + 1;
   return success();
 }
 
-/// What is made of all rows and read by rows, as the mean of a batch, or becomes a buffer's new value. Between it and its
-/// readers is no cut: evaluation reads the buffer instead, where the rows are.
+/// What is made of all rows and read by rows, as the mean of a batch, or becomes a buffer's new value. Between it and
+/// its readers is no cut: evaluation reads the buffer instead, where the rows are.
 LogicalResult Assigner::findStatistics() {
   FailureOr<int64_t> rows = nn::getBatchRows(func);
   if (failed(rows))
     return failure();
-  BatchDims dims(*rows);
+  BatchDims dims(*rows, /*followsOneRow=*/true);
   DenseSet<Value> ofRows;
   for (BlockArgument argument : func.getArguments())
     if (nn::isBatchedInput(func, argument.getArgNumber()))
@@ -149,76 +157,77 @@ LogicalResult Assigner::findStatistics() {
   return success();
 }
 
-/// A proxy of time: operations of products, and bytes that are read and written at so many operations each. Backward is
-/// twice as much as forward everywhere, so it changes nothing.
-static double costOf(Operation *op) {
-  constexpr double kFlopsPerByte = 8; // of one core, and of one GPU in f32, within a factor of two
-  double bytes = 0;
-  auto add = [&](Type type) {
-    if (auto tensor = dyn_cast<RankedTensorType>(type))
-      bytes += double(tensor.getNumElements()) * std::max(1u, tensor.getElementTypeBitWidth() / 8);
-  };
-  llvm::for_each(op->getOperandTypes(), add);
-  llvm::for_each(op->getResultTypes(), add);
-  auto rule = dyn_cast<ShardingRuleOpInterface>(op);
-  return (rule ? rule.getFlops() : 0) + kFlopsPerByte * bytes;
+static int64_t getBytes(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? tensor.getNumElements() * elementBytes(tensor.getElementType()) : 0;
 }
 
-/// The fewest cost of the slowest of `stages` runs of consecutive units: dynamic programming over (stages, units).
-LogicalResult Assigner::cutByCost() {
-  SmallVector<Unit> units;
+/// The parameters that an op reads, also through casts, and what of its results the backward pass finds: all, or under
+/// recomputation products alone or only what enters a layer.
+void Assigner::keep(StageUnit &unit, Operation *op) {
+  for (Value operand : op->getOperands()) {
+    while (auto cast = operand.getDefiningOp<nn::CastOp>())
+      operand = cast.getInput();
+    if (auto argument = dyn_cast<BlockArgument>(operand);
+        argument && nn::getArgRole(func, argument.getArgNumber()) == nn::ArgRole::Param)
+      unit.parameters.insert({argument, getBytes(argument.getType())});
+  }
+  auto rule = dyn_cast<ShardingRuleOpInterface>(op);
+  bool isInLayer = op->hasAttr(nn::NNDialect::kLayerAttr);
+  if (isInLayer && memory.recompute != "none" && !(memory.recompute == "selective" && rule && rule.getFlops() > 0))
+    return;
+  for (Value result : op->getResults())
+    unit.kept += getBytes(result.getType());
+}
+
+FailureOr<SmallVector<StageUnit>> Assigner::makeUnits() {
+  SmallVector<StageUnit> units;
   Attribute layer;
   Operation *until = nullptr; // with which an op is one unit
   for (Operation *op : staged) {
     Attribute own = op->getAttr(nn::NNDialect::kLayerAttr);
     bool isInside = until && !until->isBeforeInBlock(op);
-    if (units.empty() || ((!own || own != layer) && !isInside))
+    if (units.empty() || ((!own || own != layer) && !isInside)) {
       units.emplace_back();
+      // What enters a layer is kept whatever is computed again.
+      if (own && memory.recompute != "none" && op->getNumOperands())
+        units.back().kept += getBytes(op->getOperand(0).getType());
+    }
     layer = own;
     if (statistics.contains(op))
       for (Operation *user : op->getUsers())
         if (!user->hasTrait<OpTrait::IsTerminator>() && (!until || until->isBeforeInBlock(user)))
           until = user;
     units.back().ops.push_back(op);
-    units.back().cost += costOf(op);
+    units.back().cost += dist::costOf(op); // backward is twice as much everywhere, so it changes nothing
+    keep(units.back(), op);
   }
-  int64_t count = units.size();
-  if (count < stages)
+  if (int64_t(units.size()) < stages)
     return emitError(func.getLoc()) << "a pipeline needs a layer or an op outside of layers for each of its " << stages
-                            << " stages (ranks along \"pipe\" times chunks), got: " << count
-                            << "; take fewer ranks or chunks";
-  SmallVector<double> sum(count + 1, 0);
-  for (int64_t i = 0; i < count; ++i)
-    sum[i + 1] = sum[i] + units[i].cost;
-  // best[s][i]: of the first i units in s stages; cut[s][i]: where the last of them begins.
-  std::vector<std::vector<double>> best(stages + 1, std::vector<double>(count + 1, HUGE_VAL));
-  std::vector<std::vector<int64_t>> cut(stages + 1, std::vector<int64_t>(count + 1, 0));
-  best[0][0] = 0;
-  for (int64_t s = 1; s <= stages; ++s)
-    for (int64_t i = s; i <= count - (stages - s); ++i) {
-      // The slowest falls with a later begin in the last stage and rises in those before: where both meet is best.
-      int64_t low = s - 1, high = i - 1;
-      while (low < high) {
-        int64_t middle = (low + high) / 2;
-        if (best[s - 1][middle] < sum[i] - sum[middle])
-          low = middle + 1;
-        else
-          high = middle;
-      }
-      for (int64_t begin : {low - 1, low})
-        if (begin >= s - 1)
-          if (double slowest = std::max(best[s - 1][begin], sum[i] - sum[begin]); slowest < best[s][i]) {
-            best[s][i] = slowest;
-            cut[s][i] = begin;
-          }
-    }
-  int64_t end = count;
-  for (int64_t s = stages; s > 0; --s) {
-    int64_t begin = cut[s][end];
-    for (int64_t i = begin; i < end; ++i)
-      for (Operation *op : units[i].ops)
-        set(op, s - 1);
-    end = begin;
+                                    << " stages (ranks along \"pipe\" times chunks), got: " << units.size()
+                                    << "; take fewer ranks or chunks";
+  return units;
+}
+
+/// The cut whose slowest stage costs the least, or as often as a lighter one is asked for, that of those that hold fewer
+/// bytes than the last.
+LogicalResult Assigner::cutByCost() {
+  FailureOr<SmallVector<StageUnit>> units = makeUnits();
+  if (failed(units))
+    return failure();
+  std::optional<Cut> cut = cutStages(*units, stages, memory, HUGE_VAL);
+  for (int64_t i = 0; i < lighter; ++i) {
+    double held = cut->held;
+    cut = cutStages(*units, stages, memory, held);
+    if (!cut)
+      return emitError(func.getLoc()) << "no cut into " << stages << " stages holds fewer than about " << int64_t(held)
+                                      << " bytes of each, asked for " << lighter << " lighter ones than the fastest";
+  }
+  for (int64_t stage = 0; stage < stages; ++stage) {
+    int64_t end = stage + 1 < stages ? cut->begins[stage + 1] : int64_t(units->size());
+    for (int64_t i = cut->begins[stage]; i < end; ++i)
+      for (Operation *op : (*units)[i].ops)
+        set(op, stage);
   }
   return success();
 }
@@ -236,12 +245,14 @@ struct AssignStagesPass : impl::AssignStagesPassBase<AssignStagesPass> {
       getOperation().emitError() << "chunks must be at least 1, got: " << chunks.getValue();
       return signalPassFailure();
     }
-    int64_t perRank = chunks;
-    if (ranks > 1 && !file.empty()) {
-      FailureOr<Schedule> schedule = readScheduleFile(&getContext(), file);
-      if (failed(schedule))
+    StageMemory memory;
+    int64_t stages = ranks * chunks;
+    if (ranks > 1 && (!file.empty() || lighter > 0)) {
+      FailureOr<Schedule> order = findSchedule(ranks);
+      if (failed(order))
         return signalPassFailure();
-      perRank = schedule->shape.chunks;
+      stages = order->shape.getStages();
+      memory = getMemory(mesh.getMesh(), *order);
     }
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       if (func.isExternal() || !nn::hasBatchedInput(func))
@@ -249,9 +260,43 @@ struct AssignStagesPass : impl::AssignStagesPassBase<AssignStagesPass> {
       // Boundaries say nothing of a program that is not cut.
       if (ranks == 1)
         func.walk([](Operation *op) { op->removeAttr(PipeDialect::kStageAttr); });
-      else if (failed(Assigner(func, ranks * perRank).run()))
+      else if (failed(Assigner(func, stages, memory, lighter, forwardOnly).run()))
         return signalPassFailure();
     }
+  }
+
+private:
+  FailureOr<Schedule> findSchedule(int64_t ranks) {
+    if (!file.empty())
+      return readScheduleFile(&getContext(), file, Shape{ranks, microbatches, /*chunks=*/0});
+    Shape shape{ranks, microbatches == 0 ? 1 : microbatches, chunks};
+    std::string error = findFault(shape);
+    std::optional<Schedule> made;
+    if (error.empty())
+      made = generate(schedule, shape, {}, error);
+    if (!made)
+      return emitError(getOperation().getLoc()) << error;
+    return *made;
+  }
+
+  /// Of a stage under the plan.
+  StageMemory getMemory(dist::MeshAttr mesh, const Schedule &order) {
+    auto sizeOf = [&](StringRef name) { return mesh.getAxisSize(StringAttr::get(&getContext(), name)).value_or(1); };
+    int64_t batch = 1;
+    for (const std::string &name : dist::getAxisNames(mesh))
+      if (dist::getAxisRole(name) == dist::AxisRole::Batch)
+        batch *= sizeOf(name);
+    const Shape &shape = order.shape;
+    StageMemory memory;
+    memory.ofParameter = heldWhole + heldSharded / double(sizeOf(dist::kDataAxis));
+    if (tensorParallel)
+      memory.ofParameter /= double(sizeOf(dist::kTensorAxis));
+    memory.ofBatch = 1 / double(batch * shape.microbatches);
+    memory.recompute = recompute;
+    std::vector<int64_t> peak = measurePeak(order);
+    for (int64_t stage = 0; stage < shape.getStages(); ++stage)
+      memory.live.push_back(llvm::divideCeil(peak[shape.getRank(stage)], shape.chunks));
+    return memory;
   }
 };
 

@@ -109,6 +109,15 @@ def ShareArenaPass : Pass<"exec-share-arena", "::mlir::ModuleOp"> {
   }];
 }
 
+def LimitMemoryPass : Pass<"exec-limit-memory", "::mlir::ModuleOp"> {
+  let summary = "Refuses a program that needs more memory than a rank has";
+  let description = [{
+    Compares each program's `arena`, which every rank allocates, with `limit`. The error says what the fullest rank has of
+    each class at most. Nothing changes.
+  }];
+  let options = [Option<"limit", "limit", "int64_t", /*default=*/"0", "bytes that a rank may hold">];
+}
+
 def VerifyPass : Pass<"exec-verify", "::mlir::ModuleOp"> {
   let summary = "Contract of the rank program";
   let description = [{

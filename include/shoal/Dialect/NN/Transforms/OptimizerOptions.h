@@ -10,6 +10,9 @@ namespace shoal::nn {
 
 llvm::ArrayRef<OptionRow<OptimizePassOptions>> getOptimizerOptions();
 
+/// Tensors of state that each parameter has: momentum's velocity, Adam's two moments.
+unsigned countStates(const OptimizePassOptions &options);
+
 /// Which rule the options break, alone or together, in the words of one who calls an option `spell(name)` and
 /// has given those for which `isGiven(name)` holds; empty when none.
 std::string findOptimizerFault(const OptimizePassOptions &options,

@@ -30,6 +30,10 @@ def SchedulePass : Pass<"pipe-schedule", "::mlir::ModuleOp"> {
     that a schedule has not are derived from its dependencies, such that no rank waits in a circle even if every send
     waits for its receive. Without `messages` they are left out.
 
+    Costs are the options' durations of equal stages, or with `estimate` those of the step's own: each stage's
+    operations of products, bytes of operands and results and bytes sent to others, at the rates of
+    `shoal/Dialect/Dist/Transforms/OpCost.h`, or what a run has measured.
+
     ```mlir
     // --pipe-schedule="schedule=1f1b ranks=2 microbatches=2 optimizer=update" adds
     pipe.schedule @schedule placement = loop microbatches = 2 chunks = 1 peak = [2, 1] ranks [
@@ -51,6 +55,10 @@ def SchedulePass : Pass<"pipe-schedule", "::mlir::ModuleOp"> {
     Option<"forwardOnly", "forward-only", "bool", "false", "of a step without gradients, as evaluation is">,
     Option<"messages", "messages", "bool", "true", "with sends and receives">,
     Option<"symbol", "symbol", "std::string", "\"schedule\"", "the name of the op">,
+    Option<"estimate", "estimate", "bool", "false",
+           "costs are those of the module's step, whose region over micro-batches is to be cut, not those below">,
+    Option<"costsFile", "costs-file", "std::string", "\"\"",
+           "with estimate: what a run has measured of each stage (shoal/Schedule/Profile.h)">,
   ], costOptions);
   let dependentDialects = ["::shoal::pipe::PipeDialect"];
 }
@@ -63,10 +71,16 @@ def AssignStagesPass : Pass<"pipe-assign-stages", "::mlir::ModuleOp"> {
     stages; without one, stages of the file are dropped, since the program is not cut.
 
     Where ops of the file have a stage, each says where that begins, and what follows it is in it, too. Evaluation has
-    the stages of its training, some of which may compute nothing there. Otherwise consecutive layers (`nn.layer`; ops
-    outside of layers by themselves) are cut such that the slowest stage costs the least, by operations of products and
-    bytes that are read and written: dynamic programming over units and stages. Layers need not divide by stages. No
-    cut is between what is made of all rows, as the mean of batch_norm, and the rows that read it.
+    the stages of its training, some of which may compute nothing there, as in inference those that no output needs.
+    Otherwise consecutive layers (`nn.layer`; ops outside of layers by themselves) are cut such that the slowest stage
+    costs the least, by operations of products and bytes that are read and written: dynamic programming over units and
+    stages. Layers need not divide by stages. No cut is between what is made of all rows, as the mean of batch_norm, and
+    the rows that read it.
+
+    A cut may need more memory than ranks have. `lighter = n` takes, n times, the fastest of the cuts whose fullest stage
+    holds fewer bytes than that of the last: parameters with their gradients and state, and what the backward pass reads of
+    as many micro-batches as the schedule keeps at once. These bytes are an estimate, for no plan has been partitioned yet;
+    `shoalc --memory-limit-gb` asks for lighter ones until the arena itself fits.
 
     What needs no parameter, as masks and positions, has no stage: each stage that reads it computes it. What needs
     parameters alone, as their casts, is computed where they lie.
@@ -82,6 +96,16 @@ def AssignStagesPass : Pass<"pipe-assign-stages", "::mlir::ModuleOp"> {
   let options = [
     Option<"chunks", "chunks", "int64_t", "1", "stages per rank">,
     Option<"file", "file", "std::string", "\"\"", "file of a schedule, whose chunks these are instead">,
+    Option<"lighter", "lighter", "int64_t", "0", "how many cuts hold more than the one to take">,
+    Option<"schedule", "schedule", "std::string", "\"1f1b\"", "without a file, what tells how much a rank keeps at once">,
+    Option<"microbatches", "microbatches", "int64_t", "0", "parts of the batch; 0: 1, or those of the file">,
+    Option<"forwardOnly", "forward-only", "bool", "false",
+           "of a step without gradients, as inference is: stages may compute nothing">,
+    Option<"heldWhole", "held-whole", "double", "2", "bytes that a rank holds for each byte of a parameter">,
+    Option<"heldSharded", "held-sharded", "double", "0", "and bytes that the ranks of mesh axis data share">,
+    Option<"tensorParallel", "tensor-parallel", "bool", "false", "parameters lie sharded over mesh axis tensor">,
+    Option<"recompute", "recompute", "std::string", "\"none\"",
+           "what of each layer is computed again: none, selective or full">,
   ];
   let dependentDialects = ["::shoal::pipe::PipeDialect"];
 }
@@ -89,10 +113,10 @@ def AssignStagesPass : Pass<"pipe-assign-stages", "::mlir::ModuleOp"> {
 def SplitPass : Pass<"pipe-split", "::mlir::ModuleOp"> {
   let summary = "the step's region over micro-batches as functions of stages";
   let description = [{
-    Cuts the body of the region over micro-batches (L2, behind the partitioner) by `pipe.stage` and by pass: forward is
-    what the loss and the outputs need, backward the rest; with a schedule that has I and W, backward is cut into what
-    another stage waits for and what only gradients of parameters need. Each part becomes a function, whose arguments
-    and results are all that it shares with others, and the body becomes their `pipe.call`s.
+    Cuts the body of the region over micro-batches (L2, behind the partitioner) by `pipe.stage` and by pass: backward is
+    what only gradients need, forward the rest, with metrics and new values of buffers; with a schedule that has I and
+    W, backward is cut into what another stage waits for and what only gradients of parameters need. Each part becomes a
+    function, whose arguments and results are all that it shares with others, and the body becomes their `pipe.call`s.
 
     A value that several stages read travels from stage to stage, forward or backward, through all between. Ops without
     a stage are computed in each stage that reads them, as early as that does. A sum over micro-batches with terms of
@@ -124,11 +148,13 @@ def UnrollPass : Pass<"pipe-unroll", "::mlir::ModuleOp"> {
     Replaces the region of `pipe-split` by what each rank computes, sends and receives, in the order of the module's
     `pipe.schedule`: one straight line for all ranks, in which messages and collectives say at which positions they run
     (`dist.at`). Messages wait for no others (`dist.async`). Sums over micro-batches are added up where their stage is, as
-    soon as there is a term, and reduced over other axes behind the last. What follows the region is put on the ranks that
-    have what it reads, and behind all that waits for no stage. A sum of terms that lie on all ranks, and a scalar, as the
+    soon as there is a term, and reduced over other axes behind the last. What stands beside the region is put on the ranks
+    that have what it reads, an argument where the step has its new value (in evaluation where training has, `pipe.ranks`);
+    what follows the region, behind all that waits for no stage. A sum of terms that lie on all ranks, and a scalar, as the
     square of the global norm, is reduced over the axis; one of terms that lie on some, as the gradient of a tied
     parameter, goes from the last of these to the first, each adding its own, and back. Functions of stages and the
-    schedule are gone behind it.
+    schedule are gone behind it. Ops say which action they are part of (`exec.scope`), for the timeline of a run; what
+    needs no stage, as a mask, is of none.
 
     ```mlir
     %0 = pipe.call forward stage 0 @step.stage0.forward(%xm, %w0) : ...
@@ -140,7 +166,7 @@ def UnrollPass : Pass<"pipe-unroll", "::mlir::ModuleOp"> {
     %2 = nn.matmul %1, %w1 : ...
     ```
   }];
-  let dependentDialects = ["::shoal::pipe::PipeDialect", "::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::shoal::pipe::PipeDialect", "::shoal::exec::ExecDialect", "::mlir::arith::ArithDialect"];
 }
 
 def VerifyPass : Pass<"pipe-verify", "::mlir::ModuleOp"> {
@@ -149,7 +175,7 @@ def VerifyPass : Pass<"pipe-verify", "::mlir::ModuleOp"> {
     Refuses every `pipe.schedule` that cannot run, before anything does:
 
     - each stage computes F, and B or I and W, of each micro-batch once, on the rank that has it, in this order;
-      so every gradient is summed once, before the norm and the update;
+      so every gradient is summed once, before the norm and the update; of a module without gradients F alone will do;
     - the order of actions has no cycle over the ranks;
     - every message has its other end, and those from one rank to another are received in the order in which they
       are sent;
