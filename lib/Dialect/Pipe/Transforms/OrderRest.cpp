@@ -12,7 +12,10 @@ namespace {
 
 class Orderer {
 public:
-  Orderer(Operation *begin, PipeAxis axis) : begin(begin), block(*begin->getBlock()), axis(axis) {}
+  Orderer(Operation *begin, PipeAxis axis) : begin(begin), block(*begin->getBlock()), axis(axis) {
+    for (auto [number, op] : llvm::enumerate(block))
+      places[&op] = {number, 0};
+  }
 
   void run();
 
@@ -22,6 +25,9 @@ private:
     Operation *behind;
   };
 
+  /// Kept here: the block would number all its ops anew after each move.
+  using Place = std::pair<size_t, size_t>; // of the op behind which it moved, and how many moved before it
+  bool isBefore(Operation *a, Operation *b) const { return places.lookup(a) < places.lookup(b); }
   bool crosses(Operation *op) const;
   std::optional<Slice> findSlice(Operation *collective) const;
   void findLevels();
@@ -30,6 +36,8 @@ private:
   Operation *begin;
   Block &block;
   PipeAxis axis;
+  DenseMap<Operation *, Place> places;
+  size_t moved = 0;
   SmallVector<Operation *> rest;
   DenseSet<Operation *> late; // of these, what stays behind the schedule
   DenseMap<Operation *, unsigned> levels; // messages and reductions between stages on the way to an op
@@ -75,7 +83,7 @@ std::optional<Orderer::Slice> Orderer::findSlice(Operation *collective) const {
       if (!def || llvm::is_contained(slice.ops, def))
         continue;
       if (!late.contains(def))
-        slice.behind = !slice.behind || slice.behind->isBeforeInBlock(def) ? def : slice.behind;
+        slice.behind = !slice.behind || isBefore(slice.behind, def) ? def : slice.behind;
       else if (laysOut(def))
         slice.ops.push_back(def);
       else
@@ -83,24 +91,26 @@ std::optional<Orderer::Slice> Orderer::findSlice(Operation *collective) const {
     }
   if (!slice.behind)
     return {};
-  llvm::sort(slice.ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  llvm::sort(slice.ops, [&](Operation *a, Operation *b) { return isBefore(a, b); });
   return slice;
 }
 
 /// Reductions of gradients over other axes, and what lays their buckets out, start where the last term is added, while
 /// the rank still computes.
 void Orderer::startEarly() {
-  DenseMap<Operation *, Operation *> tails; // behind an op, the last that has moved there
+  DenseMap<size_t, Operation *> tails; // behind an op that stays, by its place: the last that has moved there
   for (Operation *op : rest) {
     if (!dist::isTensorCollective(op) || crosses(op))
       continue;
     std::optional<Slice> slice = findSlice(op);
     if (!slice)
       continue;
-    Operation *&tail = tails.try_emplace(slice->behind, slice->behind).first->second;
+    size_t place = places.lookup(slice->behind).first;
+    Operation *&tail = tails.try_emplace(place, slice->behind).first->second;
     for (Operation *mover : slice->ops) {
       mover->moveAfter(tail);
       tail = mover;
+      places[mover] = {place, ++moved};
       late.erase(mover);
     }
   }
