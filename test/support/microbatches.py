@@ -4,7 +4,7 @@
 usage: microbatches.py --work FOLDER
 
 Compiled alone: over two ranks the bytes sent in a step and the bytes of gradients do not depend on the number of
-micro-batches, and activations and peak fall with it. Run on 1, 2 and 3 ranks: batches of 5 rows, of which the last has 2, so that
+micro-batches, and activations and peak fall with it. Run on 1, 2 and 3 ranks, and in pipelines: batches of 5 rows, of which the last has 2, so that
 micro-batches are uneven and some have no valid row; losses, gradient norms and evaluations must agree to 1e-9, and counts
 with promises, also under ZeRO, and where masks of dropout are drawn again. The compiler refuses more micro-batches than rows.
 """
@@ -58,11 +58,12 @@ def check_promises(work):
     return faults
 
 
-def train(work, model, ranks, parts, *options):
-    base = f"{work}/{ranks}-{parts}"
-    program = shoal.shoalc(model, base, *shoal.mesh_options(ranks), *OPTIONS, *options, "--microbatches", str(parts), "--report", f"{base}.promise.json")
+def train(work, model, mesh, parts, *options):
+    base = f"{work}/{mesh}-{parts}"
+    program = shoal.shoalc(model, base, *(["--mesh", mesh] if mesh != "one" else []), *OPTIONS, *options,
+                           "--microbatches", str(parts), "--report", f"{base}.promise.json")
     data = [a for name in ("input_ids", "labels") for flag in ("--data", "--eval-data") for a in (flag, f"{name}={work}/{name}.npy")]
-    shoal.run(ranks, program, *data, "--epochs", "2", "--shuffle", "--seed", "3", "--eval-every", "3", "--metrics", f"{base}.jsonl",
+    shoal.run(shoal.ranks_of(mesh), program, *data, "--epochs", "2", "--shuffle", "--seed", "3", "--eval-every", "3", "--metrics", f"{base}.jsonl",
               "--report", f"{base}.counted.json")
     promised, counted = (shoal.ranks_of_report(f"{base}.{side}.json") for side in ("promise", "counted"))
     if promised != counted:
@@ -83,13 +84,15 @@ def main():
         write_npy(f"{args.work}/{name}.npy", tensor("i64", (ROWS, TOKENS), values))
     faults = check_promises(args.work)
     model = write_model(args.work, BATCH)
-    whole = train(args.work, model, 1, 1)
-    for ranks, parts, *options in ((1, 3), (2, 2), (2, 5), (2, 3, "--zero", "2"), (3, 2, "--zero", "3"),
-                                   (2, 2, "--zero", "3", "--recompute", "full")):
-        for name, values in train(args.work, model, ranks, parts, *options).items():
+    whole = train(args.work, model, "one", 1)
+    for mesh, parts, *options in (("one", 3), ("data=2", 2), ("data=2", 5), ("data=2", 3, "--zero", "2"),
+                                  ("data=3", 2, "--zero", "3"), ("data=2", 2, "--zero", "3", "--recompute", "full"),
+                                  ("pipe=3", 4, "--pipeline-schedule", "zb-h1", "--recompute", "full"),
+                                  ("data=2,pipe=2", 3, "--zero", "1", "--pipeline-schedule", "zb-v")):
+        for name, values in train(args.work, model, mesh, parts, *options).items():
             difference = largest_relative_difference(values, whole[name])
             if not whole[name] or not difference <= 1e-9:
-                faults.append(f"{ranks} ranks, {parts} micro-batches, {' '.join(options)}: {name} {values}, whole batches {whole[name]}")
+                faults.append(f"{mesh}, {parts} micro-batches, {' '.join(options)}: {name} {values}, whole batches {whole[name]}")
     said = shoal.call(["shoalc", model, "-o", os.devnull, "--emit", "global", "--microbatches", "6"], shoal.COMPILE_LIMIT, expect=2)
     if "has batches of 5 rows, too few for 6 micro-batches" not in said:
         faults.append(f"6 micro-batches of 5 rows: {said}")
