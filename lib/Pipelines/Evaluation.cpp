@@ -13,7 +13,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -72,13 +71,16 @@ Attribute getSignature(func::FuncOp func, Operation *op) {
   return b.getArrayAttr(parts);
 }
 
-/// The stages that give arguments new values in the forward pass, as batch_norm does its buffers.
-llvm::MapVector<StringAttr, Attribute> findUpdates(func::FuncOp func) {
-  llvm::MapVector<StringAttr, Attribute> stages;
+/// The stages that give buffers their new values.
+llvm::DenseMap<StringAttr, Attribute> findBufferStages(func::FuncOp func) {
+  llvm::DenseMap<StringAttr, Attribute> stages;
+  for (BlockArgument argument : func.getArguments())
+    if (nn::getArgRole(func, argument.getArgNumber()) == nn::ArgRole::Buffer)
+      stages[StringAttr::get(func.getContext(), nn::getArgName(func, argument.getArgNumber()))] = {};
   for (auto [index, value] : llvm::enumerate(func.getBody().front().getTerminator()->getOperands()))
     if (auto name = func.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr))
-      if (Operation *def = value.getDefiningOp(); def && def->hasAttr(pipe::PipeDialect::kStageAttr))
-        stages[name] = def->getAttr(pipe::PipeDialect::kStageAttr);
+      if (auto buffer = stages.find(name); buffer != stages.end() && value.getDefiningOp())
+        buffer->second = value.getDefiningOp()->getAttr(pipe::PipeDialect::kStageAttr);
   return stages;
 }
 
@@ -123,12 +125,13 @@ void adoptStages(ModuleOp evaluation, ModuleOp training) {
     }
     for (auto [one, other] : align(fromSignatures, toSignatures))
       to[other]->setAttr(pipe::PipeDialect::kStageAttr, from[one]->getAttr(pipe::PipeDialect::kStageAttr));
-    // What training only updates, evaluation reads.
-    llvm::MapVector<StringAttr, Attribute> updates = findUpdates(source);
+    // Buffers, which training only updates, evaluation reads.
+    llvm::DenseMap<StringAttr, Attribute> buffers = findBufferStages(source);
     for (Operation *op : to)
       for (StringAttr name : getReads(func, op))
-        if (auto stage = updates.find(name); stage != updates.end() && !op->hasAttr(pipe::PipeDialect::kStageAttr))
-          op->setAttr(pipe::PipeDialect::kStageAttr, stage->second);
+        if (Attribute stage = buffers.lookup(name);
+            stage && !isa<nn::CastOp>(op) && !op->hasAttr(pipe::PipeDialect::kStageAttr))
+          op->setAttr(pipe::PipeDialect::kStageAttr, stage);
   }
 }
 
