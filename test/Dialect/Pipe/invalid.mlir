@@ -90,3 +90,20 @@ pipe.schedule @nowhere placement = loop microbatches = 1 chunks = 1 ranks ["F0 S
 
 // expected-error @+1 {{'pipe.schedule' op unknown attribute 'microbatch'}}
 pipe.schedule @unknown placement = loop microbatches = 1 chunks = 1 ranks ["F0 B0"] attributes {microbatch = 2}
+
+// -----
+
+// The two sides of a message are of one shape.
+func.func private @first(%x: tensor<1x4xf32>) -> tensor<4x6xf32>
+func.func private @second(%x: tensor<4x5xf32>) -> tensor<f32>
+func.func @message(%x: tensor<2x4xf32>) -> tensor<f32> {
+  %r = dist.accumulate(%x) microbatches = 2 {
+  ^bb0(%part: tensor<1x4xf32>):
+    // expected-note @+1 {{stage 0 sends 'tensor<4x6xf32>' where stage 1 receives 'tensor<4x5xf32>'}}
+    %0 = pipe.call forward stage 0 @first(%part) : (tensor<1x4xf32>) -> tensor<4x6xf32>
+    // expected-error @+1 {{'pipe.call' op must have the types of @second, '(tensor<4x5xf32>) -> tensor<f32>', got: '(tensor<4x6xf32>) -> tensor<f32>'}}
+    %1 = pipe.call forward stage 1 @second(%0) : (tensor<4x6xf32>) -> tensor<f32>
+    dist.yield %1 : tensor<f32>
+  } : (tensor<2x4xf32>) -> tensor<f32>
+  return %r : tensor<f32>
+}

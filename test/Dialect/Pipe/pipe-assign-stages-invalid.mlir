@@ -40,3 +40,30 @@ func.func @nothing(%x: tensor<8x6xf32> {nn.input = "x"}) -> (tensor<8x6xf32> {nn
   %0 = nn.relu %x : tensor<8x6xf32>
   return %0 : tensor<8x6xf32>
 }
+
+// -----
+
+// No stage is left out.
+dist.mesh @mesh <["pipe"=3]>
+func.func @gap(%x: tensor<8x6xf32> {nn.input = "x"},
+    %a: tensor<6x6xf32> {nn.param = #nn.param<"a", init = zeros>}) -> (tensor<8x6xf32> {nn.output = "o"}) {
+  %0 = nn.matmul %x, %a : (tensor<8x6xf32>, tensor<6x6xf32>) -> tensor<8x6xf32>
+  // expected-error@below {{stages must follow each other in the order of the program: behind stage 0 comes stage 0 or 1, got: 2}}
+  %1 = nn.relu %0 {pipe.stage = 2 : i64} : tensor<8x6xf32>
+  return %1 : tensor<8x6xf32>
+}
+
+// -----
+
+// A mean over the batch and the rows that read it are one: evaluation has a buffer in its place.
+dist.mesh @mesh <["pipe"=4]>
+// expected-error@below {{for each of its 4 stages (ranks along "pipe" times chunks), got: 3; take fewer ranks or chunks}}
+func.func @mean(%x: tensor<8x6xf32> {nn.input = "x"},
+    %a: tensor<6x6xf32> {nn.param = #nn.param<"a", init = zeros>}) -> (tensor<8x6xf32> {nn.output = "o"}) {
+  %0 = nn.matmul %x, %a : (tensor<8x6xf32>, tensor<6x6xf32>) -> tensor<8x6xf32>
+  %sum = nn.reduce sum %0 dims = [0] : tensor<8x6xf32> -> tensor<6xf32>
+  %double = nn.add %sum, %sum : (tensor<6xf32>, tensor<6xf32>) -> tensor<6xf32>
+  %1 = nn.sub %0, %double : (tensor<8x6xf32>, tensor<6xf32>) -> tensor<8x6xf32>
+  %2 = nn.matmul %1, %a : (tensor<8x6xf32>, tensor<6x6xf32>) -> tensor<8x6xf32>
+  return %2 : tensor<8x6xf32>
+}

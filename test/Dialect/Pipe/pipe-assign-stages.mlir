@@ -69,3 +69,19 @@ func.func @whole(%x: tensor<8x6xf32> {nn.input = "x"},
   %1 = nn.relu %0 {pipe.stage = 1 : i64} : tensor<8x6xf32>
   return %1 : tensor<8x6xf32>
 }
+
+// -----
+
+// A boundary may stand on an op that is in no stage itself.
+dist.mesh @mesh <["pipe"=2]>
+// CHECK-LABEL: @on_a_mask
+func.func @on_a_mask(%x: tensor<8x6xf32> {nn.input = "x"},
+    %a: tensor<6x6xf32> {nn.param = #nn.param<"a", init = zeros>}) -> (tensor<8x6xf32> {nn.output = "o"}) {
+  // CHECK: nn.matmul {{.*}}pipe.stage = 0
+  // CHECK: nn.relu %{{.*}} : tensor<8x6xf32>
+  // CHECK: nn.mul {{.*}}pipe.stage = 1
+  %0 = nn.matmul %x, %a : (tensor<8x6xf32>, tensor<6x6xf32>) -> tensor<8x6xf32>
+  %mask = nn.relu %x {pipe.stage = 1 : i64} : tensor<8x6xf32>
+  %1 = nn.mul %0, %mask : (tensor<8x6xf32>, tensor<8x6xf32>) -> tensor<8x6xf32>
+  return %1 : tensor<8x6xf32>
+}
