@@ -17,12 +17,11 @@ void BatchDims::setInner(Value value, unsigned dim, int64_t inner) {
 
 /// Which of a dimension's factors hold the batch, major to minor; none when a factor straddles
 /// the border between batch and inner elements.
-static std::optional<BatchFactors> splitOffBatch(const ShardingRule &rule,
-                                                 ArrayRef<unsigned> factors, int64_t batchSize) {
+std::optional<BatchFactors> BatchDims::splitOffBatch(const ShardingRule &rule, ArrayRef<unsigned> factors) const {
   BatchFactors result;
   int64_t left = batchSize;
   for (unsigned factor : factors) {
-    if (left == 1)
+    if (left == 1 && !(followsOneRow && result.factors.empty()))
       break;
     int64_t size = rule.factors[factor].size;
     result.factors.push_back(factor);
@@ -47,7 +46,7 @@ void BatchDims::addBatchFactors(Value value, const TensorFactors &tensor, const 
   for (auto [d, factors] : llvm::enumerate(tensor)) {
     if (getInner(value, d) == 0)
       continue;
-    auto batch = splitOffBatch(rule, factors, batchSize);
+    auto batch = splitOffBatch(rule, factors);
     if (batch && !llvm::is_contained(batches, *batch))
       batches.push_back(*batch);
   }
@@ -94,7 +93,7 @@ void BatchDims::propagate(Operation *op, const ShardingRule &rule) {
       bool movesRows = llvm::any_of(factors, [&](unsigned factor) {
         return rule.factors[factor].kind == FactorKind::NeedReplication;
       });
-      if (movesRows || !splitOffBatch(rule, factors, batchSize))
+      if (movesRows || !splitOffBatch(rule, factors))
         lost = op;
     }
   }

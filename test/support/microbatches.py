@@ -58,6 +58,19 @@ def check_promises(work):
     return faults
 
 
+def check_pipeline(work):
+    """Stages reduce their gradients over data once a step, too, whatever the number of micro-batches."""
+    model, sums = write_model(work, 8), []
+    for parts in (1, 2, 4):
+        report = f"{work}/pipeline-{parts}.json"
+        shoal.call(["shoalc", model, "--emit", "exec", "-o", os.devnull, "--mesh", "data=2,pipe=2", *OPTIONS, "--microbatches",
+                    str(parts), "--report", report], shoal.COMPILE_LIMIT)
+        sums.append([[each for each in rank["collectives"] if "data" in each["axes"]] for rank in shoal.ranks_of_report(report)])
+    if not all(sums[0]) or sums[1:] != sums[:1] * 2:
+        return [f"over data 1, 2 and 4 micro-batches of a pipeline send {sums}"]
+    return []
+
+
 def train(work, model, mesh, parts, *options):
     base = f"{work}/{mesh}-{parts}"
     program = shoal.shoalc(model, base, *(["--mesh", mesh] if mesh != "one" else []), *OPTIONS, *options,
@@ -82,7 +95,7 @@ def main():
     labels = [-100 if (i // TOKENS) % 3 == 1 or i % 11 == 0 else v for i, v in enumerate(ids[1:] + ids[:1])]
     for name, values in ("input_ids", ids), ("labels", labels):
         write_npy(f"{args.work}/{name}.npy", tensor("i64", (ROWS, TOKENS), values))
-    faults = check_promises(args.work)
+    faults = check_promises(args.work) + check_pipeline(args.work)
     model = write_model(args.work, BATCH)
     whole = train(args.work, model, "one", 1)
     for mesh, parts, *options in (("one", 3), ("data=2", 2), ("data=2", 5), ("data=2", 3, "--zero", "2"),

@@ -24,7 +24,9 @@ struct BatchFactors {
 
 class BatchDims {
 public:
-  explicit BatchDims(int64_t batchSize) : batchSize(batchSize) {}
+  /// A batch of one row is followed where that is asked for: masks of one row there are none.
+  explicit BatchDims(int64_t batchSize, bool followsOneRow = false)
+      : batchSize(batchSize), followsOneRow(followsOneRow) {}
 
   /// Elements per batch row along the dimension, 0 where it does not descend from the batch.
   int64_t getInner(mlir::Value value, unsigned dim) const;
@@ -49,10 +51,12 @@ public:
   bool join(mlir::Operation *op, const ShardingRule &rule);
 
 private:
+  std::optional<BatchFactors> splitOffBatch(const ShardingRule &rule, llvm::ArrayRef<unsigned> factors) const;
   void addBatchFactors(mlir::Value value, const TensorFactors &tensor, const ShardingRule &rule,
                        llvm::SmallVectorImpl<BatchFactors> &batches) const;
 
   int64_t batchSize;
+  bool followsOneRow;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<int64_t>> inners;
   llvm::DenseMap<mlir::Value, mlir::Operation *> lostAt;
 };

@@ -34,7 +34,7 @@ public:
   llvm::SmallVector<mlir::Value> findSums(mlir::func::FuncOp model) const;
 
 private:
-  MicrobatchPlan(int64_t rows, int64_t count) : count(count), dims(rows) {}
+  MicrobatchPlan(int64_t rows, int64_t count) : count(count), dims(rows, /*followsOneRow=*/true) {}
 
   llvm::LogicalResult followRows(mlir::func::FuncOp model);
   /// `found`: whether one more sum must be early, and what was decided must be decided again.
