@@ -1,7 +1,10 @@
-"""What the tables of benchmarks share: Markdown, whether a number keeps its bound, the Python that has PyTorch."""
+"""What the tables of benchmarks share: Markdown, whether a number keeps its bound, times of steps, the Python that has PyTorch."""
 
 import os
+import subprocess
 import sys
+
+from metrics import read_metrics
 
 MB = 1e6
 TORCH_PYTHON = os.environ.get("SHOAL_TORCH_PYTHON", "/usr/bin/python3")  # else Debian's python3-torch
@@ -37,3 +40,26 @@ def table(title, columns, rows):
     for row in rows:
         print("| " + " | ".join(row) + " |")
     print(flush=True)
+
+
+def step_seconds(metrics):
+    """Of each step of a run's --metrics but the first two (page faults, warm-up)."""
+    times = [r["wall_s"] for r in read_metrics(metrics)]
+    return [b - a for a, b in zip(times, times[1:])][1:]
+
+
+def torch_lines(command, limit, missing):
+    """What a script of PyTorch prints, a number a line; or the line that says why there are none, which it ends with status
+    `missing` for."""
+    done = subprocess.run([TORCH_PYTHON, *command], stdout=subprocess.PIPE, text=True, timeout=limit)
+    if done.returncode == missing:
+        return done.stdout.strip()
+    if done.returncode != 0:
+        sys.exit(f"exit status {done.returncode}: {TORCH_PYTHON} {' '.join(command)}")
+    return [float(line) for line in done.stdout.split()]
+
+
+def find_torch():
+    """Nothing, or the line that says that there is no PyTorch."""
+    found = os.path.exists(TORCH_PYTHON) and subprocess.run([TORCH_PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL)
+    return None if found and found.returncode == 0 else f"not installed in {TORCH_PYTHON}"

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """How the compiler's own passes grow with a model, as Markdown tables: time and memory from source to rank program.
 
-usage: compile_scaling.py --work FOLDER [--only chain,perceptron,transformer,llama_70b]   (tools on PATH, see run.sh)
+usage: compile_scaling.py --work FOLDER [--only chain,perceptron,transformer,llama_70b,schedules]   (tools on PATH, see run.sh)
 
 Tiny layers under Adam, in three kinds: matmuls alone (three arguments and three results of the step per layer, hardly
 any kernels), perceptrons with bias and relu, where fusion has most to try, both over two ranks, and blocks of Llama
 with their sequence sharded. The processor's time is taken, best of three, since a shared machine stretches the wall's.
 Twice the layers should take twice as long, and at most what the bound says, which n² would miss. Llama 3 of 70 billion
-parameters has bounds of its own, in seconds and bytes, under several plans. The exit status is 1 when one is missed.
+parameters has bounds of its own, in seconds and bytes, under several plans, and so have orders of a
+large pipeline. The exit status is 1 when one is missed.
 """
 
 import argparse
@@ -29,22 +30,28 @@ LLAMA = {"model_type": "llama", "vocab_size": 32, "max_position_embeddings": 16,
          "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 32}
 LLAMA_70B = f"{HERE}/../test/Tools/Inputs/llama-3-70b.json"
 LLAMA_70B_GIB = 4
+SCHEDULE_SECONDS = 1
 ON_64, ON_32 = [["--mesh", f"data={count},tensor=8", *SEQUENCE_PARALLEL] for count in (8, 4)]
 LLAMA_70B_PLANS = [  # options, rows of the batch, seconds
     (ON_64, 8, 20),
     *((ON_32 + ["--microbatches", str(count)], 128, 30) for count in (8, 16, 32)),
+    (["--mesh", "pipe=8,data=4,tensor=8", *SEQUENCE_PARALLEL, "--pipeline-schedule", "interleaved", "--pipeline-chunks", "2",
+      "--microbatches", "32"], 128, 30),
     (ON_32 + ["--zero", "3", "--recompute", "selective", "--dtype", "bf16"], 8, 30)]
 
 
-def compile_once(model, options):
-    """Seconds of the processor, and the peak of resident memory in MiB, of one run of `shoalc`."""
-    command = ["shoalc", model, "-o", f"{model}.exec", "--emit", "exec", "--optimizer", "adam", *options]
+def run_once(command):
+    """Seconds of the processor, and the peak of resident memory in MiB."""
     child = subprocess.Popen(["timeout", str(LIMIT), *command])
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0:
         sys.exit(f"exit status {child.returncode}: {' '.join(command)}")
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def compile_once(model, options):
+    return run_once(["shoalc", model, "-o", f"{model}.exec", "--emit", "exec", "--optimizer", "adam", *options])
 
 
 def perceptron(work, layers, linear):
@@ -104,7 +111,22 @@ def llama_70b(work):
     table("source to rank program, Llama 3 70B, 80 layers, Adam", ["s", "bound", "GiB", "bound"], rows)
 
 
-KINDS = {"chain": chain, "perceptron": layers_of_perceptrons, "transformer": transformer, "llama_70b": llama_70b}
+def schedules(work):
+    """A large pipeline's order alone: generated with its messages, and checked."""
+    module, rows = f"{work}/empty.mlir", []
+    with open(module, "w") as f:
+        f.write("module {}\n")
+    for schedule, chunks in ("interleaved", 4), ("zb-h1", 1), ("zb-v", 2):
+        options = f"schedule={schedule} ranks=64 microbatches=512 chunks={chunks}"
+        command = ["shoal-opt", module, f"--pipe-schedule={options}", "--pipe-verify", "-o", f"{module}.schedule"]
+        times, memory = zip(*(run_once(command) for _ in range(3)))
+        rows.append([f"{schedule}, {chunks} stages a rank", f"{min(times):.2f}", at_most(min(times), SCHEDULE_SECONDS),
+                     f"{max(memory):.0f}"])
+    table("a schedule of 64 ranks and 512 micro-batches, generated and checked", ["s", "bound", "MiB"], rows)
+
+
+KINDS = {"chain": chain, "perceptron": layers_of_perceptrons, "transformer": transformer, "llama_70b": llama_70b,
+         "schedules": schedules}
 
 
 def print_tables(work, kinds=tuple(KINDS)):

@@ -3,12 +3,9 @@
 import json
 import os
 import statistics
-import subprocess
-import sys
 
 import shoal
-from common import MB, TORCH_PYTHON, at_most, table
-from metrics import read_metrics
+from common import MB, at_most, step_seconds, table, torch_lines
 from tensor_files import tensor, write_npy
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -42,21 +39,15 @@ class Gpt2:
         """Seconds of each step but the first two (page faults, warm-up), and the report's ranks."""
         shoal.run(ranks, program, *self.data, "--steps", str(steps + 2), "--metrics", f"{program}.jsonl", "--report",
                   f"{program}.report.json")
-        times = [r["wall_s"] for r in read_metrics(f"{program}.jsonl")]
         with open(f"{program}.report.json") as f:
-            return [b - a for a, b in zip(times, times[1:])][1:], json.load(f)["ranks"]
+            return step_seconds(f"{program}.jsonl"), json.load(f)["ranks"]
 
 
 def torch_seconds(model, steps, *options):
     """Seconds of each step, or the line that says why there are none."""
-    command = [TORCH_PYTHON, f"{HERE}/torch_gpt2.py", "--config", model.config, "--batch", str(model.rows), "--seq",
-               str(TOKENS), "--steps", str(steps), *options]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=10 * shoal.RUN_LIMIT)
-    if done.returncode == TORCH_TOO_OLD:
-        return done.stdout.strip()
-    if done.returncode != 0:
-        sys.exit(f"exit status {done.returncode}: {' '.join(command)}")
-    return [float(line) for line in done.stdout.split()]
+    command = [f"{HERE}/torch_gpt2.py", "--config", model.config, "--batch", str(model.rows), "--seq", str(TOKENS), "--steps",
+               str(steps), *options]
+    return torch_lines(command, 10 * shoal.RUN_LIMIT, TORCH_TOO_OLD)
 
 
 def gpt2(work, rounds):

@@ -21,10 +21,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "test", "support"))
 import compile_scaling  # noqa: E402
 import shoal  # noqa: E402
-from common import MB, TORCH_PYTHON, at_least, at_most, exit_status, table, verdict  # noqa: E402
+from common import MB, TORCH_PYTHON, at_least, at_most, exit_status, step_seconds, table, verdict  # noqa: E402
 from generate_mlp import generate  # noqa: E402
 from gpt2 import gpt2, gpt2_bf16, gpt2_ranks  # noqa: E402
-from metrics import read_metrics  # noqa: E402
+from pipeline import pipeline, pipeline_overhead  # noqa: E402
 from tensor_files import tensor, write_npy  # noqa: E402
 
 SGD = ["--optimizer", "sgd", "--lr", "0.01"]
@@ -55,8 +55,7 @@ class Model:
         """Seconds of each step but the first two (page faults, warm-up)."""
         metrics = program + ".jsonl"
         shoal.run(ranks, program, *self.data, "--steps", str(steps + 2), "--metrics", metrics)
-        times = [r["wall_s"] for r in read_metrics(metrics)]
-        return [b - a for a, b in zip(times, times[1:])][1:]
+        return step_seconds(metrics)
 
     def waiting_seconds(self, program, ranks, steps):
         """What the program itself reports: how long a rank stood still for others in a step, the mean of the ranks."""
@@ -222,7 +221,8 @@ def compile_time(work, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parts = [large_step, small_step, gpt2, gpt2_bf16, gpt2_ranks, attention, all_reduce, overlap, memory, compile_time]
+    parts = [large_step, small_step, gpt2, gpt2_bf16, gpt2_ranks, pipeline, pipeline_overhead, attention, all_reduce, overlap,
+             memory, compile_time]
     names = [part.__name__ for part in parts]
     parser.add_argument("--work", required=True)
     parser.add_argument("--rounds", type=int, default=5)
