@@ -34,8 +34,8 @@ void buildExecPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 /// parameters of `evaluation`, a model before `buildGlobalPipeline`, the shardings that they have in
 /// `training`, which is behind it, and the same parts of mesh axes.
 llvm::LogicalResult adoptShardings(mlir::ModuleOp evaluation, mlir::ModuleOp training);
-/// Gives ops of `evaluation`, a model before `buildGlobalPipeline`, the stages of their counterparts in `training`, which
-/// is behind it: parameters are read where training holds them.
+/// Gives ops of `evaluation`, a model before `buildGlobalPipeline`, the stages of their counterparts in `training`,
+/// which is behind it: parameters are read where training holds them.
 void adoptStages(mlir::ModuleOp evaluation, mlir::ModuleOp training);
 /// Tells `evaluation`, before `buildLocalPipeline`, which buckets `training` has its parameters in behind it.
 void adoptBuckets(mlir::ModuleOp evaluation, mlir::ModuleOp training);

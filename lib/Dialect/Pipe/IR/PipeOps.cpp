@@ -130,13 +130,14 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError() << "calls a function of its module, got: " << getCalleeAttr();
   if (callee.getArgumentTypes() != ArrayRef<Type>(llvm::to_vector(getInputs().getTypes())) ||
       callee.getResultTypes() != ArrayRef<Type>(llvm::to_vector(getResults().getTypes()))) {
+    auto got = FunctionType::get(getContext(), getInputs().getTypes(), getResults().getTypes());
     auto diag = emitOpError() << "must have the types of " << getCalleeAttr() << ", " << callee.getFunctionType()
-                              << ", got: " << FunctionType::get(getContext(), getInputs().getTypes(), getResults().getTypes());
+                              << ", got: " << got;
     // A message has two sides.
     for (auto [input, taken] : llvm::zip(getInputs(), callee.getArgumentTypes()))
       if (auto sender = input.getDefiningOp<CallOp>(); sender && input.getType() != taken)
-        diag.attachNote(sender.getLoc()) << "stage " << sender.getStage() << " sends " << input.getType() << " where stage "
-                                         << getStage() << " receives " << taken;
+        diag.attachNote(sender.getLoc()) << "stage " << sender.getStage() << " sends " << input.getType()
+                                         << " where stage " << getStage() << " receives " << taken;
     return diag;
   }
   return success();

@@ -85,7 +85,8 @@ private:
                                  {&chunks, read->shape.chunks}})
       if (*option != 0 && *option != value)
         return fail(getScheduleFileLoc(&getContext(), file),
-                    option->ArgStr + " must be that of the file (" + Twine(value) + "), got: " + Twine(option->getValue()));
+                    option->ArgStr + " must be that of the file (" + Twine(value) +
+                        "), got: " + Twine(option->getValue()));
     FailureOr<Costs> costs = readCosts(module, read->shape);
     if (failed(costs))
       return std::nullopt;

@@ -159,6 +159,8 @@ def MicrobatchPass : Pass<"dist-microbatch", "::mlir::ModuleOp"> {
     micro-batches read whole (the targets that count). What reads sums otherwise (clipping, the optimizer) stands behind. A model that reads a
     sum over the batch beside its rows, as batch_norm does in training, is refused: no micro-batch knows it before all have run.
 
+    A pipeline has its region also where `count` is 1: inputs stay as they are, sums over the batch are whole in it, and rows can be returned.
+
     It stands behind the strategies, which see one block and rows in dimension 0, and before `dist-close-arguments`. Evaluation is split as its training.
 
     Before, with `count=2`:
