@@ -3,12 +3,12 @@
 
 usage: pipeline_traffic.py --work FOLDER --pmpi LIBRARY.so
 
-The model is a stack of equal residual blocks, r = x + tanh(x w), cut into equal stages. Bytes of messages in a step: those
-of all ranks are 2 * micro-batches * boundaries between ranks * rows * sequence * width * size, rows being those of a
-micro-batch on one data rank. Of what is kept: a block keeps its input and its tanh of each micro-batch that is live, as
-many as the schedule's formula says; beside that a rank that is neither first nor last has a cotangent and what a block makes
-of it, and what it has received ahead. The promise is checked under many shapes; in runs also the count, and what a library
-sees that wraps MPI's profiling interface.
+The model is a stack of equal residual blocks, r = x + tanh(x w), cut into equal stages. Bytes of messages in a step:
+those of all ranks are 2 * micro-batches * boundaries between ranks * rows * sequence * width * size, rows being those
+of a micro-batch on one data rank. Of what is kept: a block keeps its input and its tanh of each micro-batch that is
+live, as many as the schedule's formula says; beside that a rank that is neither first nor last has a cotangent and what
+a block makes of it, and what it has received ahead. The promise is checked under many shapes; in runs also the count,
+and what a library sees that wraps MPI's profiling interface.
 """
 
 import argparse
@@ -76,8 +76,8 @@ def compile_stack(args, ranks, parts, *options, data=1, skip=False, output=None)
     with open(f"{path}.mlir", "w") as f:
         f.write(model(BLOCKS * ranks, ROWS * parts * data, skip))
     mesh = f"pipe={ranks}" + (f",data={data}" if data > 1 else "")
-    shoal.call(["shoalc", f"{path}.mlir", "--mesh", mesh, "--microbatches", str(parts), "--report", f"{path}.promise.json",
-                *(["-o", output] if output else []), *options], shoal.COMPILE_LIMIT)
+    shoal.call(["shoalc", f"{path}.mlir", "--mesh", mesh, "--microbatches", str(parts), "--report",
+                f"{path}.promise.json", *(["-o", output] if output else []), *options], shoal.COMPILE_LIMIT)
     return shoal.ranks_of_report(f"{path}.promise.json")
 
 
@@ -94,8 +94,8 @@ def boundaries(schedule, ranks):
 
 
 def check_messages(args, find):
-    """Of every schedule, with and without a value of the first stage that the last reads: it is handed on over all stages
-    between, and its cotangent back."""
+    """Of every schedule, with and without a value of the first stage that the last reads: it is handed on over all
+    stages between, and its cotangent back."""
     for ranks, parts in (2, 4), (3, 6), (4, 8):
         for schedule in "gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v":
             for skip in False, True:
@@ -122,7 +122,7 @@ def check_stash(args, find):
 
 
 def check_file(args, find):
-    """A schedule of one's own that keeps one micro-batch more on rank 1 than 1F1B, which formulas of 1F1B do not fit."""
+    """A schedule of one's own that keeps one micro-batch more on rank 1 than 1F1B, whose formula it does not fit."""
     path = f"{args.work}/eager.txt"
     with open(path, "w") as f:
         f.write("0: F0 F1 F2 B0 F3 B1 F4 B2 F5 B3 B4 B5\n1: F0 F1 F2 B0 F3 B1 F4 B2 F5 B3 B4 B5\n"
@@ -163,9 +163,9 @@ def check_runs(args, find):
 
 
 def check_shared(args, find):
-    """A GPT whose table is in the first and the last stage, alone and under sequence parallelism, which cuts what stages
-    hand on: each of the two ranks that have a term of the table's gradient sends its part of the table once. The ranks
-    between send nothing of it, and have no more gradients than parameters, of which the table is none."""
+    """A GPT whose table is in the first and the last stage, alone and under sequence parallelism, which cuts what
+    stages hand on: each of the two ranks that have a term of the table's gradient sends its part of the table once. The
+    ranks between send nothing of it, and have no more gradients than parameters, of which the table is none."""
     rows, tokens, width, vocab, layers, ranks, parts = 4, 12, 24, 32, 4, 3, 2
     path = f"{args.work}/gpt"
     with open(f"{path}.json", "w") as f:

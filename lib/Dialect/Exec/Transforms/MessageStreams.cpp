@@ -22,7 +22,7 @@ class StreamFinder {
 public:
   StreamFinder(func::FuncOp step, dist::MeshAttr mesh) : step(step), mesh(mesh) {}
 
-  FailureOr<DenseMap<Operation *, int64_t>> run(int64_t first);
+  FailureOr<MessageStreams> run(int64_t first);
 
 private:
   FailureOr<SmallVector<Way>> getWays(Operation *op);
@@ -48,7 +48,7 @@ FailureOr<SmallVector<Way>> StreamFinder::getWays(Operation *op) {
   return ways;
 }
 
-FailureOr<DenseMap<Operation *, int64_t>> StreamFinder::run(int64_t first) {
+FailureOr<MessageStreams> StreamFinder::run(int64_t first) {
   SmallVector<std::pair<Operation *, Way>> messages;
   bool isBad = false;
   step.walk([&](Operation *op) {
@@ -84,13 +84,13 @@ FailureOr<DenseMap<Operation *, int64_t>> StreamFinder::run(int64_t first) {
       taken[way.second].push_back(stream);
     }
   }
-  DenseMap<Operation *, int64_t> result;
+  MessageStreams result;
   for (auto &[op, way] : messages)
     result[op] = streams.lookup(joined.getLeaderValue(way));
   return result;
 }
 
-FailureOr<DenseMap<Operation *, int64_t>> findMessageStreams(func::FuncOp step, dist::MeshAttr mesh, int64_t first) {
+FailureOr<MessageStreams> findMessageStreams(func::FuncOp step, dist::MeshAttr mesh, int64_t first) {
   return StreamFinder(step, mesh).run(first);
 }
 

@@ -9,11 +9,12 @@
 
 namespace shoal::exec {
 
-/// For each dist.send and dist.recv of a step with `dist.async` a stream from `first` on. Both ends of a message have the
-/// same one. No position has messages to two others, or to one and from another, on one stream, so that none waits for
-/// another's partner.
-mlir::FailureOr<llvm::DenseMap<mlir::Operation *, int64_t>> findMessageStreams(mlir::func::FuncOp step, dist::MeshAttr mesh,
-                                                                               int64_t first);
+using MessageStreams = llvm::DenseMap<mlir::Operation *, int64_t>;
+
+/// For each dist.send and dist.recv of a step with `dist.async` a stream from `first` on. Both ends of a message have
+/// the same one. No position has messages to two others, or to one and from another, on one stream, so that none waits
+/// for another's partner.
+mlir::FailureOr<MessageStreams> findMessageStreams(mlir::func::FuncOp step, dist::MeshAttr mesh, int64_t first);
 
 } // namespace shoal::exec
 

@@ -36,8 +36,8 @@ private:
 };
 
 /// Messages that no other message waits for: of each stream that carries them one is under way while stream 0 works on
-/// the one before. What arrives takes memory only once what came before is being read, and what is sent gives its memory
-/// to what is sent next.
+/// the one before. What arrives takes memory only once what came before is being read, and what is sent gives its
+/// memory to what is sent next.
 class MessagePacer {
 public:
   MessagePacer(llvm::ArrayRef<PlacedRow> rows, const PacedRows &paced, int64_t position, unsigned numStreams);
@@ -54,10 +54,12 @@ private:
   llvm::ArrayRef<PlacedRow> rows;
   const PacedRows &paced;
   int64_t position;
-  llvm::DenseMap<unsigned, llvm::SmallVector<unsigned, 2>> sentBy; // by row, the streams that send what it is first to write
-  llvm::DenseMap<mlir::Operation *, unsigned> arrivedBy;           // of a storage that nobody has read, the stream
-  llvm::SmallVector<std::optional<unsigned>> lastSends;            // by stream
-  llvm::DenseMap<unsigned, std::optional<unsigned>> beforeReading; // by stream, the row before the latest that reads first
+  /// By row, the streams that send what it is first to write.
+  llvm::DenseMap<unsigned, llvm::SmallVector<unsigned, 2>> sentBy;
+  llvm::DenseMap<mlir::Operation *, unsigned> arrivedBy; // of a storage that nobody has read, the stream
+  llvm::SmallVector<std::optional<unsigned>> lastSends;  // by stream
+  /// By stream, the row of stream 0 before the latest that was first to read what arrived.
+  llvm::DenseMap<unsigned, std::optional<unsigned>> beforeReading;
 };
 
 } // namespace shoal::exec

@@ -4,6 +4,7 @@
 #define SHOAL_LIB_DIALECT_EXEC_TRANSFORMS_ROWBUILDER_H
 
 #include "Layout.h"
+#include "MessageStreams.h"
 #include "Placement.h"
 
 #include "shoal/Interfaces/Lowering.h"
@@ -58,7 +59,7 @@ private:
   llvm::DenseMap<unsigned, mlir::Value> storages;
   llvm::DenseMap<std::tuple<unsigned, int64_t, mlir::Type>, mlir::Value> views;
   llvm::DenseMap<std::pair<mlir::Value, mlir::Attribute>, mlir::Value> alignedCopies; // by the positions of who reads
-  llvm::DenseMap<mlir::Operation *, int64_t> messageStreams;
+  MessageStreams messageStreams;
   PacedRows paced;
   int64_t buckets = 0;
 };

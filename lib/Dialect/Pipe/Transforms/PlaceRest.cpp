@@ -81,7 +81,8 @@ Value Placer::reduce(ArrayRef<Value> leaves, Location loc, OpBuilder &b, const T
   auto type = cast<RankedTensorType>(leaves.front().getType());
   SmallVector<Value> own = addOwn(leaves, loc, b);
   if (llvm::is_contained(own, Value())) {
-    Value zeros = b.create<nn::ConstantOp>(loc, type, DenseElementsAttr::get(type, b.getZeroAttr(type.getElementType())));
+    auto zero = DenseElementsAttr::get(type, b.getZeroAttr(type.getElementType()));
+    Value zeros = b.create<nn::ConstantOp>(loc, type, zero);
     std::replace(own.begin(), own.end(), Value(), zeros);
   }
   return b.create<dist::AllReduceOp>(loc, type, axis.getAxes(), dist::ReduceKindAttrEnum::sum, select(own, loc, b),
@@ -90,8 +91,9 @@ Value Placer::reduce(ArrayRef<Value> leaves, Location loc, OpBuilder &b, const T
 
 /// A value of one rank, on another.
 Value Placer::pass(Value value, unsigned from, unsigned to, OpBuilder &b) {
-  dist::ReasonAttr reason = getReason(b.getContext(), "the stages of the model",
-                                      "a sum over stages, of rank " + Twine(from) + " and rank " + Twine(to) + " of the pipeline");
+  dist::ReasonAttr reason =
+      getReason(b.getContext(), "the stages of the model",
+                "a sum over stages, of rank " + Twine(from) + " and rank " + Twine(to) + " of the pipeline");
   communicate(b, value.getLoc(), axis, from, Message{to, value, value.getType(), reason});
   return communicate(b, value.getLoc(), axis, to, Message{from, {}, value.getType(), reason}).front();
 }
@@ -121,8 +123,8 @@ Value Placer::exchange(ArrayRef<Value> leaves, const BitVector &holders, Locatio
   return select(byRank, loc, b);
 }
 
-/// A value that an op reads, once it is somewhere. Of single elements one reduction is less to wait for than messages from
-/// rank to rank.
+/// A value that an op reads, once it is somewhere. Of single elements one reduction is less to wait for than messages
+/// from rank to rank.
 Value Placer::settle(Value value, OpBuilder &b) {
   auto found = pending.find(value);
   if (found == pending.end())
