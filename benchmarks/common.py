@@ -1,4 +1,4 @@
-"""What the tables of benchmarks share: Markdown, whether a number keeps its bound, times of steps, the Python that has PyTorch."""
+"""What the tables of benchmarks share: Markdown, whether a number keeps its bound, times of steps, PyTorch's."""
 
 import os
 import subprocess
@@ -49,8 +49,8 @@ def step_seconds(metrics):
 
 
 def torch_lines(command, limit, missing):
-    """What a script of PyTorch prints, a number a line; or the line that says why there are none, which it ends with status
-    `missing` for."""
+    """What a script of PyTorch prints, a number a line; or the line that says why there are none, where it ends with
+    status `missing`."""
     done = subprocess.run([TORCH_PYTHON, *command], stdout=subprocess.PIPE, text=True, timeout=limit)
     if done.returncode == missing:
         return done.stdout.strip()
@@ -61,5 +61,6 @@ def torch_lines(command, limit, missing):
 
 def find_torch():
     """Nothing, or the line that says that there is no PyTorch."""
-    found = os.path.exists(TORCH_PYTHON) and subprocess.run([TORCH_PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL)
-    return None if found and found.returncode == 0 else f"not installed in {TORCH_PYTHON}"
+    command = [TORCH_PYTHON, "-c", "import torch"]
+    has_torch = os.path.exists(TORCH_PYTHON) and not subprocess.run(command, stderr=subprocess.DEVNULL).returncode
+    return None if has_torch else f"not installed in {TORCH_PYTHON}"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """How the compiler's own passes grow with a model, as Markdown tables: time and memory from source to rank program.
 
-usage: compile_scaling.py --work FOLDER [--only chain,perceptron,transformer,llama_70b,schedules]   (tools on PATH, see run.sh)
+usage: compile_scaling.py --work FOLDER [--only chain,perceptron,transformer,llama_70b,schedules]
+(tools on PATH, see run.sh)
 
 Tiny layers under Adam, in three kinds: matmuls alone (three arguments and three results of the step per layer, hardly
 any kernels), perceptrons with bias and relu, where fusion has most to try, both over two ranks, and blocks of Llama
@@ -35,8 +36,8 @@ ON_64, ON_32 = [["--mesh", f"data={count},tensor=8", *SEQUENCE_PARALLEL] for cou
 LLAMA_70B_PLANS = [  # options, rows of the batch, seconds
     (ON_64, 8, 20),
     *((ON_32 + ["--microbatches", str(count)], 128, 30) for count in (8, 16, 32)),
-    (["--mesh", "pipe=8,data=4,tensor=8", *SEQUENCE_PARALLEL, "--pipeline-schedule", "interleaved", "--pipeline-chunks", "2",
-      "--microbatches", "32"], 128, 30),
+    (["--mesh", "pipe=8,data=4,tensor=8", *SEQUENCE_PARALLEL, "--pipeline-schedule", "interleaved",
+      "--pipeline-chunks", "2", "--microbatches", "32"], 128, 30),
     (ON_32 + ["--zero", "3", "--recompute", "selective", "--dtype", "bf16"], 8, 30)]
 
 

@@ -45,8 +45,8 @@ class Gpt2:
 
 def torch_seconds(model, steps, *options):
     """Seconds of each step, or the line that says why there are none."""
-    command = [f"{HERE}/torch_gpt2.py", "--config", model.config, "--batch", str(model.rows), "--seq", str(TOKENS), "--steps",
-               str(steps), *options]
+    command = [f"{HERE}/torch_gpt2.py", "--config", model.config, "--batch", str(model.rows), "--seq", str(TOKENS),
+               "--steps", str(steps), *options]
     return torch_lines(command, 10 * shoal.RUN_LIMIT, TORCH_TOO_OLD)
 
 

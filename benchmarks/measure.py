@@ -221,8 +221,8 @@ def compile_time(work, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parts = [large_step, small_step, gpt2, gpt2_bf16, gpt2_ranks, pipeline, pipeline_overhead, attention, all_reduce, overlap,
-             memory, compile_time]
+    parts = [large_step, small_step, gpt2, gpt2_bf16, gpt2_ranks, pipeline, pipeline_overhead, attention, all_reduce,
+             overlap, memory, compile_time]
     names = [part.__name__ for part in parts]
     parser.add_argument("--work", required=True)
     parser.add_argument("--rounds", type=int, default=5)

@@ -1,5 +1,5 @@
-"""A pipeline of two ranks: the step of each schedule beside the work of one rank, its formula, its simulation with measured
-costs and PyTorch's; and what a scheduled action costs beside the kernels."""
+"""A pipeline of two ranks: the step of each schedule beside the work of one rank, its formula, its simulation with
+measured costs and PyTorch's; and what a scheduled action costs beside the kernels."""
 
 import json
 import os
@@ -21,7 +21,8 @@ SIMULATED_BOUND = 1.15
 NO_SCHEDULE = 3  # of torch_pipeline.py
 IDLE = {  # of F = I = W = 1 with P ranks and two chunks where there are several, from formulas of examples/pipeline
     "naive": lambda M, P: 3 * M * (P - 1), "gpipe": lambda M, P: 3 * (P - 1), "1f1b": lambda M, P: 3 * (P - 1),
-    "interleaved": lambda M, P: 3 * (P - 1) / 2, "zb-h1": lambda M, P: P - 1, "zb-h2": lambda M, P: 0, "zb-v": lambda M, P: 0}
+    "interleaved": lambda M, P: 3 * (P - 1) / 2, "zb-h1": lambda M, P: P - 1, "zb-h2": lambda M, P: 0,
+    "zb-v": lambda M, P: 0}
 TORCH_SCHEDULES = ["gpipe", "1f1b", "interleaved", "interleaved-zb", "zb-v"]
 
 
@@ -62,12 +63,14 @@ class Blocks:
         costs = {"forward": took["F"], "backward-input": took["I"], "backward-weight": took["W"]}
         options = {name: seconds / self.microbatches for name, seconds in costs.items()} | {"update": took["U"]}
         options = " ".join(f"{name}={1e6 * seconds:.3f}" for name, seconds in options.items())
-        said = shoal.call(["shoal-opt", self.local(schedule), f"--pipe-simulate={options}", "-o", os.devnull], shoal.COMPILE_LIMIT)
+        command = ["shoal-opt", self.local(schedule), f"--pipe-simulate={options}", "-o", os.devnull]
+        said = shoal.call(command, shoal.COMPILE_LIMIT)
         return float(re.search(r"makespan (\S+),", said)[1]) / 1e6
 
     def torch_seconds(self, ranks, schedule, steps):
-        command = [f"{HERE}/torch_pipeline.py", "--blocks", str(BLOCKS), "--width", str(self.width), "--batch", str(self.batch),
-                   "--microbatches", str(self.microbatches), "--steps", str(steps), "--ranks", str(ranks)]
+        command = [f"{HERE}/torch_pipeline.py", "--blocks", str(BLOCKS), "--width", str(self.width),
+                   "--batch", str(self.batch), "--microbatches", str(self.microbatches), "--steps", str(steps),
+                   "--ranks", str(ranks)]
         return torch_lines(command + (["--schedule", schedule] if schedule else []), shoal.RUN_LIMIT, NO_SCHEDULE)
 
 
@@ -88,7 +91,8 @@ def torch_rows(blocks, rounds):
             rows.append([f"PyTorch, {name}", "", "", "", "", "", lines[name]])
             continue
         step = statistics.median(times[name])
-        rows.append([f"PyTorch, {name}", f"{step * 1e3:.0f}", f"{step * RANKS / work:.3f}", "", "", "", "to PyTorch's own work"])
+        rows.append([f"PyTorch, {name}", f"{step * 1e3:.0f}", f"{step * RANKS / work:.3f}", "", "", "",
+                     "to PyTorch's own work"])
     return rows
 
 
@@ -108,9 +112,9 @@ def pipeline(work, rounds):
         formula = 1 + IDLE[schedule](MICROBATCHES, RANKS) / (3 * MICROBATCHES)
         rows.append([schedule, f"{step * 1e3:.0f}", f"{step / share:.3f}", f"{formula:.3f}", f"{makespan * 1e3:.0f}",
                      f"{step / makespan:.3f}", at_most(step / makespan, SIMULATED_BOUND)])
-    table(f"{BLOCKS} residual blocks of width {WIDTH}, batch {BATCH} in {MICROBATCHES} micro-batches, f32, SGD, {RANKS} ranks",
-          ["ms a step", f"to work/{RANKS}", "the formula's", "simulated with measured costs, ms", "to simulated", "bound"],
-          rows + torch_rows(blocks, rounds))
+    table(f"{BLOCKS} residual blocks of width {WIDTH}, {MICROBATCHES} micro-batches of {BATCH // MICROBATCHES}, f32, "
+          f"SGD, {RANKS} ranks", ["ms a step", f"to work/{RANKS}", "the formula's", "simulated with measured costs, ms",
+                             "to simulated", "bound"], rows + torch_rows(blocks, rounds))
 
 
 def count_actions(local):
@@ -121,9 +125,9 @@ def count_actions(local):
 
 
 def parts_of_rows(program):
-    """Of each row of a rank program, as the run numbers them, its operation and F, I or W, the pass that it computes for; U of
-    the update; nothing where it computes nothing. Products tell: y = x w, dx = dy w', dw = x' dy. What is between them belongs to the
-    forward pass behind one of it, else to the input's."""
+    """Of each row of a rank program, as the run numbers them, its operation and F, I or W, the pass that it computes
+    for; U of the update; nothing where it computes nothing. Products tell: y = x w, dx = dy w', dw = x' dy. What is
+    between them belongs to the forward pass behind one of it, else to the input's."""
     with open(program) as f:
         text = f.read()
     rows, forward = [], True
@@ -173,8 +177,8 @@ def pipeline_overhead(work, rounds):
         step = statistics.median(times)
         kernels = [statistics.median(column) for column in zip(*kernels)]
         overhead = max((step - k) / a for k, a in zip(kernels, actions))
-        rows.append([schedule, f"{step * 1e6:.0f}", " ".join(f"{k * 1e6:.0f}" for k in kernels), " ".join(map(str, actions)),
-                     f"{overhead * 1e6:.1f}"])
+        rows.append([schedule, f"{step * 1e6:.0f}", " ".join(f"{k * 1e6:.0f}" for k in kernels),
+                     " ".join(map(str, actions)), f"{overhead * 1e6:.1f}"])
     table(f"{BLOCKS} residual blocks of width {TINY_WIDTH}, {TINY_MICROBATCHES} micro-batches of a row, {RANKS} ranks",
           ["µs a step", "its kernels, of each rank", "actions of each rank's schedule, messages too",
            "µs an action, less kernels; the rank with the most"], rows)

@@ -3,9 +3,9 @@
 
 usage: torch_pipeline.py --blocks 8 --width 512 --batch 512 --microbatches 8 --steps 4 --schedule 1f1b [--ranks 2]
 
-Each rank is one process with one thread, over gloo; on one rank micro-batches follow each other without a schedule. The same
-work as the compiled program does: f32, mean squared error of the whole batch, SGD. Ends with status 3 and a line where this
-PyTorch has no such schedule.
+Each rank is one process with one thread, over gloo; on one rank micro-batches follow each other without a schedule. The
+same work as the compiled program does: f32, mean squared error of the whole batch, SGD. Ends with status 3 and a line
+where this PyTorch has no such schedule.
 """
 
 import argparse
@@ -46,14 +46,17 @@ def make_stages(rank, args):
     from torch.distributed.pipelining import PipelineStage
     chunks = CHUNKS.get(args.schedule, 1)
     count = args.ranks * chunks
-    indices = [rank, count - 1 - rank] if args.schedule == "zb-v" else [rank + chunk * args.ranks for chunk in range(chunks)]
+    indices = [rank + chunk * args.ranks for chunk in range(chunks)]
+    if args.schedule == "zb-v":
+        indices = [rank, count - 1 - rank]
     shape = args.batch // args.microbatches, args.width
     stages = []
     for index in indices:
         torch.manual_seed(index)
         module = torch.nn.Sequential(*(Block(args.width) for _ in range(args.blocks // count)))
         taken, made = torch.zeros(shape, requires_grad=index > 0), torch.zeros(shape, requires_grad=True)
-        stages.append(PipelineStage(module, index, count, torch.device("cpu"), input_args=(taken,), output_args=(made,)))
+        device = torch.device("cpu")
+        stages.append(PipelineStage(module, index, count, device, input_args=(taken,), output_args=(made,)))
     return stages
 
 
@@ -74,7 +77,8 @@ def train(rank, args):
         stages = make_stages(rank, args)
         modules = [stage.submod for stage in stages]
         several = args.schedule in CHUNKS
-        schedule = find_class(args.schedule)(stages if several else stages[0], args.microbatches, loss_fn=loss_of, scale_grads=False)
+        schedule = find_class(args.schedule)(stages if several else stages[0], args.microbatches, loss_fn=loss_of,
+                                             scale_grads=False)
         has_first, has_last = any(stage.is_first for stage in stages), any(stage.is_last for stage in stages)
 
         def step():

@@ -32,7 +32,8 @@ train 1 one
 train 4 four
 
 echo "== the plans side by side"
-beside_one four '  loss %.3f at the end; largest relative difference of the loss, first 50 steps %.1e (bound %.0e), all %d steps %.1e'
+differences='largest relative difference of the loss, first 50 steps %.1e (bound %.0e), all %d steps %.1e'
+beside_one four "  loss %.3f at the end; $differences"
 for program in one four; do
   sed -n 's/.*"eval_loss":\([^,}]*\).*/\1/p' "$work/$program.jsonl" | tail -1 | awk -v program="$program" -v bound=2.5 '
     { printf "  %-4s loss of a byte on held out samples %.3f (bound %.1f, uniform %.3f)\n", program, $1, bound, log(256); loss = $1 }

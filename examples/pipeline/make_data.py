@@ -19,7 +19,8 @@ def main():
     rng = random.Random(0)
     samples = [[rng.gauss(0, 1) for _ in range(WIDTH)] for _ in range(SAMPLES)]
     for name, rows in ("x", samples), ("y", [row[::-1] for row in samples]):
-        write_npy(os.path.join(folder, f"{name}.npy"), tensor("f32", (SAMPLES, WIDTH), (v for row in rows for v in row)))
+        values = (v for row in rows for v in row)
+        write_npy(os.path.join(folder, f"{name}.npy"), tensor("f32", (SAMPLES, WIDTH), values))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Trains eight residual blocks on one rank, and on four in a pipeline under each schedule. Prints, per schedule, how far losses
-# and parameters are from those of one rank, and bubbles, stashes and messages beside their formulas. Fails when a number
-# is not that of its formula, or a bound is missed.
+# Trains eight residual blocks on one rank, and on four in a pipeline under each schedule. Prints, per schedule, how far
+# losses and parameters are from those of one rank, and bubbles, stashes and messages beside their formulas. Fails when
+# a number is not that of its formula, or a bound is missed.
 #   examples/pipeline/run.sh
 # STEPS=24 says how long, WORK=build/pipeline where files go. The tools are those on PATH, or else of build/bin.
 source "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
@@ -12,7 +12,8 @@ schedules=(naive gpipe 1f1b interleaved zb-h1 zb-h2 zb-v)
 python3 "$here/make_data.py" "$work"
 
 compile() { # compile NAME [options of shoalc]
-  quietly "$work/$1.remarks" shoalc "$here/blocks.mlir" -o "$work/$1" --dtype f64 --optimizer sgd --lr 0.005 --momentum 0.9 "${@:2}"
+  quietly "$work/$1.remarks" shoalc "$here/blocks.mlir" -o "$work/$1" \
+    --dtype f64 --optimizer sgd --lr 0.005 --momentum 0.9 "${@:2}"
 }
 train() { # train RANKS NAME
   quietly "$work/$2.log" timeout 600 shoal-run -n "$1" "$work/$2" --data x="$work/x.npy" --data y="$work/y.npy" \

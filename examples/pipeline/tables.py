@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Prints what run.sh has made, beside the formulas of schedules: of the program on one rank (`one`) and of a program per
-schedule the losses, parameters and reports, and the local program, whose schedule the compiler simulates.
+"""Prints what run.sh has made, beside the formulas of schedules: of the program on one rank (`one`) and of a program
+per schedule the losses, parameters and reports, and the local program, whose schedule the compiler simulates.
 
 usage: tables.py FOLDER SCHEDULE...
 
@@ -28,7 +28,8 @@ RANKS, MICROBATCHES = 4, 8
 BATCH, WIDTH, HIDDEN, BLOCKS, SIZE = 32, 128, 512, 8, 8  # of blocks.mlir in f64
 TOLERANCE = 1e-10
 
-Formula = collections.namedtuple("Formula", "chunks microbatches span idle idle_text live live_text crossings crossings_text")
+Formula = collections.namedtuple(
+    "Formula", "chunks microbatches span idle idle_text live live_text crossings crossings_text")
 
 
 def formulas(P, M):
@@ -45,7 +46,8 @@ def formulas(P, M):
         "naive": formula((P - 1) * (F + B), "(P-1)(F+B)", lambda r: 1, "1", microbatches=1),
         "gpipe": formula((P - 1) * (F + B), "(P-1)(F+B)", lambda r: M, "M"),
         "1f1b": formula((P - 1) * (F + B), "(P-1)(F+B)", lambda r: min(M, P - r), "min(M, P-r)"),
-        "interleaved": formula((P - 1) * (F + B) / v, "(P-1)(F+B)/v", lambda r: min((v - 1) * group + 2 * (P - 1 - r) + 1, v * M),
+        "interleaved": formula((P - 1) * (F + B) / v, "(P-1)(F+B)/v",
+                               lambda r: min((v - 1) * group + 2 * (P - 1 - r) + 1, v * M),
                                "min((v-1)G+2(P-1-r)+1, vM) chunks", (v * P - 1, "vP-1"), chunks=v),
         "zb-h1": formula((P - 1) * (F + I - W), "(P-1)(F+I-W)", lambda r: min(P, M), "min(P, M)"),
         "zb-h2": formula((P - 1) * (F + I - 2 * W), "(P-1)(F+I-2W)", lambda r: 2 * P - 1, "2P-1", span="own"),
@@ -112,7 +114,8 @@ def equality(work, names, faults):
         faults.found.append(f"one rank does not learn: {one[0]} to {one[-1]}")
     for name in names:
         losses = losses_of(name)
-        apart = largest_relative_difference(losses, one), farthest_parameter(f"{work}/{name}.safetensors", f"{work}/one.safetensors")
+        apart = (largest_relative_difference(losses, one),
+                 farthest_parameter(f"{work}/{name}.safetensors", f"{work}/one.safetensors"))
         rows.append([name, f"{losses[-1]:.6f}", *(f"{a:.1e}" for a in apart),
                      faults.mark(max(apart) <= TOLERANCE, f"{name}: not equal to one rank")])
     table(f"losses of all steps and parameters behind the last, relative to one rank (bound {TOLERANCE:.0e})",
@@ -126,17 +129,18 @@ def bubbles(names, formula, simulated, faults):
         counted = max(own) if f.span == "own" else max(idle)
         work = f.microbatches * 3  # F + B
         whole = makespan if f.span == "makespan" else work + counted
-        rows.append([name, f"{f.microbatches}", f"{makespan:g}", f"{100 * max(idle) / makespan:.1f}%", f"{100 * counted / whole:.1f}%",
-                     f"{f.idle_text} = {f.idle:g} of {work + f.idle:g}: {100 * f.idle / (work + f.idle):.1f}%" +
-                     (", own" if f.span == "own" else ""),
-                     faults.mark(counted == f.idle and (f.span == "own" or makespan == work + f.idle), f"{name}: idle {counted:g}")])
-    table("idle time of a rank, simulated by the compiler with F = I = W = 1, B = 2; own: from its first start to its last end",
+        expected = f"{f.idle_text} = {f.idle:g} of {work + f.idle:g}: {100 * f.idle / (work + f.idle):.1f}%"
+        holds = counted == f.idle and (f.span == "own" or makespan == work + f.idle)
+        rows.append([name, f"{f.microbatches}", f"{makespan:g}", f"{100 * max(idle) / makespan:.1f}%",
+                     f"{100 * counted / whole:.1f}%", expected + (", own" if f.span == "own" else ""),
+                     faults.mark(holds, f"{name}: idle {counted:g}")])
+    table("idle time of a rank, simulated with F = I = W = 1, B = 2; own: from its first start to its last end",
           ["schedule", "M", "makespan", "idle", "that of the formula", "formula", ""], rows)
 
 
 def stashed_bytes(f):
-    """What a chunk keeps of a micro-batch from F until B or I, and from I until W: of each block x, relu(x w1) and where that
-    is 0; then, instead of the latter, the cotangents of both products."""
+    """What a chunk keeps of a micro-batch from F until B or I, and from I until W: of each block x, relu(x w1) and
+    where that is 0; then, instead of the latter, the cotangents of both products."""
     rows, blocks = BATCH // f.microbatches, BLOCKS // (RANKS * f.chunks)
     return blocks * rows * ((WIDTH + HIDDEN) * SIZE + HIDDEN), blocks * rows * 2 * (WIDTH + HIDDEN) * SIZE
 
@@ -152,13 +156,15 @@ def stashes(work, names, formula, simulated, faults):
         kept = [bytes + BATCH * WIDTH * SIZE * ((r == 0) + (r == last)) for r, bytes in enumerate(stash)]
         fits = list(live) == f.live
         for r, got in enumerate(counted):
-            # What else is there at the fullest moment is what a block computes with, of the stream and of the hidden layer two
-            # values each. The first stage's x is in the batch and not stashed, the last stage keeps what it makes for the loss.
+            # What else is there at the fullest moment is what a block computes with, of the stream and of the hidden
+            # layer two values each. The first stage's x is in the batch and not stashed, the last stage keeps what it
+            # makes for the loss.
             least = kept[r] - (r == 0) * live[r] * message
             most = kept[r] + (r == last) * live[r] * message + 2 * message * (WIDTH + HIDDEN) // WIDTH
             fits = fits and least <= got <= most
         rows.append([name, " ".join(map(str, live)), f.live_text, " ".join(f"{k / 1e3:.0f}" for k in kept),
-                     " ".join(f"{c / 1e3:.0f}" for c in counted), faults.mark(fits, f"{name}: live {live}, {counted} bytes")])
+                     " ".join(f"{c / 1e3:.0f}" for c in counted),
+                     faults.mark(fits, f"{name}: live {live}, {counted} bytes")])
     table("micro-batches (or chunks of them) that ranks 0 to 3 keep at most, and kB of activations", [
         "schedule", "simulated", "formula", "with the batch's rows, kB", "counted by the run, kB", ""], rows)
 
@@ -168,7 +174,8 @@ def messages(work, names, formula, faults):
     for name in names:
         f = formula[name]
         promised, counted = (read_ranks(f"{work}/{name}{side}.json") for side in (".promised", ""))
-        sent = [sum(c["bytes"] for rank in side for c in rank["collectives"] if c["kind"] == "send") for side in (promised, counted)]
+        sent = [sum(c["bytes"] for rank in side for c in rank["collectives"] if c["kind"] == "send")
+                for side in (promised, counted)]
         expected = 2 * BATCH * WIDTH * SIZE * f.crossings
         rows.append([name, *map(str, sent), f"2 * batch * width * 8 * ({f.crossings_text}) = {expected}",
                      faults.mark(promised == counted and sent == [expected, expected], f"{name}: sent {sent}")])

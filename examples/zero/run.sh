@@ -12,7 +12,8 @@ ranks=4
 train() { # train RANKS NAME [options of shoalc]
   quietly "$work/$2.remarks" shoalc "$here/toy.mlir" -o "$work/$2" --optimizer adam --lr 1e-3 "${@:3}"
   quietly "$work/$2.log" timeout 600 shoal-run -n "$1" "$work/$2" --data x="$here/x.npy" --data y="$here/y.npy" \
-    --steps "$steps" --shuffle --seed 1 --no-progress --log-every "$steps" --metrics "$work/$2.jsonl" --report "$work/$2.json"
+    --steps "$steps" --shuffle --seed 1 --no-progress --log-every "$steps" \
+    --metrics "$work/$2.jsonl" --report "$work/$2.json"
 }
 echo "== $steps steps on one rank, then on $ranks under stages 0 (data parallelism) to 3"
 train 1 one
@@ -20,7 +21,8 @@ for stage in 0 1 2 3; do train "$ranks" "zero$stage" --mesh data=$ranks --zero $
 
 echo "== losses beside those of one rank"
 for stage in 0 1 2 3; do
-  beside_one zero$stage "  stage $stage: loss %.7f at the end; largest relative difference, first 50 steps %.1e (bound %.0e), all %d steps %.1e"
+  differences="largest relative difference, first 50 steps %.1e (bound %.0e), all %d steps %.1e"
+  beside_one zero$stage "  stage $stage: loss %.7f at the end; $differences"
 done
 
 # The parts of rank 0 in a report, as NAME BYTES; `sent` is the sum over its collectives.

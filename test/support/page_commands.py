@@ -3,9 +3,9 @@
 
 usage: page_commands.py PAGE --root FOLDER --work FOLDER [--write]     (tools on PATH)
 
-A block `sh` is run, a block `python` is a program; what it prints is the block `text` behind it. A line "..." there stands for
-what is left out. Commands run in WORK, from where `examples` and `test` of ROOT can be reached. With --write the page gets
-what was printed, in blocks in which nothing is left out.
+A block `sh` is run, a block `python` is a program; what it prints is the block `text` behind it. A line "..." there
+stands for what is left out. Commands run in WORK, from where `examples` and `test` of ROOT can be reached. With --write
+the page gets what was printed, in blocks in which nothing is left out.
 """
 
 import argparse
@@ -25,7 +25,8 @@ def run(blocks, work):
     for kind, body, _ in blocks:
         script.append(body if kind == "sh" else f"{sys.executable} - <<'END_OF_PROGRAM'\n{body}END_OF_PROGRAM")
         script.append(f"echo '{end}'")
-    done = subprocess.run(["bash"], input="\n".join(script) + "\n", cwd=work, stdout=subprocess.PIPE, text=True, timeout=LIMIT)
+    done = subprocess.run(["bash"], input="\n".join(script) + "\n", cwd=work, stdout=subprocess.PIPE, text=True,
+                          timeout=LIMIT)
     printed = done.stdout.split(end + "\n")
     if done.returncode != 0 or len(printed) != len(blocks) + 1:
         sys.exit(f"a block ended with status {done.returncode}:\n{blocks[len(printed) - 1][1]}\n{printed[-1]}")
@@ -50,18 +51,21 @@ def main():
         os.symlink(os.path.abspath(os.path.join(args.root, folder)), os.path.join(args.work, folder))
     with open(args.page) as f:
         page = f.read()
-    blocks = [match.groups() for match in BLOCK.finditer(page)]  # what is printed is None where the page does not say it
+    blocks = [match.groups() for match in BLOCK.finditer(page)]  # None: the page does not say what is printed
     if all(expected is None for _, _, expected in blocks):
         sys.exit(f"{args.page}: expected a block of commands with what they print behind it, got: none")
     printed = [re.sub(r"[ \t]+$", "", text, flags=re.M) for text in run(blocks, args.work)]
-    faults = [f"{args.page}: of\n{body}expected\n{expected}got\n{got}" for (_, body, expected), got in zip(blocks, printed)
+    faults = [f"{args.page}: of\n{body}expected\n{expected}got\n{got}"
+              for (_, body, expected), got in zip(blocks, printed)
               if not matches(expected or "", got)]
     if args.write:
         outputs = iter(printed)
 
         def fill(match):
             got, expected = next(outputs), match[3]
-            return match[0] if expected is None or "...\n" in expected else match[0].replace(f"```text\n{expected}```", f"```text\n{got}```")
+            if expected is None or "...\n" in expected:
+                return match[0]
+            return match[0].replace(f"```text\n{expected}```", f"```text\n{got}```")
 
         with open(args.page, "w") as f:
             f.write(BLOCK.sub(fill, page))
