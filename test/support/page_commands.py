@@ -25,8 +25,8 @@ def run(blocks, work):
     for kind, body, _ in blocks:
         script.append(body if kind == "sh" else f"{sys.executable} - <<'END_OF_PROGRAM'\n{body}END_OF_PROGRAM")
         script.append(f"echo '{end}'")
-    done = subprocess.run(["bash"], input="\n".join(script) + "\n", cwd=work, stdout=subprocess.PIPE, text=True,
-                          timeout=LIMIT)
+    done = subprocess.run(["bash", "-c", "\n".join(script)], cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          text=True, timeout=LIMIT)
     printed = done.stdout.split(end + "\n")
     if done.returncode != 0 or len(printed) != len(blocks) + 1:
         sys.exit(f"a block ended with status {done.returncode}:\n{blocks[len(printed) - 1][1]}\n{printed[-1]}")
