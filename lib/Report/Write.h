@@ -2,16 +2,19 @@
 #ifndef SHOAL_LIB_REPORT_WRITE_H
 #define SHOAL_LIB_REPORT_WRITE_H
 
-#include "Html.h"
-
 #include "shoal/Report/Page.h"
+
+#include "shoal-rt/html.h"
 
 #include "llvm/ADT/ArrayRef.h"
 
 namespace shoal::report {
 
-/// The constants of Style.cpp.
-llvm::StringLiteral getStyle();
+using rt::Html, rt::escapeHtml, rt::showBytes, rt::showCount, rt::showAmount, rt::showPoint, rt::showNumberOf,
+    rt::writeBytes;
+
+/// Of Style.cpp.
+std::string getStyle();
 llvm::StringLiteral getScript();
 
 /// The colour of a mesh axis, as a class of the style sheet: the same on the whole page. A known axis has its own;
@@ -21,8 +24,6 @@ std::string getAxisClass(llvm::StringRef axis);
 /// The name of an axis in its colour, with what follows it.
 void writeAxis(Html &html, llvm::StringRef axis, llvm::StringRef more = "");
 void writeAxes(Html &html, llvm::ArrayRef<std::string> axes);
-/// Bytes for people, with all digits in the title.
-void writeBytes(Html &html, llvm::StringRef tag, uint64_t bytes);
 
 /// The rank that sends the most, whose traffic stands for the step.
 const rt::RankReport *findBusiest(const rt::Report &report);

@@ -26,10 +26,6 @@ void writeAxes(Html &html, llvm::ArrayRef<std::string> axes) {
     writeAxis(html, axis);
 }
 
-void writeBytes(Html &html, llvm::StringRef tag, uint64_t bytes) {
-  html.tag(tag, {{"class", "num"}, {"title", showCount(bytes) + " B"}}, showBytes(bytes));
-}
-
 uint64_t getSentBytes(const rt::RankReport &rank) {
   uint64_t sent = 0;
   for (const rt::CollectiveReport &line : rank.collectives)

@@ -53,11 +53,12 @@ TEST(Html, ShowsNumbersInThreeDigits) {
 
 /// A class without a rule has no colour, which no browser tells.
 TEST(Html, EveryAxisHasAColour) {
-  auto expectRule = [](llvm::StringRef classes, const std::string &colour) {
-    EXPECT_TRUE(getStyle().contains("." + classes.str().replace(classes.find(' '), 1, ".") + " { --axis: var(--" +
+  const std::string style = getStyle();
+  auto expectRule = [&](llvm::StringRef classes, const std::string &colour) {
+    EXPECT_TRUE(llvm::StringRef(style).contains("." + classes.str().replace(classes.find(' '), 1, ".") + " { --axis: var(--" +
                                     colour + "); }"))
         << classes.str();
-    EXPECT_EQ(getStyle().count("--" + colour + ": #"), 2u) << colour; // in light and in dark
+    EXPECT_EQ(llvm::StringRef(style).count("--" + colour + ": #"), 2u) << colour; // in light and in dark
   };
   for (const shoal::dist::KnownAxis &axis : shoal::dist::getKnownAxes()) {
     EXPECT_EQ(getAxisClass(axis.name), "ax " + axis.name.str());

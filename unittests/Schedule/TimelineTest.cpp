@@ -80,7 +80,7 @@ Timeline makeTimeline(llvm::StringRef name, int64_t ranks, int64_t microbatches)
 TEST(ChromeTrace, HasEverySpanAndMessage) {
   Timeline timeline = makeTimeline("zb-v", 2, 4);
   timeline.ranks[0].spans[0].end = 0.1; // digits that JSON must hold
-  nlohmann::json trace = nlohmann::json::parse(writeChromeTrace(timeline, 1000), nullptr, false);
+  nlohmann::json trace = nlohmann::json::parse(report::writeChromeTrace(timeline, 1000), nullptr, false);
   ASSERT_TRUE(trace["traceEvents"].is_array());
   size_t spans = 0, sends = 0, last = 0;
   for (const nlohmann::json &event : trace["traceEvents"]) {
@@ -94,7 +94,7 @@ TEST(ChromeTrace, HasEverySpanAndMessage) {
   EXPECT_EQ(spans, timeline.ranks[0].spans.size() + timeline.ranks[1].spans.size());
   EXPECT_EQ(sends, timeline.transfers.size());
   EXPECT_EQ(last, 0u) << "nothing stays in the stash";
-  EXPECT_EQ(trace["traceEvents"][3]["name"], "F0");
+  EXPECT_EQ(trace["traceEvents"][3]["name"], "F0 of stage 0");
   EXPECT_EQ(trace["traceEvents"][3]["dur"], 100);
 }
 

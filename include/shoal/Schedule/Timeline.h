@@ -1,4 +1,4 @@
-// What ran when on each rank, simulated or measured, and its files: Chrome trace JSON here, a page in shoal/Report.
+// What runs when on each rank, as simulated. Its files are written by shoal/Report/TimelinePage.h.
 #ifndef SHOAL_SCHEDULE_TIMELINE_H
 #define SHOAL_SCHEDULE_TIMELINE_H
 
@@ -36,6 +36,7 @@ struct RankTimeline {
 
 struct Timeline {
   std::string title, unit; // "1f1b"; "ms", or empty where costs have none
+  std::string note;        // one sentence for people: where the costs come from
   Shape shape;
   std::vector<RankTimeline> ranks;
   std::vector<Transfer> transfers; // by sender and time
@@ -46,9 +47,6 @@ struct Timeline {
   double getBubble() const;
   int64_t getTransferBytes() const;
 };
-
-/// The Trace Event Format: a process per rank, for chrome://tracing and Perfetto. `microseconds` of one unit.
-std::string writeChromeTrace(const Timeline &timeline, double microseconds = 1);
 
 } // namespace shoal::pipe
 

@@ -103,7 +103,7 @@ private:
       if (std::error_code error = writeOutput(html, report::writeTimelinePage(*timeline)))
         return op.emitError() << "cannot write " << html.getValue() << ": " << error.message();
     if (!trace.empty())
-      if (std::error_code error = writeOutput(trace, writeChromeTrace(*timeline, microseconds)))
+      if (std::error_code error = writeOutput(trace, report::writeChromeTrace(*timeline, microseconds)))
         return op.emitError() << "cannot write " << trace.getValue() << ": " << error.message();
     return success();
   }
