@@ -2,6 +2,7 @@
 #include "shoal/Driver/Driver.h"
 
 #include "Mesh.h"
+#include "Pipeline.h"
 
 #include "shoal/Codegen/CUDA.h"
 #include "shoal/Codegen/Emit.h"
@@ -16,6 +17,7 @@
 #include "shoal/Dialect/Pipe/Transforms/Passes.h"
 #include "shoal/Pipelines/Pipelines.h"
 #include "shoal/Report/Page.h"
+#include "shoal/Report/TimelinePage.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
@@ -52,6 +54,7 @@ public:
   /// What `makeLocal` has compared with one device.
   std::vector<std::string> takeVerified() { return std::move(verified); }
   OwningOpRef<ModuleOp> unroll(ModuleOp module);
+  Outcome simulate(ModuleOp module, CompilerOutput &output);
   Outcome explain(ModuleOp module, CompilerOutput &output);
   Outcome emit(ModuleOp module, CompilerOutput &output);
 
@@ -65,7 +68,7 @@ private:
   Outcome partitionEvaluation(ModuleOp module, const PlanOptions &plan, ModuleOp training);
   Outcome partition(ModuleOp module, const PlanOptions &plan);
   LogicalResult verifyPlan(ModuleOp global, ModuleOp local, const PlanOptions &plan);
-  FailureOr<std::string> writePage(ModuleOp module, report::Page &page, rt::Report report);
+  FailureOr<std::string> writePage(ModuleOp module, report::Page &page, rt::Report promise);
   Outcome emitBinary(ModuleOp module, CompilerOutput &output);
   /// What reports and the program tell of the plan.
   std::string tellPlan() const {
@@ -77,6 +80,7 @@ private:
   PlanOptions plan;
   bool isHandWritten = false; // at L2
   std::vector<std::string> verified;
+  std::optional<pipe::Timeline> pipeline; // what reports tell of it
 };
 
 } // namespace
@@ -212,6 +216,28 @@ OwningOpRef<ModuleOp> Compilation::unroll(ModuleOp module) {
   return succeeded(pm.run(*copy)) ? std::move(copy) : nullptr;
 }
 
+/// What the reports tell of a pipeline, from the functions of its stages.
+Outcome Compilation::simulate(ModuleOp module, CompilerOutput &output) {
+  bool isAsked = options.timeline != ReportFormat::None;
+  if (!isAsked && options.report == ReportFormat::None && !options.explain)
+    return Outcome::Success;
+  FailureOr<std::optional<pipe::Timeline>> simulated = simulatePipeline(module, plan.pipelineCosts);
+  if (failed(simulated))
+    return Outcome::InputWrong;
+  pipeline = std::move(*simulated);
+  if (!isAsked)
+    return Outcome::Success;
+  if (!pipeline) {
+    complain() << "--timeline shows the stages of a pipeline, and this program has none; give --mesh an axis pipe of at "
+                  "least 2 ranks";
+    return Outcome::InputWrong;
+  }
+  constexpr double kMicroseconds = 1000; // of a millisecond
+  output.timeline = options.timeline == ReportFormat::Html ? report::writeTimelinePage(*pipeline)
+                                                           : report::writeChromeTrace(*pipeline, kMicroseconds);
+  return Outcome::Success;
+}
+
 /// The collectives of the step, as --report counts them: evaluation left out where it stands beside training.
 Outcome Compilation::explain(ModuleOp module, CompilerOutput &output) {
   OwningOpRef<ModuleOp> copy = unroll(module);
@@ -224,14 +250,18 @@ Outcome Compilation::explain(ModuleOp module, CompilerOutput &output) {
   for (func::FuncOp step : *steps)
     if (plan.mode == "eval" || !exec::isEvaluation(step))
       dist::printExplanations(step, plan.overlap, os);
+  if (pipeline)
+    os << tellPipeline(*pipeline);
   return Outcome::Success;
 }
 
 /// The page of a lowered program, with what was read of it before.
-FailureOr<std::string> Compilation::writePage(ModuleOp module, report::Page &page, rt::Report report) {
+FailureOr<std::string> Compilation::writePage(ModuleOp module, report::Page &page, rt::Report promise) {
   page.source = options.name;
   page.flags = spellFlags(options.plan, options.given);
-  page.report = std::move(report);
+  page.report = std::move(promise);
+  if (pipeline)
+    page.pipeline = report::toTimeline(*pipeline);
   if (failed(report::readProgram(module, page)))
     return failure();
   return report::writeHtml(page);
@@ -255,12 +285,14 @@ Outcome Compilation::emit(ModuleOp module, CompilerOutput &output) {
   if (failed(run(module, plan, buildExecPipeline)))
     return Outcome::InputWrong;
   if (options.report != ReportFormat::None) {
-    FailureOr<rt::Report> report = codegen::emitReport(module, tellPlan());
-    if (failed(report))
+    FailureOr<rt::Report> promise = codegen::emitReport(module, tellPlan());
+    if (failed(promise))
       return Outcome::WorkFailed;
+    if (pipeline)
+      promise->pipeline = rt::toReport(report::toTimeline(*pipeline));
     FailureOr<std::string> text = options.report == ReportFormat::Json
-                                      ? FailureOr<std::string>(rt::toText(*report))
-                                      : writePage(module, page, std::move(*report));
+                                      ? FailureOr<std::string>(rt::toText(*promise))
+                                      : writePage(module, page, std::move(*promise));
     if (failed(text))
       return Outcome::WorkFailed;
     output.report = std::move(*text);
@@ -312,6 +344,8 @@ Outcome compile(ModuleOp module, const CompilerOptions &options, CompilerOutput 
   if (Outcome outcome = compilation.makeLocal(module); outcome != Outcome::Success)
     return outcome;
   output.verified = compilation.takeVerified();
+  if (Outcome outcome = compilation.simulate(module, output); outcome != Outcome::Success)
+    return outcome;
   if (options.explain)
     if (Outcome outcome = compilation.explain(module, output); outcome != Outcome::Success)
       return outcome;

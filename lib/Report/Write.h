@@ -35,6 +35,7 @@ void writeLayers(Html &html, const Page &page);
 void writeTensors(Html &html, const Page &page);
 void writeCollectives(Html &html, const Page &page);
 void writeMemory(Html &html, const Page &page);
+void writePipeline(Html &html, const Page &page);
 
 } // namespace shoal::report
 

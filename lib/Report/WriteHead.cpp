@@ -55,9 +55,11 @@ void writeHead(Html &html, const Page &page) {
       writeMesh(html, page.report);
     });
     html.tag("nav", {}, [&] {
-      for (auto [id, name] : {std::pair("memory", "Memory"), std::pair("collectives", "Collectives"),
-                              std::pair("layers", "Layers"), std::pair("tensors", "Tensors")})
-        html.tag("a", {{"href", std::string("#") + id}}, name);
+      for (auto [id, name] : {std::pair("memory", "Memory"), std::pair("pipeline", "Pipeline"),
+                              std::pair("collectives", "Collectives"), std::pair("layers", "Layers"),
+                              std::pair("tensors", "Tensors")})
+        if (page.pipeline || id != std::string_view("pipeline"))
+          html.tag("a", {{"href", std::string("#") + id}}, name);
     });
   });
 }

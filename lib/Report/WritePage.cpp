@@ -3,6 +3,8 @@
 
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
 
+#include "shoal-rt/timeline_page.h"
+
 namespace shoal::report {
 
 std::string getAxisClass(llvm::StringRef axis) {
@@ -53,13 +55,18 @@ std::string writeHtml(const Page &page) {
       html.leaf("meta", {{"http-equiv", "Content-Security-Policy"},
                          {"content", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"}});
       html.tag("title", {}, page.report.program + " · Shoal");
-      html.tag("style", {}, [&] { html.raw(getStyle()); });
+      html.tag("style", {}, [&] {
+        html.raw(getStyle());
+        if (page.pipeline)
+          html.raw(rt::kTimelineStyle);
+      });
     });
     html.newline();
     html.tag("body", {}, [&] {
       writeHead(html, page);
       html.tag("main", {}, [&] {
         writeMemory(html, page);
+        writePipeline(html, page);
         writeCollectives(html, page);
         writeLayers(html, page);
         writeTensors(html, page);

@@ -1,4 +1,6 @@
 // A simulated timeline as that of a run, whose page and trace it shares.
+#include "Write.h"
+
 #include "shoal/Report/TimelinePage.h"
 
 #include "shoal-rt/timeline_page.h"
@@ -31,6 +33,16 @@ rt::Timeline toTimeline(const pipe::Timeline &timeline) {
     made.transfers.push_back(
         {it.from, it.to, it.backward, it.stage, it.microbatch, uint64_t(it.bytes), it.begin, it.end});
   return made;
+}
+
+void writePipeline(Html &html, const Page &page) {
+  if (!page.pipeline)
+    return;
+  rt::TimelineWriter writer(*page.pipeline, html);
+  html.tag("h2", {{"id", "pipeline"}}, "Pipeline");
+  html.tag("p", {{"class", "lead"}}, page.pipeline->note + " " + rt::kRanksLead);
+  html.tag("div", {{"class", "card"}}, [&] { writer.writeChart(); });
+  html.tag("div", {{"class", "card scroll"}}, [&] { writer.writeRanks(); });
 }
 
 std::string writeTimelinePage(const pipe::Timeline &timeline) { return rt::writeTimelinePage(toTimeline(timeline)); }

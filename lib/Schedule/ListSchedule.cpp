@@ -99,7 +99,7 @@ private:
     live[rank] += (kind == ActionKind::Forward) - (kind == ActionKind::BackwardWeight);
     free[rank] = time + costs.getDuration(action);
     if (std::optional<Product> product = getProduct(action, shape)) {
-      double arrival = free[rank] + (crosses(*product, shape) ? costs.transfer : 0);
+      double arrival = free[rank] + (crosses(*product, shape) ? costs.getTransfer(product->stage, product->backward) : 0);
       arrived[product->getIndex(shape)] = arrival;
       int64_t reader = shape.getRank(getReader(*product));
       turns.push({std::max(arrival, free[reader]), reader});

@@ -116,10 +116,10 @@ private:
     if (channel == channels[rank].end())
       channel = &channels[rank].emplace_back(peer, 0.0);
     begin = std::max(begin, channel->second);
-    channel->second = begin + costs.transfer;
+    channel->second = begin + costs.getTransfer(product.stage, product.backward);
     result.transfers.push_back({int32_t(rank), int32_t(peer), product.backward, int32_t(product.stage),
-                                int32_t(product.microbatch),
-                                costs.stages[product.stage - product.backward].messageBytes, begin, channel->second});
+                                int32_t(product.microbatch), costs.getMessageBytes(product.stage, product.backward),
+                                begin, channel->second});
     arrive(product, channel->second);
   }
 

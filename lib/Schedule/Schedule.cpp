@@ -64,6 +64,12 @@ bool Schedule::hasMessages() const {
       ranks, [](const auto &actions) { return llvm::any_of(actions, [](const Action &a) { return a.isMessage(); }); });
 }
 
+bool splitsBackward(const Schedule &schedule) {
+  return llvm::any_of(schedule.ranks, [](const std::vector<Action> &actions) {
+    return llvm::any_of(actions, [](const Action &action) { return action.kind == ActionKind::BackwardInput; });
+  });
+}
+
 std::string format(const Action &action, const Shape &shape, int64_t rank) {
   constexpr char letters[] = "FBIWSRNU";
   std::string text(1, letters[unsigned(action.kind)]);
@@ -78,6 +84,16 @@ std::string format(const Action &action, const Shape &shape, int64_t rank) {
     text += "." + std::to_string(chunk);
   if (action.isMessage())
     text += (action.kind == ActionKind::Send ? ">" : "<") + std::to_string(action.peer);
+  return text;
+}
+
+std::string getScope(const Action &action) {
+  constexpr char kLetters[] = "FBIWSRNU";
+  std::string text(1, kLetters[unsigned(action.kind)]);
+  if (action.isMessage())
+    text += action.backward ? 'B' : 'F';
+  if (action.microbatch >= 0)
+    text += std::to_string(action.microbatch) + "@" + std::to_string(action.stage);
   return text;
 }
 

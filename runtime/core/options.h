@@ -40,6 +40,8 @@ struct Options {
   bool noProgress = false;
   std::string trace;
   uint64_t traceSteps = 20;
+  std::string timeline;
+  std::optional<uint64_t> timelineStep; // none: the last one
   bool stopOnNan = false;
   std::map<uint32_t, double> delays; // MPI rank, milliseconds before each step
   double timeout = 600; // seconds a rank waits for others; 0: as long as it takes

@@ -304,6 +304,7 @@ void ProgramChecker::checkInstrs() const {
     const Instr &instr = p.instrs_[row];
     checkStr("row", row, instr.name);
     checkStr("row", row, instr.reason);
+    checkStr("row", row, instr.scope);
     std::string who = cat("row ", row, " (", rowKind(instr), " '", p.str(instr.name), "')");
     auto inside = [&](const char *what, uint32_t first, uint32_t count, size_t size) {
       if (first > size || count > size - first)

@@ -14,7 +14,9 @@
 #include "core/session.h"
 #include "core/standard_output.h"
 #include "core/step_plan.h"
+#include "core/timeline.h"
 #include "shoal-rt/report.h"
+#include "shoal-rt/timeline_page.h"
 #include "shoal-rt/traffic.h"
 
 #include <algorithm>
@@ -68,6 +70,8 @@ private:
   void writeParams();
   void writeReport();
   void writeTrace();
+  void writeTimeline();
+  bool isTraced(uint64_t step) const;
   void delayStep();
   void checkLoss(const StepRecord &record);
 
@@ -89,9 +93,10 @@ private:
   std::unique_ptr<CheckpointWriter> writer_; // null: nothing is saved
   std::unique_ptr<Outputs> outputs_;
   std::unique_ptr<Progress> progress_; // of rank 0
-  std::unique_ptr<OutputFile> paramsFile_, reportFile_, traceFile_;
+  std::unique_ptr<OutputFile> paramsFile_, reportFile_, traceFile_, timelineFile_;
   std::unique_ptr<Trace> trace_; // null: none asked for
   int64_t traceZero_ = 0;
+  uint64_t traceEnd_ = 0, timelineStep_ = 0; // the last step of --trace; 0: none asked for
   bool hasWarned_ = false; // of a loss that is no number
 };
 
@@ -154,6 +159,7 @@ void Run::openFiles() {
   paramsFile_ = open(options_.dumpParams);
   reportFile_ = open(options_.report);
   traceFile_ = open(options_.trace);
+  timelineFile_ = open(options_.timeline);
   bool line = onTerminal() && !options_.noProgress;
   // The log goes where printed outputs and text go, which somebody may read by program.
   bool printsOutputs = (options_.print && !training_) || (generation_ && !line);
@@ -218,6 +224,11 @@ void Run::prepare() {
     plan_ = planSteps(program_, session_->data(), options_, plan_.begin);
   if (!options_.dumpGrads.empty() && plan_.steps() == 0)
     badInput("--dump-grads needs at least 1 step, got: 0");
+  if (!options_.timeline.empty() && plan_.steps() == 0)
+    badInput("--timeline is of a step and needs at least 1, got: 0");
+  if (auto step = options_.timelineStep; step && (*step <= plan_.begin.step || *step > plan_.total))
+    badInput("--timeline-step must be one of the steps of this run, ", plan_.begin.step + 1, " to ", plan_.total,
+             ", got: ", *step);
   if (!options_.report.empty() && plan_.steps() == 0)
     badInput("--report counts per step and needs at least 1, got: 0");
   arena_ = std::make_unique<Arena>(program_.header().arenaBytes);
@@ -262,7 +273,7 @@ void Run::step(uint64_t index) {
   world_.beacon().beginStep(record.step, false);
   fillInputs(index, record);
   if (trace_) {
-    session_->executor().observer().setTrace(index - plan_.begin.step < trace_->steps() ? trace_.get() : nullptr);
+    session_->executor().observer().setTrace(isTraced(record.step) ? trace_.get() : nullptr);
     trace_->beginStep(record.step);
   }
   delayStep();
@@ -378,7 +389,7 @@ void Run::writeReport() {
 // Rank by rank, so that rank 0 holds one text at a time.
 void Run::writeTrace() {
   Beacon::Together together(world_.beacon(), "the collection of traces");
-  std::string text = trace_->text(uint32_t(world_.rank()), traceZero_);
+  std::string text = trace_->text(uint32_t(world_.rank()), traceZero_, traceEnd_);
   uint64_t size = text.size();
   if (world_.rank() != 0) {
     world_.sendToFirst(reinterpret_cast<const char *>(&size), sizeof size);
@@ -394,10 +405,31 @@ void Run::writeTrace() {
   }
   traceFile_->append("\n]}\n");
   traceFile_->commit();
-  if (plan_.steps() > trace_->steps())
+  if (plan_.total > traceEnd_)
     std::fprintf(stderr, "note: %s holds the first %llu of %llu steps; --trace-steps says how many\n",
-                 options_.trace.c_str(), static_cast<unsigned long long>(trace_->steps()),
+                 options_.trace.c_str(), static_cast<unsigned long long>(options_.traceSteps),
                  static_cast<unsigned long long>(plan_.steps()));
+}
+
+bool Run::isTraced(uint64_t step) const { return step <= traceEnd_ || step == timelineStep_; }
+
+void Run::writeTimeline() {
+  Beacon::Together together(world_.beacon(), "the collection of the timeline");
+  std::vector<std::string> texts = world_.gather(tellRank(program_, position_, *trace_, timelineStep_, traceZero_));
+  if (!timelineFile_)
+    return;
+  MeasuredTimeline measured = joinTimeline(texts);
+  measured.timeline.title = program_.name();
+  measured.timeline.note = cat("Measured in step ", timelineStep_, " of ", plan_.total, ".");
+  measured.timeline.facts = {meshText(program_), std::string(program_.plan())};
+  if (options_.timeline.ends_with(".html")) {
+    timelineFile_->append(writeTimelinePage(measured.timeline));
+  } else {
+    ReportJson json = toChromeTrace(measured.timeline);
+    json["pipelineCosts"] = measured.costs;
+    timelineFile_->append(toText(json, -1) + "\n");
+  }
+  timelineFile_->commit();
 }
 
 void Run::connect() {
@@ -423,8 +455,12 @@ void Run::resolve() {
 }
 
 void Run::execute() {
-  if (!options_.trace.empty()) {
-    trace_ = std::make_unique<Trace>(program_, position_, std::min(options_.traceSteps, plan_.steps()));
+  if (!options_.trace.empty())
+    traceEnd_ = plan_.begin.step + std::min(options_.traceSteps, plan_.steps());
+  if (!options_.timeline.empty())
+    timelineStep_ = options_.timelineStep.value_or(plan_.total);
+  if (uint64_t steps = traceEnd_ - (traceEnd_ ? plan_.begin.step : 0) + (timelineStep_ > traceEnd_ ? 1 : 0)) {
+    trace_ = std::make_unique<Trace>(program_, position_, steps);
     traceZero_ = world_.commonMoment();
   }
   if (progress_)
@@ -450,8 +486,10 @@ void Run::execute() {
     writeParams();
   if (!options_.report.empty())
     writeReport();
-  if (trace_)
+  if (traceEnd_)
     writeTrace();
+  if (timelineStep_)
+    writeTimeline();
 }
 
 // Windows wait for all their ranks.

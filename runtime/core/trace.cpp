@@ -10,7 +10,7 @@
 namespace shoal::rt {
 
 Trace::Trace(const Program &program, uint32_t position, uint64_t steps)
-    : program_(program), steps_(steps), streams_(program.header().numStreams) {
+    : program_(program), streams_(program.header().numStreams) {
   std::vector<uint64_t> rows(streams_.size(), 0);
   for (const Instr &instr : program.instrs())
     rows[instr.stream] += program.runsAt(instr, position);
@@ -37,7 +37,7 @@ static const char *categoryOf(Opcode op) {
   return op == Opcode::Wait ? "waiting" : isCommunication(op) ? "communication" : "compute";
 }
 
-std::string Trace::text(uint32_t rank, int64_t zero) const {
+std::string Trace::text(uint32_t rank, int64_t zero, uint64_t lastStep) const {
   std::string text;
   auto add = [&](const ReportJson &event) {
     text += (text.empty() ? "" : ",\n") + toText(event, -1);
@@ -54,6 +54,8 @@ std::string Trace::text(uint32_t rank, int64_t zero) const {
   }
   for (uint32_t stream = 0; stream < streams_.size(); ++stream)
     for (const Event &event : streams_[stream]) {
+      if (event.step > lastStep)
+        break;
       ReportJson args = {{"step", event.step}};
       std::string label = "end of step";
       const char *category = "waiting";
@@ -68,6 +70,8 @@ std::string Trace::text(uint32_t rank, int64_t zero) const {
         args["operation"] = rowKind(instr);
         if (instr.reason.size != 0)
           args["reason"] = program_.str(instr.reason);
+        if (instr.scope.size != 0)
+          args["scope"] = program_.str(instr.scope);
         if (isCommunication(instr.op))
           args["bytes"] = bytesOf(program_, instr);
       }

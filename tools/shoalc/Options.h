@@ -13,7 +13,7 @@ struct CommandLine {
   CompilerOptions compiler; // named as the input
   std::string input;
   std::string output;
-  std::string report;  // empty: none
+  std::string report, timeline; // empty: none
   std::string runtime; // empty: beside shoalc
 };
 

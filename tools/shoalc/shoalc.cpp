@@ -34,10 +34,10 @@ int fail(int code, const llvm::Twine &message) {
 
 /// What can be known of the paths before the work.
 int checkPaths(const CommandLine &line) {
-  for (const std::string &output : {line.output, line.report})
+  for (const std::string &output : {line.output, line.report, line.timeline})
     if (output != "-" && llvm::sys::fs::equivalent(output, line.input))
       return fail(rt::kExitBadInput, "'" + output + "' is the model itself; name another file to write");
-  for (const std::string &output : {line.output, line.report})
+  for (const std::string &output : {line.output, line.report, line.timeline})
     if (!output.empty() && output != "-")
       if (std::error_code error = checkWritable(output))
         return fail(rt::kExitBadInput, "cannot write '" + output + "': " + error.message());
@@ -54,6 +54,9 @@ int write(llvm::StringRef path, llvm::StringRef contents) {
 int writeOutputs(const CommandLine &line, const CompilerOutput &output, MLIRContext &context) {
   if (!line.report.empty())
     if (int code = write(line.report, output.report))
+      return code;
+  if (!line.timeline.empty())
+    if (int code = write(line.timeline, output.timeline))
       return code;
   if (line.compiler.explain)
     if (int code = write("-", output.explanation))

@@ -20,7 +20,7 @@ TEST(Trace, TellsNamesCategoriesAndTimes) {
   trace.add(1, 0, 1000, 4500);
   trace.add(0, 1, 2000, 4600);
   trace.add(0, kTraceEnd, 4600, 4700);
-  auto events = nlohmann::json::parse("[" + trace.text(3, 1000) + "]");
+  auto events = nlohmann::json::parse("[" + trace.text(3, 1000, 1) + "]");
   std::map<std::string, nlohmann::json> spans;
   for (const auto &event : events)
     if (event["ph"] == "X")

@@ -3,6 +3,8 @@
 
 #include "shoal/Report/TimelinePage.h"
 
+#include "shoal-rt/timeline_page.h"
+
 #include <nlohmann/json.hpp>
 
 namespace shoal::pipe {
@@ -31,6 +33,21 @@ TEST(Simulate, MessagesOfAChannelFollowEachOther) {
   EXPECT_EQ(timeline.ranks[1].spans[1].begin, 7) << "the second message starts at 4, when the first has ended";
 }
 
+TEST(Simulate, BytesTakeTime) {
+  Schedule schedule = read("F0 B0\nF0 B0");
+  Costs costs = Costs::uniform(schedule.shape);
+  costs.transfer = 1;
+  costs.transferByte = 0.5;
+  costs.stages[0].messageBytes = 4;
+  Timeline same = *simulate(schedule, costs);
+  EXPECT_EQ(same.ranks[1].spans[0].begin, 1 + 1 + 2);
+  EXPECT_EQ(same.ranks[0].spans[1].begin, 4 + 1 + 2 + 3) << "cotangents are as large as activations";
+  costs.stages[0].cotangentBytes = 2;
+  Timeline fewer = *simulate(schedule, costs);
+  EXPECT_EQ(fewer.ranks[0].spans[1].begin, 4 + 1 + 2 + 2);
+  EXPECT_EQ(fewer.getTransferBytes(), 4 + 2);
+}
+
 TEST(Simulate, SendsStartWhereTheyStand) {
   Costs costs = Costs::uniform({2, 2, 1});
   Schedule late = read("F0 F1 SF0 SF1 RB0 B0 RB1 B1\nRF0 F0 RF1 B0 SB0 F1 B1 SB1");
@@ -50,6 +67,28 @@ TEST(Simulate, UpdateWaitsForTheNorm) {
   EXPECT_EQ(waits.ranks[1].busy, 6.5) << "to wait is idle";
   Timeline free = *simulate(read("F0 F1 B0 B1 U\nF0 B0 F1 B1 U"), costs);
   EXPECT_EQ(free.ranks[1].getEnd(), 7.5);
+}
+
+TEST(TimelinePage, TellsWhatRanksWaitForTheNorm) {
+  Schedule schedule = read("F0 F1 B0 B1 N U\nF0 B0 F1 B1 N U");
+  rt::Timeline waits = report::toTimeline(*simulate(schedule, Costs::uniform(schedule.shape)));
+  EXPECT_EQ(waits.ranks[0].normWait(), 0.0);
+  EXPECT_EQ(waits.ranks[1].normWait(), 2.0) << "its last backward ends at 7, that of rank 0 at 9";
+  EXPECT_EQ(rt::toReport(waits)["ranks"][1]["norm_wait"], 2.0);
+  EXPECT_NE(rt::writeTimelinePage(waits).find("waits for the norm"), std::string::npos);
+  Schedule alone = read("F0 B0 U");
+  rt::Timeline none = report::toTimeline(*simulate(alone, Costs::uniform(alone.shape)));
+  EXPECT_EQ(none.ranks[0].normWait(), std::nullopt);
+  EXPECT_EQ(rt::writeTimelinePage(none).find("waits for the norm"), std::string::npos);
+}
+
+TEST(Scope, IsReadAsWritten) {
+  Action send{ActionKind::Send, true, false, 5, 3, 1};
+  EXPECT_EQ(getScope(send), "SB3@5");
+  rt::ActionLabel label = rt::parseActionLabel(getScope(send));
+  EXPECT_EQ(std::tuple(label.kind, label.backward, label.microbatch, label.stage), std::tuple('S', true, 3, 5));
+  EXPECT_EQ(getScope(Action::compute(ActionKind::BackwardWeight, 12, 0)), "W0@12");
+  EXPECT_EQ(getScope({.kind = ActionKind::Update}), "U");
 }
 
 TEST(Simulate, StashBytes) {

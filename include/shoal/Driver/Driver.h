@@ -45,6 +45,7 @@ struct CompilerOptions {
   std::string cpu; // empty: this machine's
   std::string gpuArch = "sm_80";
   ReportFormat report = ReportFormat::None; // with Emit::Exec and later
+  ReportFormat timeline = ReportFormat::None; // of a pipeline, simulated; with Emit::Local and later
   bool explain = false;    // with Emit::Local and later
   bool verifyPlan = false; // with Emit::Local and later
   std::function<void(double part)> verifyProgress; // told how much of that is done, from 0 to 1; may be empty
@@ -53,6 +54,7 @@ struct CompilerOptions {
 struct CompilerOutput {
   std::string text;   // IR or assembly as text, or the payload's bytes
   std::string report; // in the format asked for
+  std::string timeline; // in the format asked for: the page, or a Chrome trace
   std::string explanation; // of every collective, when asked for
   std::vector<std::string> verified; // what was compared with one device, a line for each program
 };

@@ -34,6 +34,8 @@ struct PlanOptions {
   int64_t pipelineChunks = 0;            // stages of a rank; 0: as many as the schedule is made for
   std::string scheduleFile;              // the order of a file instead; empty: none
   double memoryLimitGb = 0;   // of a rank, units of 2^30 bytes; 0: any
+  int64_t lighterCut = 0;     // how many cuts into stages hold more than the one to take
+  std::string pipelineCosts;             // a file of measured costs of stages; empty: estimated
   double bucketMb = 25;       // units of 2^20 bytes
   std::string offload;        // optimizer: its state and masters lie in the host's memory; empty: nothing
   std::string target = "cpu"; // cpu | cuda: whose kernels the arena has workspace for

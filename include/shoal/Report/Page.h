@@ -5,11 +5,13 @@
 #define SHOAL_REPORT_PAGE_H
 
 #include "shoal-rt/report.h"
+#include "shoal-rt/timeline.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -113,6 +115,8 @@ struct Page {
   // Of the model, wherever they lie: elements of whole tensors, and how many tensors.
   uint64_t parameters = 0, parameterTensors = 0;
   std::vector<PageCollective> collectives;
+
+  std::optional<rt::Timeline> pipeline; // simulated, of one line of ranks
 
   std::vector<PageRow> rows; // of the step, then of the evaluation beside it
   size_t stepRows = 0;

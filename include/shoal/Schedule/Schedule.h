@@ -91,9 +91,15 @@ struct Schedule {
   bool operator==(const Schedule &) const = default;
 };
 
+/// Whether it has the backward pass in two parts, I and W.
+bool splitsBackward(const Schedule &schedule);
+
 /// "F3", "W3.1" (chunk 1), "SF3>1" (send to rank 1 what F3 makes), "RB3.1<2" (receive what B3.1 or I3.1 reads), "N",
 /// "U". A stage that is not of `rank` stands as "F3@5".
 std::string format(const Action &action, const Shape &shape, int64_t rank);
+
+/// What rows of a program say of the action that they are part of, whichever rank reads it: "F3@5", "SF3@5", "U".
+std::string getScope(const Action &action);
 
 } // namespace shoal::pipe
 

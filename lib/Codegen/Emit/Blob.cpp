@@ -233,6 +233,8 @@ void Emitter::addRow(exec::RowOpInterface row) {
     spec.name = name.str();
   if (auto reason = row->getAttrOfType<StringAttr>("reason"))
     spec.reason = reason.str();
+  if (auto scope = row->getAttrOfType<StringAttr>(exec::ExecDialect::kScopeAttr))
+    spec.scope = scope.str();
   spec.onlyAt = positionsOf(row);
   SmallVector<int64_t> params;
   row.getParams(params);

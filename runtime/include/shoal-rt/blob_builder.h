@@ -72,7 +72,7 @@ public:
     std::vector<uint32_t> operands = {};
     std::vector<int64_t> params = {};
     std::vector<PeerSpec> peers = {};
-    std::string name = {}, reason = {};
+    std::string name = {}, reason = {}, scope = {};
     Positions onlyAt = kNone;
   };
 
@@ -160,6 +160,7 @@ public:
     instr.numParams = uint32_t(spec.params.size());
     instr.name = string(spec.name);
     instr.reason = string(spec.reason);
+    instr.scope = string(spec.scope);
     instr.onlyAt = spec.onlyAt;
     instrs_.push_back(instr);
     if (spec.op == Opcode::Probe && spec.a < results_.size())

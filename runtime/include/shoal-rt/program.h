@@ -22,7 +22,7 @@ extern "C" typedef void (*shoal_rt_kernel)(void *const *buffers);
 namespace shoal::rt {
 
 inline constexpr char kProgramMagic[8] = {'S', 'H', 'O', 'A', 'L', 'P', 'R', 'G'};
-inline constexpr uint32_t kProgramVersion = 10;
+inline constexpr uint32_t kProgramVersion = 11;
 inline constexpr uint32_t kNone = 0xffffffffu;
 inline constexpr uint64_t kAlignment = 64;
 inline constexpr const char *kProgramSymbol = "shoal_program";
@@ -228,6 +228,7 @@ struct Instr {
   uint32_t numParams;
   Str name;   // for traces and errors: "matmul w1", "all_reduce {data} bucket 0"
   Str reason; // collectives: why it exists; else empty
+  Str scope;  // what a timeline shows it as a part of (shoal-rt/timeline.h), messages separated by blanks; or empty
   Positions onlyAt; // who runs the row
 };
 

@@ -93,6 +93,7 @@ struct Report {
   std::string program, plan; // name, and what was planned in words
   std::vector<std::pair<std::string, uint64_t>> axes; // name, size
   std::vector<RankReport> ranks;                      // by MPI rank
+  ReportJson pipeline; // of a promise with stages: toReport() of timeline.h for one line of ranks; else null
 
   void addAxis(const std::string &name, uint64_t size) {
     addAxisValue(axes, name, size, size, /*isSize=*/true);
@@ -135,11 +136,14 @@ inline ReportJson toJson(const Report &report) {
   ReportJson ranks = ReportJson::array();
   for (const RankReport &rank : report.ranks)
     ranks.push_back(toJson(rank));
-  return {{"version", 1},
-          {"program", report.program},
-          {"plan", report.plan},
-          {"mesh", {{"axes", axes}}},
-          {"ranks", ranks}};
+  ReportJson json = {{"version", 1},
+                     {"program", report.program},
+                     {"plan", report.plan},
+                     {"mesh", {{"axes", axes}}},
+                     {"ranks", ranks}};
+  if (!report.pipeline.is_null())
+    json["pipeline"] = report.pipeline;
+  return json;
 }
 
 // Never throws: bytes of a name that are no UTF-8 are replaced.

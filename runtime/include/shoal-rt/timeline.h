@@ -156,6 +156,29 @@ struct Timeline {
   }
 };
 
+// The numbers of the page, for reports.
+inline nlohmann::ordered_json toReport(const Timeline &timeline) {
+  using Json = nlohmann::ordered_json;
+  Json ranks = Json::array();
+  double makespan = timeline.makespan();
+  for (const TimelineRank &rank : timeline.ranks) {
+    ranks.push_back({{"busy", rank.busy},
+                     {"idle", makespan - rank.busy},
+                     {"own_idle", rank.ownIdle()},
+                     {"peak_stash", rank.peakStash},
+                     {"stash_bytes", rank.peakBytes}});
+    if (std::optional<double> wait = rank.normWait())
+      ranks.back()["norm_wait"] = *wait;
+  }
+  return {{"times", timeline.note},
+          {"unit", timeline.unit},
+          {"makespan", makespan},
+          {"bubble", timeline.bubble()},
+          {"messages", timeline.transfers.size()},
+          {"bytes", timeline.transferBytes()},
+          {"ranks", ranks}};
+}
+
 // The Trace Event Format: a process per rank with its computations, its waits, its sends, and the stash as a counter;
 // for chrome://tracing and Perfetto, which read no more of the object than "traceEvents".
 inline nlohmann::ordered_json toChromeTrace(const Timeline &timeline) {

@@ -38,12 +38,13 @@ inline constexpr std::string_view kTimelineStyle = R"css(
 // Draws a timeline as SVG, without scripts or anything from elsewhere.
 class TimelineWriter {
 public:
-  explicit TimelineWriter(const Timeline &timeline)
-      : timeline_(timeline), makespan_(timeline.makespan()), start_(timeline.limits().first) {
-    size_t longest = 0;
+  TimelineWriter(const Timeline &timeline, Html &html)
+      : timeline_(timeline), html_(html), makespan_(timeline.makespan()), start_(timeline.limits().first) {
+    size_t longest = 0, most = 0; // characters of a name, spans of a rank
     double busy = 0;
     for (const TimelineRank &rank : timeline.ranks) {
       numSpans_ += rank.spans.size();
+      most = std::max(most, rank.spans.size());
       longest = std::max(longest, rank.name.size());
       busy += rank.busy;
       std::set<int64_t> stages;
@@ -57,32 +58,17 @@ public:
       hasWaits_ |= !rank.waits.empty();
     }
     nameWidth_ = std::clamp(8.0 * double(longest) + 14, 62.0, 240.0);
-    // Wide enough for the number of a micro-batch in a usual span, within what a browser scrolls well.
-    double usual = numSpans_ ? busy / double(numSpans_) : 0;
-    width_ = usual > 0 ? std::clamp(24 * makespan_ / usual, 860.0, 16000.0) : 860;
+    // Wide enough for the number of a micro-batch in a usual span, within what a browser scrolls well; where ranks
+    // are idle most of the time, no wider than so many spans need.
+    double usual = numSpans_ ? busy / double(numSpans_) : 0, wide = std::clamp(48.0 * double(most), 860.0, 16000.0);
+    width_ = usual > 0 ? std::clamp(24 * makespan_ / usual, 860.0, wide) : 860;
   }
 
-  std::string take() {
-    html_.raw("<!DOCTYPE html>\n");
-    html_.tag("html", {{"lang", "en"}}, [&] {
-      html_.tag("head", {}, [&] { writeHead(); });
-      html_.newline();
-      html_.tag("body", {}, [&] {
-        html_.tag("header", {}, [&] { html_.tag("div", {{"class", "wide"}}, [&] { writeSummary(); }); });
-        html_.tag("main", {}, [&] {
-          html_.tag("div", {{"class", "card"}}, [&] { writeChart(); });
-          html_.tag("h2", {}, "Ranks");
-          html_.tag("p", {{"class", "lead"}},
-                    "Own idle time lies between a rank's first start and its last end. The bubble is all of its idle "
-                    "time, as part of the makespan. The stash is what it keeps for backward passes: micro-batches, "
-                    "times chunks, from F until B or W.");
-          html_.tag("div", {{"class", "card scroll"}}, [&] { writeRanks(); });
-        });
-      });
-    });
-    html_.newline();
-    return html_.take();
-  }
+  // The parts of a page.
+  void writeHead();
+  void writeSummary();
+  void writeChart();
+  void writeRanks();
 
 private:
   static constexpr double kRow = 24, kGap = 16, kTop = 6, kAxis = 22, kLeft = 6;
@@ -115,88 +101,11 @@ private:
   }
   bool drawsWords() const { return numSpans_ <= kMostWords; }
 
-  void writeHead() {
-    html_.leaf("meta", {{"charset", "utf-8"}});
-    html_.leaf("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
-    html_.leaf("meta", {{"name", "color-scheme"}, {"content", "light dark"}});
-    // Whatever a name holds, the page loads and runs nothing.
-    html_.leaf("meta", {{"http-equiv", "Content-Security-Policy"},
-                        {"content", "default-src 'none'; style-src 'unsafe-inline'"}});
-    html_.tag("title", {}, timeline_.title + " · timeline · Shoal");
-    html_.tag("style", {}, [&] {
-      html_.raw(kPageStyle);
-      html_.raw(kTimelineStyle);
-    });
-  }
-
   void writeTile(std::string_view label, const std::string &value) {
     html_.tag("div", {{"class", "tile"}}, [&] {
       html_.tag("div", {{"class", "label"}}, label);
       html_.tag("div", {{"class", "value"}}, value);
     });
-  }
-
-  void writeSummary() {
-    int64_t peak = 0;
-    uint64_t peakBytes = 0;
-    std::optional<double> normWait;
-    for (const TimelineRank &rank : timeline_.ranks) {
-      peak = std::max(peak, rank.peakStash);
-      peakBytes = std::max(peakBytes, rank.peakBytes);
-      if (std::optional<double> wait = rank.normWait())
-        normWait = std::max(normWait.value_or(0), *wait);
-    }
-    html_.tag("div", {{"class", "what"}}, [&] {
-      html_.tag("h1", {}, timeline_.title);
-      if (!timeline_.note.empty())
-        html_.tag("div", {{"class", "source"}}, timeline_.note);
-      html_.tag("div", {{"class", "flags"}}, [&] {
-        for (const std::string &fact : timeline_.facts)
-          html_.tag("span", {{"class", "flag"}}, fact);
-      });
-      html_.tag("div", {{"class", "tiles"}}, [&] {
-        writeTile("makespan", showTime(makespan_));
-        writeTile("bubble", showPercent(timeline_.bubble()));
-        writeTile("peak stash", showCount(uint64_t(peak)));
-        if (peakBytes)
-          writeTile("stash bytes", showBytes(peakBytes));
-        if (normWait)
-          writeTile("longest wait for the norm", showTime(*normWait));
-        writeTile("messages", showCount(timeline_.transfers.size()));
-        if (uint64_t bytes = timeline_.transferBytes())
-          writeTile("sent", showBytes(bytes));
-      });
-    });
-  }
-
-  void writeChart() {
-    html_.tag("div", {{"class", "timeline"}}, [&] {
-      html_.tag("svg", {{"width", showPoint(nameWidth_)}, {"height", showPoint(height())}}, [&] {
-        for (size_t rank = 0; rank < timeline_.ranks.size(); ++rank)
-          html_.tag("text", {{"class", "rankname"}, {"x", "0"}, {"y", showPoint(y(rank) + kRow / 2 + 4)}},
-                    timeline_.ranks[rank].name);
-      });
-      html_.tag("div", {{"class", "scroll"}}, [&] {
-        html_.tag("svg",
-                  {{"role", "img"},
-                   {"aria-label", "what each rank does over time"},
-                   {"width", showPoint(width_ + 2 * kLeft + 24)},
-                   {"height", showPoint(height())}},
-                  [&] {
-                    writeAxis();
-                    for (size_t rank = 0; rank < timeline_.ranks.size(); ++rank)
-                      writeLane(rank, timeline_.ranks[rank]);
-                    if (drawsWords())
-                      for (const TimelineTransfer &transfer : timeline_.transfers)
-                        writeTransfer(transfer);
-                  });
-      });
-    });
-    writeLegend();
-    if (!drawsWords())
-      html_.tag("p", {{"class", "note"}},
-                "Of more than " + showCount(kMostWords) +
-                    " actions the picture names none and draws no messages; the Chrome trace has them all.");
   }
 
   void writeAxis() {
@@ -346,59 +255,159 @@ private:
     });
   }
 
-  void writeRanks() {
-    int64_t peak = 1;
-    bool hasBytes = false, hasNorm = false;
-    for (const TimelineRank &rank : timeline_.ranks) {
-      peak = std::max(peak, rank.peakStash);
-      hasBytes |= rank.peakBytes != 0;
-      hasNorm |= rank.normWait().has_value();
-    }
-    auto number = [&](std::string_view tag, const std::string &text) { html_.tag(tag, {{"class", "num"}}, text); };
-    html_.tag("table", {{"class", "ranks"}}, [&] {
-      html_.tag("tr", {}, [&] {
-        html_.tag("th", {}, "rank");
-        for (const char *name : {"busy", "own idle", "idle", "bubble"})
-          number("th", name);
-        html_.tag("th", {}, "");
-        if (hasNorm)
-          number("th", "waits for the norm");
-        number("th", "peak stash");
-        html_.tag("th", {}, "");
-        if (hasBytes)
-          number("th", "stash bytes");
-      });
-      for (const TimelineRank &rank : timeline_.ranks) {
-        double idle = makespan_ - rank.busy, bubble = makespan_ > 0 ? std::max(0.0, idle / makespan_) : 0;
-        html_.newline();
-        html_.tag("tr", {}, [&] {
-          html_.tag("td", {}, rank.name.starts_with("rank ") ? rank.name.substr(5) : rank.name);
-          number("td", showTime(rank.busy));
-          number("td", showTime(rank.ownIdle()));
-          number("td", showTime(idle));
-          number("td", showPercent(bubble));
-          writeBar("wide", bubble);
-          if (hasNorm)
-            number("td", showTime(rank.normWait().value_or(0)));
-          number("td", showCount(uint64_t(rank.peakStash)));
-          writeBar("wide stash", double(rank.peakStash) / double(peak));
-          if (hasBytes)
-            writeBytes(html_, "td", rank.peakBytes);
-        });
-      }
-    });
-  }
-
   const Timeline &timeline_;
+  Html &html_;
   double makespan_, start_, width_ = 0, nameWidth_ = 0;
   size_t numSpans_ = 0;
   std::set<char> used_;
   std::vector<std::vector<int64_t>> stages_; // per rank, in order
   bool usesChunks_ = false, hasWaits_ = false;
-  Html html_;
 };
 
-inline std::string writeTimelinePage(const Timeline &timeline) { return TimelineWriter(timeline).take(); }
+inline void TimelineWriter::writeHead() {
+  html_.leaf("meta", {{"charset", "utf-8"}});
+  html_.leaf("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}});
+  html_.leaf("meta", {{"name", "color-scheme"}, {"content", "light dark"}});
+  // Whatever a name holds, the page loads and runs nothing.
+  html_.leaf("meta", {{"http-equiv", "Content-Security-Policy"},
+                      {"content", "default-src 'none'; style-src 'unsafe-inline'"}});
+  html_.tag("title", {}, timeline_.title + " · timeline · Shoal");
+  html_.tag("style", {}, [&] {
+    html_.raw(kPageStyle);
+    html_.raw(kTimelineStyle);
+  });
+}
+
+inline void TimelineWriter::writeSummary() {
+  int64_t peak = 0;
+  uint64_t peakBytes = 0;
+  std::optional<double> normWait;
+  for (const TimelineRank &rank : timeline_.ranks) {
+    peak = std::max(peak, rank.peakStash);
+    peakBytes = std::max(peakBytes, rank.peakBytes);
+    if (std::optional<double> wait = rank.normWait())
+      normWait = std::max(normWait.value_or(0), *wait);
+  }
+  html_.tag("div", {{"class", "what"}}, [&] {
+    html_.tag("h1", {}, timeline_.title);
+    if (!timeline_.note.empty())
+      html_.tag("div", {{"class", "source"}}, timeline_.note);
+    html_.tag("div", {{"class", "flags"}}, [&] {
+      for (const std::string &fact : timeline_.facts)
+        html_.tag("span", {{"class", "flag"}}, fact);
+    });
+    html_.tag("div", {{"class", "tiles"}}, [&] {
+      writeTile("makespan", showTime(makespan_));
+      writeTile("bubble", showPercent(timeline_.bubble()));
+      writeTile("peak stash", showCount(uint64_t(peak)));
+      if (peakBytes)
+        writeTile("stash bytes", showBytes(peakBytes));
+      if (normWait)
+        writeTile("longest wait for the norm", showTime(*normWait));
+      writeTile("messages", showCount(timeline_.transfers.size()));
+      if (uint64_t bytes = timeline_.transferBytes())
+        writeTile("sent", showBytes(bytes));
+    });
+  });
+}
+
+inline void TimelineWriter::writeChart() {
+  html_.tag("div", {{"class", "timeline"}}, [&] {
+    html_.tag("svg", {{"width", showPoint(nameWidth_)}, {"height", showPoint(height())}}, [&] {
+      for (size_t rank = 0; rank < timeline_.ranks.size(); ++rank)
+        html_.tag("text", {{"class", "rankname"}, {"x", "0"}, {"y", showPoint(y(rank) + kRow / 2 + 4)}},
+                  timeline_.ranks[rank].name);
+    });
+    html_.tag("div", {{"class", "scroll"}}, [&] {
+      html_.tag("svg",
+                {{"role", "img"},
+                 {"aria-label", "what each rank does over time"},
+                 {"width", showPoint(width_ + 2 * kLeft + 24)},
+                 {"height", showPoint(height())}},
+                [&] {
+                  writeAxis();
+                  for (size_t rank = 0; rank < timeline_.ranks.size(); ++rank)
+                    writeLane(rank, timeline_.ranks[rank]);
+                  if (drawsWords())
+                    for (const TimelineTransfer &transfer : timeline_.transfers)
+                      writeTransfer(transfer);
+                });
+    });
+  });
+  writeLegend();
+  if (!drawsWords())
+    html_.tag("p", {{"class", "note"}},
+              "Of more than " + showCount(kMostWords) +
+                  " actions the picture names none and draws no messages; the Chrome trace has them all.");
+}
+
+inline void TimelineWriter::writeRanks() {
+  int64_t peak = 1;
+  bool hasBytes = false, hasNorm = false;
+  for (const TimelineRank &rank : timeline_.ranks) {
+    peak = std::max(peak, rank.peakStash);
+    hasBytes |= rank.peakBytes != 0;
+    hasNorm |= rank.normWait().has_value();
+  }
+  auto number = [&](std::string_view tag, const std::string &text) { html_.tag(tag, {{"class", "num"}}, text); };
+  html_.tag("table", {{"class", "ranks"}}, [&] {
+    html_.tag("tr", {}, [&] {
+      html_.tag("th", {}, "rank");
+      for (const char *name : {"busy", "own idle", "idle", "bubble"})
+        number("th", name);
+      html_.tag("th", {}, "");
+      if (hasNorm)
+        number("th", "waits for the norm");
+      number("th", "peak stash");
+      html_.tag("th", {}, "");
+      if (hasBytes)
+        number("th", "stash bytes");
+    });
+    for (const TimelineRank &rank : timeline_.ranks) {
+      double idle = makespan_ - rank.busy, bubble = makespan_ > 0 ? std::max(0.0, idle / makespan_) : 0;
+      html_.newline();
+      html_.tag("tr", {}, [&] {
+        html_.tag("td", {}, rank.name.starts_with("rank ") ? rank.name.substr(5) : rank.name);
+        number("td", showTime(rank.busy));
+        number("td", showTime(rank.ownIdle()));
+        number("td", showTime(idle));
+        number("td", showPercent(bubble));
+        writeBar("wide", bubble);
+        if (hasNorm)
+          number("td", showTime(rank.normWait().value_or(0)));
+        number("td", showCount(uint64_t(rank.peakStash)));
+        writeBar("wide stash", double(rank.peakStash) / double(peak));
+        if (hasBytes)
+          writeBytes(html_, "td", rank.peakBytes);
+      });
+    }
+  });
+}
+
+inline constexpr const char *kRanksLead =
+    "Own idle time lies between a rank's first start and its last end. The bubble is all of its idle time, as part of the "
+    "makespan. The stash is what it keeps for backward passes: micro-batches, times chunks, from F until B or W.";
+
+inline std::string writeTimelinePage(const Timeline &timeline) {
+  Html html;
+  TimelineWriter writer(timeline, html);
+  html.raw("<!DOCTYPE html>\n");
+  html.tag("html", {{"lang", "en"}}, [&] {
+    html.tag("head", {}, [&] { writer.writeHead(); });
+    html.newline();
+    html.tag("body", {}, [&] {
+      html.tag("header", {}, [&] { html.tag("div", {{"class", "wide"}}, [&] { writer.writeSummary(); }); });
+      html.tag("main", {}, [&] {
+        html.tag("div", {{"class", "card"}}, [&] { writer.writeChart(); });
+        html.tag("h2", {}, "Ranks");
+        html.tag("p", {{"class", "lead"}}, kRanksLead);
+        html.tag("div", {{"class", "card scroll"}}, [&] { writer.writeRanks(); });
+      });
+    });
+  });
+  html.newline();
+  return html.take();
+}
 
 } // namespace shoal::rt
 

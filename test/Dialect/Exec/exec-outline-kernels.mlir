@@ -485,3 +485,18 @@ func.func @positions(%x: tensor<16xf32> {nn.input = #nn.input<"x", unbatched>}) 
   %i = nn.mul %s, %r {dist.at = array<i64: 1>} : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
   return %i : tensor<16xf32>
 }
+
+// -----
+
+// A kernel is part of one action of a pipeline's schedule; what is of none is fused with any.
+
+// CHECK-LABEL: func.func @actions
+// CHECK: exec.call @k_relu_tanh_{{[0-9]+}}(%{{.*}}) {exec.scope = "F0@0"}
+// CHECK: exec.call @k_relu_{{[0-9]+}}(%{{.*}}) {exec.scope = "B0@0"}
+// CHECK-NOT: exec.call
+func.func @actions(%a: tensor<8x4xf32>) -> tensor<8x4xf32> {
+  %0 = nn.relu %a {exec.scope = "F0@0"} : tensor<8x4xf32>
+  %1 = nn.tanh %0 : tensor<8x4xf32>
+  %2 = nn.relu %1 {exec.scope = "B0@0"} : tensor<8x4xf32>
+  return %2 : tensor<8x4xf32>
+}

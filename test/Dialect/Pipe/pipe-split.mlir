@@ -29,14 +29,14 @@ pipe.schedule @schedule placement = loop microbatches = 2 chunks = 1 ranks [
 // the ranks, to which each gives its own.
 // UNROLL-NOT: pipe.
 // UNROLL-LABEL: func.func @step(
-// UNROLL: nn.matmul %{{.*}} {dist.microbatch = 0 : i64, pipe.stage = 0 : i64}
-// UNROLL: dist.send {"pipe"} %{{.*}} to %{{.*}} {dist.async, dist.at = array<i64: 0>, dist.microbatch = 0 : i64, reason = #dist.reason<"stage 1 reads what stage 0 makes of micro-batch 0"
-// UNROLL: nn.matmul %{{.*}} {dist.microbatch = 1 : i64, pipe.stage = 0 : i64}
+// UNROLL: nn.matmul %{{.*}} {dist.at = array<i64: 0>, dist.microbatch = 0 : i64, exec.scope = "F0@0", pipe.stage = 0 : i64}
+// UNROLL: dist.send {"pipe"} %{{.*}} to %{{.*}} {dist.async, dist.at = array<i64: 0>, dist.microbatch = 0 : i64, exec.scope = "SF0@0", reason = #dist.reason<"stage 1 reads what stage 0 makes of micro-batch 0"
+// UNROLL: nn.matmul %{{.*}} {dist.at = array<i64: 0>, dist.microbatch = 1 : i64, exec.scope = "F1@0", pipe.stage = 0 : i64}
 // UNROLL: dist.send {"pipe"}
 // UNROLL: dist.recv {"pipe"} from %{{.*}} {dist.async, dist.at = array<i64: 0>, dist.microbatch = 0 : i64
-// UNROLL: nn.add %{{.*}} {{{.*}}dist.running_sum}
+// UNROLL: nn.add %{{.*}} dist.running_sum, exec.scope = "B1@0"}
 // UNROLL: dist.recv {"pipe"} from %{{.*}} {dist.async, dist.at = array<i64: 1>, dist.microbatch = 0 : i64
-// UNROLL: dist.send {"pipe"} %{{.*}} to %{{.*}} {dist.async, dist.at = array<i64: 1>, dist.microbatch = 0 : i64, reason = #dist.reason<"stage 0 reads what stage 1 makes of micro-batch 0"
+// UNROLL: dist.send {"pipe"} %{{.*}} to %{{.*}} {dist.async, dist.at = array<i64: 1>, dist.microbatch = 0 : i64, exec.scope = "SB0@1", reason = #dist.reason<"stage 0 reads what stage 1 makes of micro-batch 0"
 // UNROLL: %[[PART:.*]] = dist.select [0, 1] %{{.*}}, %{{.*}} : tensor<6x6xf32>
 // UNROLL: %[[GRAD:.*]] = dist.all_reduce {"pipe"} sum %[[PART]]
 // UNROLL: return %{{.*}}, %[[GRAD]]
@@ -59,4 +59,45 @@ func.func @step(%x: tensor<2x4x6xf32> {nn.batch_rows = 8 : i64, nn.input = "x"},
     dist.yield %g, %loss : tensor<6x6xf32>, tensor<f32>
   } : (tensor<2x4x6xf32>) -> (tensor<6x6xf32>, tensor<f32>)
   return %r#1, %r#0 : tensor<f32>, tensor<6x6xf32>
+}
+
+// -----
+
+// A metric that the loss does not need, and the new value of a buffer, are of the forward pass, as the loss is; the norm
+// of gradients is behind the region.
+dist.mesh @mesh <["pipe"=2]>
+pipe.schedule @schedule placement = loop microbatches = 1 chunks = 1 ranks [
+  "F0 SF0>1 RB0<1 B0",
+  "RF0<0 F0 B0 SB0>0"
+]
+// CHECK-LABEL: func private @told.stage0.forward
+// CHECK: nn.matmul
+// CHECK: nn.reduce sum
+// CHECK-LABEL: func private @told.stage1.forward
+// CHECK: nn.matmul
+// CHECK-DAG: nn.exp
+// CHECK-DAG: nn.reduce max
+// CHECK-LABEL: func private @told.stage1.backward
+// CHECK-NOT: nn.exp
+// CHECK-NOT: nn.reduce
+// CHECK-LABEL: func.func @told(
+func.func @told(%x: tensor<4x6xf32> {nn.input = "x"}, %w: tensor<6x6xf32> {nn.param = #nn.param<"w", init = zeros>},
+    %v: tensor<6x6xf32> {nn.param = #nn.param<"v", init = zeros>}, %b: tensor<6xf32> {nn.buffer = #nn.buffer<"b", init = 0.0>})
+    -> (tensor<f32> {nn.loss}, tensor<f32> {nn.metric = "widest"}, tensor<6xf32> {nn.updates = "b"},
+        tensor<6x6xf32> {nn.grad = "w"}, tensor<6x6xf32> {nn.grad = "v"}, tensor<f32> {nn.metric = "grad_norm"}) {
+  %r:5 = dist.accumulate(%x) microbatches = 1 {
+  ^bb0(%rows: tensor<4x6xf32>):
+    %h = nn.matmul %rows, %w {pipe.stage = 0 : i64} : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+    %mean = nn.reduce sum %h dims = [0] {pipe.stage = 0 : i64} : tensor<4x6xf32> -> tensor<6xf32>
+    %o = nn.matmul %h, %v {pipe.stage = 1 : i64} : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+    %loss = nn.reduce sum %o dims = [0, 1] {pipe.stage = 1 : i64} : tensor<4x6xf32> -> tensor<f32>
+    %e = nn.exp %o {pipe.stage = 1 : i64} : tensor<4x6xf32>
+    %widest = nn.reduce max %e dims = [0, 1] {pipe.stage = 1 : i64} : tensor<4x6xf32> -> tensor<f32>
+    %dh = nn.matmul %o, %v {pipe.stage = 1 : i64, transpose_b} : (tensor<4x6xf32>, tensor<6x6xf32>) -> tensor<4x6xf32>
+    %gv = nn.matmul %h, %o {pipe.stage = 1 : i64, transpose_a} : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<6x6xf32>
+    %gw = nn.matmul %rows, %dh {pipe.stage = 0 : i64, transpose_a} : (tensor<4x6xf32>, tensor<4x6xf32>) -> tensor<6x6xf32>
+    dist.yield %loss, %widest, %mean, %gw, %gv : tensor<f32>, tensor<f32>, tensor<6xf32>, tensor<6x6xf32>, tensor<6x6xf32>
+  } : (tensor<4x6xf32>) -> (tensor<f32>, tensor<f32>, tensor<6xf32>, tensor<6x6xf32>, tensor<6x6xf32>)
+  %norm = nn.reduce sum %r#4 dims = [0, 1] : tensor<6x6xf32> -> tensor<f32>
+  return %r#0, %r#1, %r#2, %r#3, %r#4, %norm : tensor<f32>, tensor<f32>, tensor<6xf32>, tensor<6x6xf32>, tensor<6x6xf32>, tensor<f32>
 }

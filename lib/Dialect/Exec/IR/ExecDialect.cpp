@@ -44,6 +44,7 @@ static constexpr Made kMade[] = {
     {ExecDialect::kClassAttr, "nn-mixed-precision and dist-pack"},
     {ExecDialect::kClassesAttr, "exec-outline-kernels"},
     {ExecDialect::kAtAttr, "exec-lower"},
+    {ExecDialect::kScopeAttr, "pipe-unroll"},
     {CallOp::getOperationName(), "exec-outline-kernels"},
     {AddToOp::getOperationName(), "exec-outline-kernels"},
     {TransferOp::getOperationName(), "exec-insert-transfers"},
@@ -294,6 +295,11 @@ LogicalResult ExecDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   }
   if (name == kAtAttr)
     return verifyAt(op, attribute);
+  if (name == kScopeAttr) {
+    if (isa<StringAttr>(attribute.getValue()))
+      return success();
+    return op->emitOpError() << "'exec.scope' must be a string, got: " << attribute.getValue();
+  }
   if (name == kHostAttr) {
     if (isa<FunctionOpInterface>(op) && isa<UnitAttr>(attribute.getValue()))
       return success();

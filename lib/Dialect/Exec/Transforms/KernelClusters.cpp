@@ -497,6 +497,13 @@ static bool repeatsTooEarly(ArrayRef<Operation *> ops) {
   return false;
 }
 
+Attribute findScope(ArrayRef<Operation *> ops) {
+  for (Operation *op : ops)
+    if (Attribute scope = op->getAttr(ExecDialect::kScopeAttr))
+      return scope;
+  return {};
+}
+
 bool ClusterGraph::tryMerge(unsigned producer, unsigned consumer) {
   Cluster &first = clusters[producer], &second = clusters[consumer];
   // A copy is written by a kernel of its own, or it would live on in its readers only.
@@ -508,6 +515,9 @@ bool ClusterGraph::tryMerge(unsigned producer, unsigned consumer) {
     return false;
   auto microbatchOf = [](const Cluster &cluster) { return cluster.ops.front()->getAttr(dist::kMicrobatchAttr); };
   if (microbatchOf(first) != microbatchOf(second))
+    return false;
+  Attribute scope = findScope(first.ops), other = findScope(second.ops);
+  if (scope && other && scope != other)
     return false;
   SmallVector<Operation *> ops(first.ops);
   llvm::append_range(ops, second.ops);

@@ -20,6 +20,9 @@ namespace shoal::exec {
 /// place (broadcasting operands stretched).
 bool isElementwise(mlir::Operation *op);
 
+/// The action of a pipeline's schedule (`exec.scope`) that ops of one kernel are part of; null where none has any.
+mlir::Attribute findScope(llvm::ArrayRef<mlir::Operation *> ops);
+
 struct Cluster {
   llvm::SmallVector<mlir::Operation *> ops; // in program order, of equal `dist.at`
   bool kernel = false;

@@ -12,6 +12,7 @@
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Dialect/NN/IR/Updates.h"
 #include "shoal/Interfaces/Lowering.h"
+#include "shoal/Interfaces/Origin.h"
 #include "shoal/Support/DeadOps.h"
 
 #include "mlir/IR/Builders.h"
@@ -192,6 +193,7 @@ static void addProductsInPlace(Block &block) {
     OpBuilder builder(&op);
     auto sum = builder.create<AddToOp>(op.getLoc(), op.getResult(0).getType(), op.getOperand(0), op.getOperand(1));
     copyPositions(&op, sum);
+    copyOrigin(&op, sum);
     op.getResult(0).replaceAllUsesWith(sum);
     op.erase();
   }
@@ -436,6 +438,8 @@ void Outliner::rebuild() {
     auto call = builder.create<CallOp>(FusedLoc::get(module.getContext(), locs),
                                        func.getResultTypes(), func.getSymName(), kernel.inputs);
     copyPositions(ops.front(), call);
+    if (Attribute scope = findScope(ops))
+      call->setAttr(ExecDialect::kScopeAttr, scope);
     setClasses(call, kernel.results);
     for (auto [value, result] : llvm::zip_equal(kernel.results, call.getResults()))
       value.replaceAllUsesWith(result);

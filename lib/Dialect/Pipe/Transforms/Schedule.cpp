@@ -1,11 +1,16 @@
 // pipe-schedule: a schedule of a generator or of a file becomes an op.
 #include "CostOptions.h"
 #include "ScheduleFile.h"
+#include "SplitStages.h"
 
+#include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Dialect/Pipe/Transforms/Passes.h"
+#include "shoal/Dialect/Pipe/Transforms/StageCosts.h"
 #include "shoal/Schedule/Check.h"
 #include "shoal/Schedule/Generate.h"
 #include "shoal/Schedule/Simulate.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
 
@@ -42,6 +47,22 @@ private:
     return std::nullopt;
   }
 
+  /// By which messages stand between the actions of a rank. Of a step they stand where a rank of equal stages would be
+  /// waiting: a place further ahead would cost the memory of what arrives, whatever an estimate says that it saves.
+  Costs getPace(const Schedule &schedule, const Costs &costs) const {
+    return estimate ? Costs::uniform(schedule.shape) : costs;
+  }
+
+  /// As options say them, or of the module's own step, which is cut only here and then left as it was.
+  FailureOr<Costs> findCosts(ModuleOp module, const Schedule &schedule) {
+    if (!estimate)
+      return readCosts(module, schedule.shape);
+    OwningOpRef<ModuleOp> copy = module.clone();
+    if (failed(splitStages(*copy, schedule.shape.getStages(), splitsBackward(schedule))))
+      return failure();
+    return estimateCosts(*copy, schedule.shape, costsFile);
+  }
+
   std::optional<Schedule> fromGenerator(ModuleOp module) {
     llvm::StringRef name = schedule.empty() ? "1f1b" : llvm::StringRef(schedule);
     GenerateOptions options;
@@ -55,15 +76,17 @@ private:
     std::string error = findFault(shape);
     if (!error.empty())
       return fail(module, error);
-    FailureOr<Costs> costs = readCosts(module, shape);
-    if (failed(costs))
-      return std::nullopt;
-    options.costs = *costs;
     std::optional<Schedule> made = generate(name, shape, options, error);
     if (!made)
       return fail(module, error);
+    FailureOr<Costs> costs = findCosts(module, *made);
+    if (failed(costs))
+      return std::nullopt;
+    options.costs = *costs;
+    made = generate(name, shape, options, error);
+    assert(made && "costs change the order only");
     if (messages)
-      addMessages(*made, *costs);
+      addMessages(*made, getPace(*made, *costs));
     return made;
   }
 
@@ -72,7 +95,7 @@ private:
       if (!option->empty())
         return fail(module, "the order is that of the file: " + option->ArgStr +
                                 " must not be said, got: " + option->getValue());
-    FailureOr<Schedule> read = readScheduleFile(&getContext(), file);
+    FailureOr<Schedule> read = readScheduleFile(&getContext(), file, Shape{ranks, microbatches, chunks});
     if (failed(read))
       return std::nullopt;
     if (forwardOnly) {
@@ -80,19 +103,18 @@ private:
         llvm::erase_if(actions, [](const Action &action) { return action.kind != ActionKind::Forward; });
       read->peak.clear();
     }
-    for (auto [option, value] : {std::pair(&ranks, read->shape.ranks),
-                                 {&microbatches, read->shape.microbatches},
-                                 {&chunks, read->shape.chunks}})
-      if (*option != 0 && *option != value)
-        return fail(getScheduleFileLoc(&getContext(), file),
-                    option->ArgStr + " must be that of the file (" + Twine(value) +
-                        "), got: " + Twine(option->getValue()));
-    FailureOr<Costs> costs = readCosts(module, read->shape);
+    // Messages are derived from what is complete; what is not is for pipe-verify to tell.
+    bool hasGradients = llvm::any_of(module.getOps<func::FuncOp>(), nn::hasGradient);
+    if (check(*read, hasGradients))
+      return *read;
+    bool needsMessages = messages && !read->hasMessages();
+    // The profile is for who simulates the order, and refused here.
+    bool readsCosts = estimate ? !costsFile.empty() : needsMessages;
+    FailureOr<Costs> costs = readsCosts ? findCosts(module, *read) : FailureOr<Costs>(Costs::uniform(read->shape));
     if (failed(costs))
       return std::nullopt;
-    // Messages are derived from what is complete; what is not is for pipe-verify to tell.
-    if (messages && !read->hasMessages() && !check(*read))
-      addMessages(*read, *costs);
+    if (needsMessages)
+      addMessages(*read, getPace(*read, *costs));
     return *read;
   }
 };

@@ -1,5 +1,7 @@
 // pipe-split: the region over micro-batches of a local step becomes calls of functions, one for each part of a stage,
 // which say what stages send each other and what each keeps from its forward pass.
+#include "SplitStages.h"
+
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/Dist/Transforms/SumTerms.h"
@@ -400,6 +402,17 @@ static dist::AccumulateOp findLoop(func::FuncOp func) {
   return found;
 }
 
+LogicalResult splitStages(ModuleOp module, int64_t stages, bool splitsBackward) {
+  for (auto func : llvm::to_vector(module.getOps<func::FuncOp>())) {
+    if (func.isExternal())
+      continue;
+    dist::AccumulateOp loop = findLoop(func);
+    if (!loop || failed(Splitter(func, loop, stages, splitsBackward).run()))
+      return failure();
+  }
+  return success();
+}
+
 namespace {
 
 struct SplitPass : impl::SplitPassBase<SplitPass> {
@@ -415,16 +428,9 @@ struct SplitPass : impl::SplitPassBase<SplitPass> {
       return signalPassFailure();
     }
     Schedule schedule = schedules.front().getSchedule();
-    bool splitsBackward = llvm::any_of(schedule.ranks, [](const std::vector<Action> &actions) {
-      return llvm::any_of(actions, [](const Action &action) { return action.kind == Part::BackwardInput; });
-    });
-    for (auto func : llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
-      if (func.isExternal())
-        continue;
-      dist::AccumulateOp loop = findLoop(func);
-      if (!loop || failed(Splitter(func, loop, schedule.shape.getStages(), splitsBackward).run()))
-        return signalPassFailure();
-    }
+    bool splitsBackward = pipe::splitsBackward(schedule);
+    if (failed(splitStages(getOperation(), schedule.shape.getStages(), splitsBackward)))
+      signalPassFailure();
   }
 };
 

@@ -2,6 +2,7 @@
 #ifndef SHOAL_DIALECT_PIPE_TRANSFORMS_PASSES_H
 #define SHOAL_DIALECT_PIPE_TRANSFORMS_PASSES_H
 
+#include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/Pipe/IR/Pipe.h"
 
 #include "mlir/IR/BuiltinOps.h"

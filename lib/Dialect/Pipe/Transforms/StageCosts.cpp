@@ -1,0 +1,145 @@
+// Sums over the functions of stages.
+#include "shoal/Dialect/Pipe/Transforms/StageCosts.h"
+
+#include "shoal/Dialect/Dist/Transforms/OpCost.h"
+#include "shoal/Dialect/Dist/Transforms/StepParts.h"
+#include "shoal/Dialect/Pipe/Transforms/Passes.h"
+#include "shoal/Schedule/Profile.h"
+#include "shoal/Support/Elements.h"
+#include "shoal/Support/Files.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+namespace shoal::pipe {
+
+namespace {
+
+constexpr double kMillisecondsPerSecond = 1e3;
+constexpr uint64_t kMostProfileBytes = uint64_t(1) << 26;
+
+double toMilliseconds(double cost) { return dist::toSeconds(cost) * kMillisecondsPerSecond; }
+
+int64_t bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() * elementBytes(type.getElementType());
+}
+
+class Estimator {
+public:
+  Estimator(ModuleOp module, dist::AccumulateOp loop, const Shape &shape)
+      : symbols(module), loop(loop), mesh(dist::lookupMesh(module).getMesh()), shape(shape) {}
+
+  Costs run() {
+    StageCosts nothing;
+    nothing.forward = nothing.backward = nothing.backwardInput = nothing.backwardWeight = 0;
+    costs.stages.assign(shape.getStages(), nothing);
+    for (auto call : loop.getBody().front().getOps<CallOp>())
+      if (int64_t(call.getStage()) < shape.getStages())
+        add(call);
+    for (StageCosts &stage : costs.stages) {
+      stage.backward += stage.backwardInput + stage.backwardWeight; // has either
+      if (stage.backwardInput + stage.backwardWeight == 0)
+        stage.backwardInput = stage.backwardWeight = stage.backward / 2;
+    }
+    costs.transfer = dist::kSecondsPerMessage * kMillisecondsPerSecond;
+    costs.transferByte = kMillisecondsPerSecond / dist::kSentBytesPerSecond;
+    costs.norm = costs.transfer;
+    double rest = 0;
+    for (Operation *op = loop->getNextNode(); op; op = op->getNextNode())
+      rest += dist::costOf(op, mesh);
+    costs.update = toMilliseconds(rest) / double(shape.ranks);
+    return costs;
+  }
+
+private:
+  void add(CallOp call) {
+    StageCosts &stage = costs.stages[call.getStage()];
+    double duration = toMilliseconds(measure(symbols.lookup<func::FuncOp>(call.getCallee())));
+    switch (call.getPart()) {
+    case Part::Forward:
+      stage.forward += duration;
+      break;
+    case Part::BackwardInput:
+      stage.backwardInput += duration;
+      break;
+    case Part::BackwardWeight:
+      stage.backwardWeight += duration;
+      break;
+    default:
+      stage.backward += duration;
+    }
+    for (Value result : call.getResults())
+      addReaders(call, result);
+  }
+
+  /// What is sent of a value, and what is kept.
+  void addReaders(CallOp call, Value value) {
+    StageCosts &stage = costs.stages[call.getStage()];
+    bool isKept = false, isKeptForWeight = false, isSent = false;
+    for (Operation *user : value.getUsers()) {
+      auto reader = dyn_cast<CallOp>(user);
+      if (!reader)
+        continue;
+      if (reader.getStage() != call.getStage()) {
+        isSent = true;
+        continue;
+      }
+      isKept |= call.getPart() == Part::Forward;
+      isKeptForWeight |= reader.getPart() == Part::BackwardWeight;
+    }
+    int64_t bytes = bytesOf(value);
+    stage.stashBytes += isKept ? bytes : 0;
+    stage.weightStashBytes += isKeptForWeight ? bytes : 0;
+    if (!isSent)
+      return;
+    if (call.getPart() == Part::Forward) {
+      stage.messageBytes += bytes;
+    } else if (call.getStage() > 0) {
+      StageCosts &receiver = costs.stages[call.getStage() - 1];
+      receiver.cotangentBytes = receiver.cotangentBytes.value_or(0) + bytes;
+    }
+  }
+
+  double measure(func::FuncOp callee) {
+    double cost = 0;
+    callee.getBody().walk([&](Operation *op) {
+      if (op->getNumRegions() == 0 && !op->hasTrait<OpTrait::IsTerminator>())
+        cost += double(dist::countRuns(op)) * dist::costOf(op, mesh);
+    });
+    return cost;
+  }
+
+  SymbolTable symbols;
+  dist::AccumulateOp loop;
+  dist::MeshAttr mesh;
+  const Shape &shape;
+  Costs costs;
+};
+
+} // namespace
+
+FailureOr<Costs> estimateCosts(ModuleOp module, const Shape &shape, StringRef profile) {
+  dist::AccumulateOp loop;
+  module.walk([&](dist::AccumulateOp region) {
+    if (!region.getBody().front().getOps<CallOp>().empty())
+      loop = region;
+  });
+  if (!loop || !dist::lookupMesh(module)) {
+    module.emitError() << "costs are those of a step with functions of stages (pipe-split), got: none";
+    return failure();
+  }
+  Costs costs = Estimator(module, loop, shape).run();
+  if (profile.empty())
+    return costs;
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> text = openInput(profile, kMostProfileBytes, error);
+  if (!text || !applyProfile(text->getBuffer(), profile, costs, error)) {
+    module.emitError() << error;
+    return failure();
+  }
+  return costs;
+}
+
+} // namespace shoal::pipe

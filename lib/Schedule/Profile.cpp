@@ -1,0 +1,98 @@
+// Reads measured costs, which come from outside.
+#include "shoal/Schedule/Profile.h"
+
+#include "shoal-rt/json_input.h"
+
+namespace shoal::pipe {
+
+namespace {
+
+using rt::InputJson;
+
+constexpr double kMostSeconds = 1e6, kMillisecondsPerSecond = 1e3;
+constexpr const char *kAdvice = "; ./program --timeline FILE.json measures them";
+
+class ProfileReader {
+public:
+  ProfileReader(const InputJson &root, Costs &costs) : root(root), costs(costs) {}
+
+  std::string run() {
+    auto found = root.find("pipelineCosts");
+    if (found == root.end() || !found->is_object())
+      return std::string("must hold an object \"pipelineCosts\"") + kAdvice;
+    if (auto unit = found->find("unit"); unit == found->end() || *unit != "s")
+      return "pipelineCosts: \"unit\" must be \"s\", got: " + (unit == found->end() ? "none" : rt::toMessage(*unit));
+    auto stages = found->find("stages");
+    if (stages == found->end() || !stages->is_array())
+      return "pipelineCosts: \"stages\" must be an array of one object per stage";
+    if (stages->size() != costs.stages.size())
+      return "pipelineCosts: must be of as many stages as the pipeline has, " + std::to_string(costs.stages.size()) +
+             " (ranks along \"pipe\" times chunks), got: " + std::to_string(stages->size());
+    for (size_t stage = 0; stage < stages->size() && error.empty(); ++stage)
+      readStage((*stages)[stage], "pipelineCosts: stage " + std::to_string(stage), costs.stages[stage]);
+    if (std::optional<double> update = read(*found, "update", "pipelineCosts"))
+      costs.update = *update;
+    return error;
+  }
+
+private:
+  void readStage(const InputJson &object, const std::string &where, StageCosts &stage) {
+    if (!object.is_object()) {
+      error = where + " must be an object";
+      return;
+    }
+    std::optional<double> forward = read(object, "forward", where), backward = read(object, "backward", where),
+                          input = read(object, "backward_input", where),
+                          weight = read(object, "backward_weight", where);
+    if (!error.empty())
+      return;
+    if (!forward) {
+      error = where + " has no \"forward\"";
+      return;
+    }
+    stage.forward = *forward;
+    if (bool(input) != bool(weight)) {
+      error = where + " has one of \"backward_input\" and \"backward_weight\", and needs both or none";
+      return;
+    }
+    if (!backward && !input) {
+      if (stage.backward != 0)
+        error = where + " has no \"backward\", nor its parts; it is of a step without gradients";
+      return;
+    }
+    double estimated = stage.backwardInput + stage.backwardWeight;
+    double share = estimated > 0 ? stage.backwardInput / estimated : 0.5;
+    stage.backward = backward ? *backward : *input + *weight;
+    stage.backwardInput = input ? *input : *backward * share;
+    stage.backwardWeight = weight ? *weight : *backward * (1 - share);
+  }
+
+  /// In milliseconds; none where the object has no such member.
+  std::optional<double> read(const InputJson &object, const char *name, const std::string &where) {
+    auto found = object.find(name);
+    if (found == object.end() || !error.empty())
+      return std::nullopt;
+    double seconds = found->is_number() ? found->get<double>() : -1;
+    if (!(seconds >= 0 && seconds <= kMostSeconds)) {
+      error = where + ": \"" + name + "\" must be seconds from 0 to 1e6, got: " + rt::toMessage(*found);
+      return std::nullopt;
+    }
+    return seconds * kMillisecondsPerSecond;
+  }
+
+  const InputJson &root;
+  Costs &costs;
+  std::string error;
+};
+
+} // namespace
+
+bool applyProfile(llvm::StringRef text, llvm::StringRef name, Costs &costs, std::string &error) {
+  rt::ParsedObject parsed = rt::parseJsonObject(text);
+  std::string problem = parsed.problem.empty() ? ProfileReader(parsed.value, costs).run() : parsed.problem;
+  if (!problem.empty())
+    error = name.str() + ": " + problem;
+  return problem.empty();
+}
+
+} // namespace shoal::pipe

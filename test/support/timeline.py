@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Runs a pipeline with --timeline and checks what it tells, and that the compiler plans with it.
+
+usage: timeline.py --work FOLDER
+
+A GPT-2 of four layers on pipe=2,data=2 under 1f1b and interleaved. The trace of a step has each pass of each micro-batch
+once, on a rank that has its stage, in the order of the schedule; as many messages as the report counts, with as many
+bytes; peaks of stashes that are the schedule's. Without --timeline-step it is the last step. The costs beside the trace
+are those of as many stages, and another compilation takes them.
+"""
+
+import argparse
+import json
+import random
+import re
+import sys
+
+import shoal
+from tensor_files import tensor, write_npy
+
+TOKENS, VOCAB, BATCH, PARTS = 8, 23, 8, 4
+CONFIG = {"model_type": "gpt2", "vocab_size": VOCAB, "n_positions": TOKENS, "n_embd": 8, "n_head": 2, "n_layer": 4,
+          "resid_pdrop": 0, "embd_pdrop": 0, "attn_pdrop": 0}
+PLAN = ["--optimizer", "sgd", "--lr", "0.1", "--microbatches", str(PARTS)]
+
+
+def write_model(work):
+    with open(f"{work}/config.json", "w") as f:
+        json.dump(CONFIG, f)
+    shoal.call(["shoal-model", "gpt2", "--config", f"{work}/config.json", "--batch", str(BATCH), "--seq", str(TOKENS), "-o",
+                f"{work}/gpt.mlir"], shoal.COMPILE_LIMIT)
+    rng, data = random.Random(3), []
+    for name in ("input_ids", "labels"):
+        write_npy(f"{work}/{name}.npy", tensor("i64", (BATCH, TOKENS), [rng.randrange(VOCAB) for _ in range(BATCH * TOKENS)]))
+        data += ["--data", f"{name}={work}/{name}.npy"]
+    return f"{work}/gpt.mlir", data
+
+
+def passes_of(events, rank):
+    """"F0@1" of each pass of a rank, in the order of time."""
+    found = []
+    for event in events:
+        name = re.fullmatch(r"([FBIW])(\d+) of stage (\d+)", event["name"])
+        if event["ph"] == "X" and event["pid"] == rank and name:
+            found.append((event["ts"], f"{name[1]}{name[2]}@{name[3]}"))
+    return [name for _, name in sorted(found)]
+
+
+def peak_of(passes):
+    count = peak = 0
+    for name in passes:
+        count += {"F": 1, "B": -1, "W": -1}.get(name[0], 0)
+        peak = max(peak, count)
+    return peak
+
+
+def check(work, model, data, schedule, orders, peaks):
+    program = shoal.shoalc(model, f"{work}/{schedule}", "--mesh", "data=2,pipe=2", *PLAN, "--pipeline-schedule", schedule)
+    trace, report = f"{work}/{schedule}.json", f"{work}/{schedule}.report.json"
+    shoal.run(4, program, *data, "--steps", "3", "--timeline", trace, "--report", report)
+    with open(trace) as f:
+        told = json.load(f)
+    events, faults = told["traceEvents"], []
+    counted = shoal.ranks_of_report(report)
+    for rank in range(4):
+        passes = passes_of(events, rank)
+        stage_rank = rank % 2
+        if orders[stage_rank] and passes != orders[stage_rank]:
+            faults.append(f"{schedule}: rank {rank} has done {passes}, the schedule says {orders[stage_rank]}")
+        if peak_of(passes) != peaks[stage_rank]:
+            faults.append(f"{schedule}: rank {rank} has stashed {peak_of(passes)}, the schedule says {peaks[stage_rank]}")
+        sends = sum(event["ph"] == "X" and event["pid"] == rank and event["cat"] == "S" for event in events)
+        promised = sum(line["count"] for line in counted[rank]["collectives"] if line["kind"] == "send")
+        if sends != promised or not sends:
+            faults.append(f"{schedule}: rank {rank} shows {sends} sends and counts {promised}")
+    stages = told["pipelineCosts"]["stages"]
+    if len(stages) != (4 if schedule == "interleaved" else 2) or not all(
+            set(stage) == {"forward", "backward"} and min(stage.values()) > 0 for stage in stages):
+        faults.append(f"{schedule}: costs {stages}")
+    shoal.call(["shoalc", model, "--mesh", "pipe=2", *PLAN, "--pipeline-schedule", schedule, "--pipeline-costs", trace,
+                "--timeline", f"{work}/{schedule}.html"], shoal.COMPILE_LIMIT)
+    with open(f"{work}/{schedule}.html") as f:
+        if "with the costs measured in" not in f.read():
+            faults.append(f"{schedule}: the compiler did not take the costs")
+    return faults
+
+
+def check_pages(work, data):
+    """The step that is asked for, on a page; what is none is refused."""
+    program, faults = f"{work}/1f1b", []
+    for options, step in ((["--timeline-step", "2"], 2), ([], 3)):
+        shoal.run(4, program, *data, "--steps", "3", "--timeline", f"{work}/run.html", *options)
+        with open(f"{work}/run.html") as f:
+            page = f.read()
+        if f"Measured in step {step} of 3." not in page:
+            faults.append(f"{options}: the page is not of step {step}")
+        for part in ('class="act F"', 'class="act B"', 'class="act U"', 'class="send back"', "rank 3 (data 1, pipe 1)"):
+            if part not in page:
+                faults.append(f"{options}: the page has no {part}")
+        if "<script" in page:
+            faults.append("the page runs scripts")
+    # Beside a trace of other steps, which it does not change.
+    shoal.run(4, program, *data, "--steps", "3", "--timeline", f"{work}/run.html", "--trace", f"{work}/rows.json",
+              "--trace-steps", "1")
+    with open(f"{work}/rows.json") as f:
+        steps = {event["args"]["step"] for event in json.load(f)["traceEvents"] if event["ph"] == "X"}
+    if steps != {1}:
+        faults.append(f"--trace-steps 1 beside --timeline has steps {steps}")
+    for options, words in ((["--timeline-step", "4"], "--timeline-step must be one of the steps of this run, 1 to 3, got: 4"),
+                           (["--timeline-step", "0"], "--timeline-step"),):
+        said = shoal.run(4, program, *data, "--steps", "3", "--timeline", f"{work}/run.html", *options, expect=2)
+        if words not in said:
+            faults.append(f"{options}: {said}")
+    said = shoal.run(4, program, *data, "--timeline", f"{work}/run.txt", expect=2)
+    if "--timeline must name a file that ends in .html or .json" not in said:
+        faults.append(said)
+    return faults
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--work", required=True)
+    work = parser.parse_args().work
+    model, data = write_model(work)
+    order = ["F0 F1 B0 F2 B1 F3 B2 B3", "F0 B0 F1 B1 F2 B2 F3 B3"]
+    orders = [[f"{name}@{stage}" for name in line.split()] for stage, line in enumerate(order)]
+    faults = check(work, model, data, "1f1b", orders, [2, 1])
+    faults += check(work, model, data, "interleaved", [None, None], [5, 3])
+    faults += check_pages(work, data)
+    # A program without stages has rows only.
+    plain = shoal.shoalc(model, f"{work}/plain", "--mesh", "data=2", *PLAN)
+    said = shoal.run(2, plain, *data, "--timeline", f"{work}/run.html", expect=2)
+    if "--timeline does not apply: the program has no stages of a pipeline" not in said:
+        faults.append(said)
+    if faults:
+        sys.exit("\n".join(faults))
+
+
+if __name__ == "__main__":
+    main()

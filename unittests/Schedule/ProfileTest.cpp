@@ -1,0 +1,64 @@
+// Measured costs, and what is no profile.
+#include "TestSupport.h"
+
+#include "shoal/Schedule/Profile.h"
+
+namespace shoal::pipe {
+namespace {
+
+Costs twoStages() { return Costs::uniform({2, 4, 1}, durations(1, 3, 1)); }
+
+std::string profileError(llvm::StringRef text) {
+  Costs costs = twoStages();
+  std::string error;
+  EXPECT_FALSE(applyProfile(text, "run.json", costs, error)) << text.str();
+  EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+  return error;
+}
+
+TEST(Profile, ReplacesDurations) {
+  Costs costs = twoStages();
+  std::string error;
+  ASSERT_TRUE(applyProfile(R"({"traceEvents": [], "pipelineCosts": {"unit": "s", "update": 0.5, "stages": [
+      {"forward": 0.001, "backward": 0.008},
+      {"forward": 0.002, "backward_input": 0.004, "backward_weight": 0.001}]}})",
+                           "run.json", costs, error))
+      << error;
+  EXPECT_DOUBLE_EQ(costs.stages[0].forward, 1) << "milliseconds";
+  EXPECT_DOUBLE_EQ(costs.stages[0].backward, 8);
+  EXPECT_DOUBLE_EQ(costs.stages[0].backwardInput, 6) << "in the ratio of the estimates, 3 to 1";
+  EXPECT_DOUBLE_EQ(costs.stages[0].backwardWeight, 2);
+  EXPECT_DOUBLE_EQ(costs.stages[1].backward, 5) << "the sum of its parts";
+  EXPECT_DOUBLE_EQ(costs.stages[1].backwardInput, 4);
+  EXPECT_DOUBLE_EQ(costs.update, 500);
+}
+
+TEST(Profile, RefusesWhatIsNone) {
+  EXPECT_EQ(profileError("[1]"), "run.json: is not a JSON object");
+  EXPECT_EQ(profileError(std::string(4000, '[')), "run.json: is nested more than 8 deep");
+  EXPECT_EQ(profileError("{}"),
+            "run.json: must hold an object \"pipelineCosts\"; ./program --timeline FILE.json measures them");
+  EXPECT_EQ(profileError(R"({"pipelineCosts": {"unit": "ms", "stages": []}})"),
+            "run.json: pipelineCosts: \"unit\" must be \"s\", got: \"ms\"");
+  EXPECT_EQ(profileError(R"({"pipelineCosts": {"unit": "s", "stages": [{"forward": 1, "backward": 1}]}})"),
+            "run.json: pipelineCosts: must be of as many stages as the pipeline has, 2 (ranks along \"pipe\" times "
+            "chunks), got: 1");
+  auto second = [](const char *stage) {
+    return profileError(std::string(R"({"pipelineCosts": {"unit": "s", "stages": [{"forward": 1, "backward": 1}, )") +
+                        stage + "]}}");
+  };
+  EXPECT_EQ(second("3"), "run.json: pipelineCosts: stage 1 must be an object");
+  EXPECT_EQ(second(R"({"forward": -1})"),
+            "run.json: pipelineCosts: stage 1: \"forward\" must be seconds from 0 to 1e6, got: -1");
+  EXPECT_EQ(second(R"({"forward": 1e300})"),
+            "run.json: pipelineCosts: stage 1: \"forward\" must be seconds from 0 to 1e6, got: 1e+300");
+  EXPECT_EQ(second(R"({"backward": 1})"), "run.json: pipelineCosts: stage 1 has no \"forward\"");
+  EXPECT_EQ(second(R"({"forward": 1})"),
+            "run.json: pipelineCosts: stage 1 has no \"backward\", nor its parts; it is of a step without gradients");
+  EXPECT_EQ(second(R"({"forward": 1, "backward_input": 1})"),
+            "run.json: pipelineCosts: stage 1 has one of \"backward_input\" and \"backward_weight\", and needs both or "
+            "none");
+}
+
+} // namespace
+} // namespace shoal::pipe
