@@ -14,6 +14,7 @@ std::vector<unsigned char> makeProgram() {
   BlobBuilder blob("p");
   blob.addAxis("pipe", 2);
   blob.header().arenaBytes = 64;
+  blob.header().numKernels = 1;
   uint32_t view = blob.addView(0, 16, DType::F32);
   Positions first = blob.addPositions({1, 0}), second = blob.addPositions({0, 1});
   auto launch = [&](const char *name, const char *scope, Positions at, uint32_t event = kNone) {
