@@ -138,9 +138,12 @@ private:
     else
       for (const TimelineSpan &span : line.spans)
         writeSpan(rank, span);
-    if (drawsWords())
+    if (drawsWords()) {
       for (const TimelineWait &wait : line.waits)
         writeWait(rank, wait);
+      for (const TimelineSpan &span : line.spans)
+        writeWord(rank, span);
+    }
     html_.newline();
   }
 
@@ -161,6 +164,10 @@ private:
                           span.name() + (span.isPass() ? " of stage " + std::to_string(span.stage) : "") +
                               showPeriod(span.begin, span.end));
               });
+  }
+
+  void writeWord(size_t rank, const TimelineSpan &span) {
+    double left = x(span.begin), wide = x(span.end) - left;
     std::string word = span.microbatch >= 0 ? std::to_string(span.microbatch) : span.kind == 'O' ? "" : span.name();
     if (!word.empty() && wide >= 7.0 * double(word.size()) + 3)
       html_.tag("text", {{"class", "on"}, {"x", showPoint(left + wide / 2)}, {"y", showPoint(y(rank) + kRow / 2 + 4)}},
