@@ -51,9 +51,10 @@ private:
       return;
     }
     stage.forward = *forward;
-    if (bool(input) != bool(weight)) {
-      error = where + " has one of \"backward_input\" and \"backward_weight\", and needs both or none";
-      return;
+    // A part without ops is not in the file, as the first stage's for its input: no stage waits for that.
+    if (input || weight) {
+      input = input.value_or(0);
+      weight = weight.value_or(0);
     }
     if (!backward && !input) {
       if (stage.backward != 0)
