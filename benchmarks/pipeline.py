@@ -5,7 +5,6 @@ import json
 import os
 import re
 import statistics
-import sys
 
 import shoal
 from common import at_most, find_torch, step_seconds, table, torch_lines
@@ -55,17 +54,13 @@ class Blocks:
         return self.compile(schedule, "--emit", "local", suffix=".local")
 
     def simulated_seconds(self, schedule, program):
-        """The makespan by the compiler, with what this program's own kernels took and messages that take no time."""
-        trace = f"{program}.trace.json"
-        self.run(program, RANKS, STEPS, "--trace", trace, "--trace-steps", str(STEPS + 2))
-        rows = parts_of_rows(self.compile(schedule, "--emit", "exec", suffix=".exec"))
-        took = {part: statistics.mean(part_seconds(trace, STEPS + 2, rows, part)) for part in "FIWU"}
-        costs = {"forward": took["F"], "backward-input": took["I"], "backward-weight": took["W"]}
-        options = {name: seconds / self.microbatches for name, seconds in costs.items()} | {"update": took["U"]}
-        options = " ".join(f"{name}={1e6 * seconds:.3f}" for name, seconds in options.items())
-        command = ["shoal-opt", self.local(schedule), f"--pipe-simulate={options}", "-o", os.devnull]
-        said = shoal.call(command, shoal.COMPILE_LIMIT)
-        return float(re.search(r"makespan (\S+),", said)[1]) / 1e6
+        """The makespan by the compiler, with what this program's own stages took in the last step of a run."""
+        costs, report = f"{program}.timeline.json", f"{program}.report.json"
+        self.run(program, RANKS, STEPS, "--timeline", costs)
+        self.compile(schedule, "--pipeline-costs", costs, "--emit", "exec", "--report", report, suffix=".exec")
+        with open(report) as f:
+            simulated = json.load(f)["pipeline"]
+        return simulated["makespan"] * {"s": 1, "ms": 1e-3, "us": 1e-6}[simulated["unit"]]
 
     def torch_seconds(self, ranks, schedule, steps):
         command = [f"{HERE}/torch_pipeline.py", "--blocks", str(BLOCKS), "--width", str(self.width),
@@ -124,40 +119,13 @@ def count_actions(local):
     return [len(line.replace("{", "").replace("}", "").split()) for line in re.findall(r'"([^"]*)"', lines)]
 
 
-def parts_of_rows(program):
-    """Of each row of a rank program, as the run numbers them, its operation and F, I or W, the pass that it computes
-    for; U of the update; nothing where it computes nothing. Products tell: y = x w, dx = dy w', dw = x' dy. What is
-    between them belongs to the forward pass behind one of it, else to the input's."""
-    with open(program) as f:
-        text = f.read()
-    rows, forward = [], True
-    for operation, line in re.findall(r"^ +(?:%\S+ = )?exec\.(\w+)(.*)$", text[text.index("exec.program"):], re.M):
-        if operation in ("program", "arg", "buffer", "view"):
-            if operation == "program" and rows:
-                break  # evaluation's
-            continue
-        part = ""
-        if operation == "gemm":
-            part = "W" if "transpose_a" in line else "I" if "transpose_b" in line else "F"
-            forward = part == "F"
-        elif operation == "launch":
-            part = "U" if "_update" in line else "F" if forward else "I"
-        rows.append((operation, part))
-    return rows
-
-
-def part_seconds(trace, steps, rows, parts):
-    """Of each rank, what it computed in a step for some parts of it."""
+def kernel_seconds(trace, steps):
+    """Of each rank, what it computed in a step."""
     with open(trace) as f:
         events = json.load(f)["traceEvents"]
     sums = [0.0] * RANKS
     for event in events:
-        if event["ph"] != "X" or "row" not in event["args"]:
-            continue
-        operation, part = rows[event["args"]["row"]]
-        if operation != event["args"]["operation"]:
-            sys.exit(f"{trace}: row {event['args']['row']} must be of {operation}, got: {event['args']['operation']}")
-        if part and part in parts:
+        if event["ph"] == "X" and event["tid"] == 0 and event["args"].get("operation", "wait") != "wait":
             sums[event["pid"]] += event["dur"] / 1e6 / steps
     return sums
 
@@ -168,12 +136,11 @@ def pipeline_overhead(work, rounds):
     for schedule in ("gpipe", "1f1b", "interleaved", "zb-h1"):
         program = blocks.compile(schedule)
         actions = count_actions(blocks.local(schedule))
-        parts = parts_of_rows(blocks.compile(schedule, "--emit", "exec", suffix=".exec"))
         trace, times, kernels = f"{program}.trace.json", [], []
         for _ in range(rounds):
             times += blocks.run(program, RANKS, TINY_STEPS)
             blocks.run(program, RANKS, STEPS, "--trace", trace, "--trace-steps", str(STEPS + 2))
-            kernels.append(part_seconds(trace, STEPS + 2, parts, "FIWU"))
+            kernels.append(kernel_seconds(trace, STEPS + 2))
         step = statistics.median(times)
         kernels = [statistics.median(column) for column in zip(*kernels)]
         overhead = max((step - k) / a for k, a in zip(kernels, actions))
