@@ -2,6 +2,7 @@
 #include "Pipeline.h"
 
 #include "shoal/Dialect/Exec/Transforms/StepFunction.h"
+#include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/Pipe/Transforms/Passes.h"
 #include "shoal/Dialect/Pipe/Transforms/StageCosts.h"
 #include "shoal/Report/TimelinePage.h"
@@ -26,9 +27,9 @@ FailureOr<std::optional<pipe::Timeline>> simulatePipeline(ModuleOp module, Strin
   std::optional<pipe::Timeline> timeline = pipe::simulate(schedule, *costs);
   if (!timeline)
     return schedules.front().emitError() << "cannot run: its ranks wait for each other (pipe-verify says more)", failure();
-  for (auto call : module.getOps<func::FuncOp>())
-    if (!call.isPrivate())
-      timeline->title = call.getSymName();
+  for (auto step : module.getOps<func::FuncOp>()) // of training, where its evaluation is beside it
+    if (!step.isPrivate() && (timeline->title.empty() || !step->hasAttr(nn::kEvaluationAttr)))
+      timeline->title = step.getSymName();
   timeline->unit = "ms";
   timeline->note = profile.empty() ? "Simulated, with costs estimated from operations and bytes at the rates of one CPU "
                                      "core; --pipeline-costs takes measured ones."
