@@ -62,8 +62,8 @@ pipe.schedule @schedule placement = loop microbatches = 2 chunks = 1 ranks [
   "F0 SF0>1 F1 SF1>1 RB0<1 B0 RB1<1 B1", "RF0<0 F0 B0 SB0>0 RF1<0 F1 B1 SB1>0"
 ]
 // CHECK-LABEL: func.func @early
-// CHECK: %[[T0:.*]] = nn.exp {{.*}} {dist.microbatch = 0 : i64
-// CHECK: %[[T1:.*]] = nn.exp {{.*}} {dist.microbatch = 1 : i64
+// CHECK: %[[T0:.*]] = nn.exp {{.*}} {{{.*}}dist.microbatch = 0 : i64
+// CHECK: %[[T1:.*]] = nn.exp {{.*}} {{{.*}}dist.microbatch = 1 : i64
 // CHECK-NEXT: %[[G1:.*]] = nn.add %[[T0]], %[[T1]] {dist.microbatch = 1 : i64, dist.running_sum
 // CHECK-NEXT: %[[P1:.*]] = dist.pack %[[G1]]
 // CHECK-NEXT: %[[R1:.*]] = dist.all_reduce {"data"} sum %[[P1]] {dist.at = array<i64: 2, 3>{{.*}}}
