@@ -70,13 +70,18 @@ bool splitsBackward(const Schedule &schedule) {
   });
 }
 
-std::string format(const Action &action, const Shape &shape, int64_t rank) {
-  constexpr char letters[] = "FBIWSRNU";
-  std::string text(1, letters[unsigned(action.kind)]);
-  if (action.kind == ActionKind::Norm || action.kind == ActionKind::Update)
-    return text;
+/// Of its kind, and of a message the way: "F", "SB".
+static std::string getLetters(const Action &action) {
+  std::string text(1, "FBIWSRNU"[unsigned(action.kind)]);
   if (action.isMessage())
     text += action.backward ? 'B' : 'F';
+  return text;
+}
+
+std::string format(const Action &action, const Shape &shape, int64_t rank) {
+  std::string text = getLetters(action);
+  if (action.kind == ActionKind::Norm || action.kind == ActionKind::Update)
+    return text;
   text += std::to_string(action.microbatch);
   if (!shape.hasStage(action.stage) || shape.getRank(action.stage) != rank)
     text += "@" + std::to_string(action.stage);
@@ -88,10 +93,7 @@ std::string format(const Action &action, const Shape &shape, int64_t rank) {
 }
 
 std::string getScope(const Action &action) {
-  constexpr char kLetters[] = "FBIWSRNU";
-  std::string text(1, kLetters[unsigned(action.kind)]);
-  if (action.isMessage())
-    text += action.backward ? 'B' : 'F';
+  std::string text = getLetters(action);
   if (action.microbatch >= 0)
     text += std::to_string(action.microbatch) + "@" + std::to_string(action.stage);
   return text;

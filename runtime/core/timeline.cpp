@@ -226,9 +226,10 @@ private:
 
   ReportJson costs() const {
     ReportJson stages = ReportJson::array();
+    // As far as each has passes: what a program by hand calls its actions may have any number.
     int64_t count = 0;
     for (const auto &[key, times] : passes_)
-      count = std::max(count, key.first + 1);
+      count += key.first == count;
     for (int64_t stage = 0; stage < count; ++stage) {
       ReportJson parts = ReportJson::object();
       for (auto [kind, name] : {std::pair('F', "forward"), {'B', "backward"}, {'I', "backward_input"},

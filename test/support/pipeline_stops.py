@@ -6,7 +6,6 @@ usage: pipeline_stops.py MODEL.mlir --work FOLDER --data NAME=FILE...
 
 import argparse
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -20,24 +19,12 @@ def errors_of(text):
     return [line for line in text.splitlines() if line.startswith("error: ")]
 
 
-def find_rank(program, rank):
-    """Process ids of a rank of the program."""
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as f, open(f"/proc/{pid}/cmdline", "rb") as g:
-                if g.read().startswith(program.encode()) and f"OMPI_COMM_WORLD_RANK={rank}\0".encode() in f.read():
-                    yield int(pid)
-        except OSError:
-            continue
-
-
 def kill_middle(program, data, metrics):
     running = subprocess.Popen(["shoal-run", "-n", str(RANKS), program, "--no-progress", "--steps", "100000000", *data,
                                 "--metrics", metrics], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     while running.poll() is None and not (os.path.exists(metrics) and os.path.getsize(metrics)):
         time.sleep(0.01)
-    for pid in find_rank(program, 1):
-        os.kill(pid, signal.SIGKILL)
+    shoal.kill_rank(program, 1)
     _, said = running.communicate(timeout=60)
     lines = errors_of(said)
     if running.returncode != 1 or len(lines) != 1 or "rank 1 ended by signal 9 (Killed)" not in lines[0]:

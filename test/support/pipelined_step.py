@@ -11,7 +11,6 @@ those of one device, checkpoints go from any to any, and what each rank counts i
 import argparse
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -177,13 +176,7 @@ def kill(check, plan):
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     while running.poll() is None and not (os.path.exists(plan.path("killed.jsonl")) and os.path.getsize(plan.path("killed.jsonl"))):
         time.sleep(0.01)
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as f, open(f"/proc/{pid}/cmdline", "rb") as g:
-                if g.read().startswith(plan.program.encode()) and f"OMPI_COMM_WORLD_RANK={plan.last}\0".encode() in f.read():
-                    os.kill(int(pid), signal.SIGKILL)
-        except OSError:
-            continue
+    shoal.kill_rank(plan.program, plan.last)
     _, errors = running.communicate(timeout=60)
     lines = [line for line in errors.splitlines() if line.startswith("error: ")]
     if running.returncode != 1 or len(lines) != 1 or f"rank {plan.last} " not in lines[0]:

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -61,6 +62,17 @@ def run(ranks, program, *options, expect=0, env=None):
     program = os.path.abspath(program)
     return call(["shoal-run", "-n", str(ranks), program, "--no-progress", *options],
                 RUN_LIMIT, expect, env)
+
+
+def kill_rank(program, rank):
+    """Ends a rank of a program that runs, by a signal that it cannot catch."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as f, open(f"/proc/{pid}/cmdline", "rb") as g:
+                if g.read().startswith(program.encode()) and f"OMPI_COMM_WORLD_RANK={rank}\0".encode() in f.read():
+                    os.kill(int(pid), signal.SIGKILL)
+        except OSError:
+            continue
 
 
 def printed(text):
