@@ -56,6 +56,7 @@ public:
   OwningOpRef<ModuleOp> unroll(ModuleOp module);
   Outcome simulate(ModuleOp module, CompilerOutput &output);
   Outcome explain(ModuleOp module, CompilerOutput &output);
+  std::optional<int64_t> measureArena(ModuleOp module);
   Outcome emit(ModuleOp module, CompilerOutput &output);
 
 private:
@@ -304,6 +305,16 @@ Outcome Compilation::emit(ModuleOp module, CompilerOutput &output) {
   return emitBinary(module, output);
 }
 
+/// Bytes that every rank would allocate. Nothing after a fault.
+std::optional<int64_t> Compilation::measureArena(ModuleOp module) {
+  if (makeLocal(module) != Outcome::Success || failed(run(module, plan, buildExecPipeline)))
+    return std::nullopt;
+  int64_t most = 0;
+  for (auto program : module.getOps<exec::ProgramOp>())
+    most = std::max<int64_t>(most, program.getArena());
+  return most;
+}
+
 Outcome Compilation::emitBinary(ModuleOp module, CompilerOutput &output) {
   auto take = [&](FailureOr<std::string> text, Outcome otherwise) {
     if (failed(text))
@@ -331,6 +342,36 @@ Outcome Compilation::emitBinary(ModuleOp module, CompilerOutput &output) {
               Outcome::WorkFailed);
 }
 
+/// Of the cuts into stages, from the fastest to lighter ones, the first that has an arena within the limit, or else the one
+/// whose arena is the smallest. Faults are left to the compilation under that cut.
+static int64_t findCut(ModuleOp module, const CompilerOptions &options) {
+  constexpr int64_t kMostCuts = 16;
+  dist::MeshOp mesh = dist::lookupMesh(module);
+  bool isCutByHand = false;
+  module.walk([&](Operation *op) { isCutByHand |= op->hasAttr(pipe::PipeDialect::kStageAttr); });
+  if (!mesh || !dist::getPipeAxis(mesh.getMesh()) || dist::isLocalProgram(module) || isCutByHand)
+    return 0;
+  ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+  CompilerOptions trial = options;
+  trial.emit = Emit::Exec;
+  trial.verifyPlan = false;
+  trial.plan.memoryLimitGb = 0;
+  int64_t best = 0, least = INT64_MAX;
+  for (int64_t &cut = trial.plan.lighterCut; cut < kMostCuts; ++cut) {
+    OwningOpRef<ModuleOp> copy = module.clone();
+    std::optional<int64_t> arena = Compilation(trial, module.getContext()).measureArena(*copy);
+    if (!arena)
+      break;
+    if (*arena < least) {
+      least = *arena;
+      best = cut;
+    }
+    if (double(*arena) <= options.plan.memoryLimitGb * double(int64_t(1) << 30))
+      break;
+  }
+  return best;
+}
+
 Outcome compile(ModuleOp module, const CompilerOptions &options, CompilerOutput &output) {
   // Annotations of the file may name the mesh that --mesh brings, so it is verified with it.
   if (failed(setMesh(module, options)) || failed(verify(module)))
@@ -340,7 +381,10 @@ Outcome compile(ModuleOp module, const CompilerOptions &options, CompilerOutput 
         << "--gpu-arch must name a GPU architecture that LLVM knows, as sm_80, got: '" << options.gpuArch << "'";
     return Outcome::InputWrong;
   }
-  Compilation compilation(options, module.getContext());
+  CompilerOptions chosen = options;
+  if (options.plan.memoryLimitGb > 0)
+    chosen.plan.lighterCut = findCut(module, options);
+  Compilation compilation(chosen, module.getContext());
   if (Outcome outcome = compilation.makeLocal(module); outcome != Outcome::Success)
     return outcome;
   output.verified = compilation.takeVerified();

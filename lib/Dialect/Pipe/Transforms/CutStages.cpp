@@ -2,7 +2,6 @@
 #include "CutStages.h"
 
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <cmath>
 
@@ -33,10 +32,7 @@ struct StageSum {
 
 } // namespace
 
-/// Of all cuts the one whose largest `measure` of a stage is the least; a stage of HUGE_VAL is none. `measure` never falls
-/// as units are put in front.
-static Cut cutBy(ArrayRef<StageUnit> units, int64_t stages,
-                 llvm::function_ref<double(const StageSum &, int64_t)> measure) {
+std::optional<Cut> cutStages(ArrayRef<StageUnit> units, int64_t stages, const StageMemory &memory, double below) {
   int64_t count = units.size();
   // best[s][i]: of the first i units in s stages; begin[s][i]: where the last of them begins.
   std::vector<std::vector<double>> best(stages + 1, std::vector<double>(count + 1, HUGE_VAL));
@@ -47,33 +43,25 @@ static Cut cutBy(ArrayRef<StageUnit> units, int64_t stages,
       StageSum sum;
       for (int64_t j = i - 1; j >= s - 1; --j) {
         sum.prepend(units[j]);
-        double last = measure(sum, s - 1);
-        if (last >= best[s][i])
+        if (sum.cost >= best[s][i] || sum.getHeld(memory, s - 1) >= below)
           break; // so are all that begin before it
-        if (double most = std::max(best[s - 1][j], last); most < best[s][i]) {
+        if (double most = std::max(best[s - 1][j], sum.cost); most < best[s][i]) {
           best[s][i] = most;
           begin[s][i] = j;
         }
       }
     }
+  if (best[stages][count] == HUGE_VAL)
+    return std::nullopt;
   Cut cut;
-  cut.most = best[stages][count];
-  if (cut.most == HUGE_VAL)
-    return cut;
   cut.begins.resize(stages);
-  for (int64_t s = stages, end = count; s > 0; --s)
-    cut.begins[s - 1] = end = begin[s][end];
+  for (int64_t s = stages, end = count; s > 0; --s) {
+    StageSum sum;
+    for (cut.begins[s - 1] = begin[s][end]; end > cut.begins[s - 1];)
+      sum.prepend(units[--end]);
+    cut.held = std::max(cut.held, sum.getHeld(memory, s - 1));
+  }
   return cut;
-}
-
-Cut cutForTime(ArrayRef<StageUnit> units, int64_t stages, const StageMemory &memory) {
-  return cutBy(units, stages, [&](const StageSum &sum, int64_t stage) {
-    return memory.limit && sum.getHeld(memory, stage) > double(memory.limit) ? HUGE_VAL : sum.cost;
-  });
-}
-
-Cut cutForMemory(ArrayRef<StageUnit> units, int64_t stages, const StageMemory &memory) {
-  return cutBy(units, stages, [&](const StageSum &sum, int64_t stage) { return sum.getHeld(memory, stage); });
 }
 
 } // namespace shoal::pipe

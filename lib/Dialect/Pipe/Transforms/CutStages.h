@@ -5,6 +5,9 @@
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/MapVector.h"
 
+#include <optional>
+#include <string>
+
 namespace shoal::pipe {
 
 /// What is cut is between units: a layer, or an op that is in none.
@@ -15,25 +18,21 @@ struct StageUnit {
   llvm::SmallMapVector<mlir::Value, int64_t, 4> parameters; ///< and their bytes
 };
 
-/// What a rank may hold, and what it holds of a stage.
+/// What a rank holds of a stage.
 struct StageMemory {
-  int64_t limit = 0;          ///< bytes of a stage; 0: any
-  double ofParameter = 1;     ///< bytes that a rank holds for each byte of a parameter
-  double ofBatch = 1;         ///< the part of the batch's activations that a rank holds of one micro-batch
+  double ofParameter = 1; ///< bytes that a rank holds for each byte of a parameter
+  double ofBatch = 1;     ///< the part of the batch's activations that a rank holds of one micro-batch
   std::string recompute = "none";
   llvm::SmallVector<int64_t> live; ///< micro-batches at once, by stage; none: one
 };
 
 struct Cut {
-  llvm::SmallVector<int64_t> begins; ///< of stages, by number of the unit; none when there is no such cut
-  double most = 0;                   ///< of the stage that has most of it
+  llvm::SmallVector<int64_t> begins; ///< of stages, by number of the unit
+  double held = 0;                   ///< bytes of the stage that holds most, as far as an estimate tells
 };
 
-/// The slowest stage costs the least, of those cuts whose stages a rank can hold.
-Cut cutForTime(llvm::ArrayRef<StageUnit> units, int64_t stages, const StageMemory &memory);
-
-/// The fullest stage holds the fewest bytes.
-Cut cutForMemory(llvm::ArrayRef<StageUnit> units, int64_t stages, const StageMemory &memory);
+/// The slowest stage costs the least, of those cuts whose stages hold fewer bytes than `below`. Nothing where none does.
+std::optional<Cut> cutStages(llvm::ArrayRef<StageUnit> units, int64_t stages, const StageMemory &memory, double below);
 
 } // namespace shoal::pipe
 
