@@ -109,7 +109,7 @@ void adoptStages(ModuleOp evaluation, ModuleOp training) {
       continue;
     SmallVector<Operation *> from, to;
     SmallVector<Attribute> fromSignatures, toSignatures;
-    DenseSet<Operation *> forward = dist::findForwardOps(source);
+    DenseSet<Operation *> forward = dist::findModelOps(source);
     source.walk<WalkOrder::PreOrder>([&](Operation *op) { // also in the region over micro-batches
       if (!op->hasAttr(pipe::PipeDialect::kStageAttr) || !forward.contains(op))
         return;

@@ -3,6 +3,7 @@
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
 
 using namespace mlir;
 
@@ -53,6 +54,29 @@ DenseSet<Operation *> findForwardOps(FunctionOpInterface func) {
   if (results.empty())
     llvm::append_range(results, func.getFunctionBody().back().getTerminator()->getOperands());
   return slice(std::move(results));
+}
+
+DenseSet<Operation *> findModelOps(FunctionOpInterface func) {
+  DenseSet<Operation *> gradients = slice(findResults(func, {nn::NNDialect::kGradAttr}));
+  OperandRange returned = func.getFunctionBody().back().getTerminator()->getOperands();
+  if (gradients.empty())
+    return slice(llvm::to_vector(returned));
+  DenseSet<Operation *> forward = findForwardOps(func), ops = forward;
+  nn::ArgTable arguments(func);
+  for (auto [index, value] : llvm::enumerate(returned)) {
+    auto updated = func.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
+    std::optional<unsigned> argument = updated ? arguments.find(updated.getValue()) : std::nullopt;
+    bool isOfBuffer = argument && nn::getArgRole(func, *argument) == nn::ArgRole::Buffer;
+    if (!isOfBuffer && !func.getResultAttr(index, nn::NNDialect::kMetricAttr))
+      continue;
+    DenseSet<Operation *> needed = slice({value});
+    // As the norm of gradients does.
+    bool readsGradients =
+        llvm::any_of(needed, [&](Operation *op) { return gradients.contains(op) && !forward.contains(op); });
+    if (!readsGradients)
+      ops.insert(needed.begin(), needed.end());
+  }
+  return ops;
 }
 
 int64_t countRuns(Operation *op) {

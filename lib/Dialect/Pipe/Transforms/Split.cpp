@@ -47,7 +47,7 @@ class Splitter {
 public:
   Splitter(func::FuncOp func, dist::AccumulateOp loop, int64_t stages, bool splitsBackward)
       : func(func), loop(loop), body(loop.getBody().front()), stages(stages), splitsBackward(splitsBackward),
-        forward(dist::findForwardOps(func)) {}
+        forward(dist::findModelOps(func)) {}
 
   LogicalResult run();
 

@@ -11,6 +11,10 @@ namespace shoal::dist {
 /// The ops that the loss and the outputs depend on; all that results depend on where the function has neither.
 llvm::DenseSet<mlir::Operation *> findForwardOps(mlir::FunctionOpInterface func);
 
+/// What a step computes beside gradients and what is made of these: its forward pass with metrics and new values of
+/// buffers; everything of a function without gradients.
+llvm::DenseSet<mlir::Operation *> findModelOps(mlir::FunctionOpInterface func);
+
 /// How often an op runs in a step: once per micro-batch inside of one.
 int64_t countRuns(mlir::Operation *op);
 
