@@ -94,8 +94,14 @@ pipe.schedule @unknown placement = loop microbatches = 1 chunks = 1 ranks ["F0 B
 // -----
 
 // The two sides of a message are of one shape.
-func.func private @first(%x: tensor<1x4xf32>) -> tensor<4x6xf32>
-func.func private @second(%x: tensor<4x5xf32>) -> tensor<f32>
+func.func private @first(%x: tensor<1x4xf32>) -> tensor<4x6xf32> {
+  %0 = nn.constant dense<0.0> : tensor<4x6xf32>
+  return %0 : tensor<4x6xf32>
+}
+func.func private @second(%x: tensor<4x5xf32>) -> tensor<f32> {
+  %0 = nn.constant dense<0.0> : tensor<f32>
+  return %0 : tensor<f32>
+}
 func.func @message(%x: tensor<2x4xf32>) -> tensor<f32> {
   %r = dist.accumulate(%x) microbatches = 2 {
   ^bb0(%part: tensor<1x4xf32>):
@@ -106,4 +112,14 @@ func.func @message(%x: tensor<2x4xf32>) -> tensor<f32> {
     dist.yield %1 : tensor<f32>
   } : (tensor<2x4xf32>) -> tensor<f32>
   return %r : tensor<f32>
+}
+
+// -----
+
+// A stage is what its function has inside.
+func.func private @declared(tensor<4xf32>) -> tensor<4xf32>
+func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{calls a function with a body, got the declaration of @declared}}
+  %0 = pipe.call forward stage 0 @declared(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
 }

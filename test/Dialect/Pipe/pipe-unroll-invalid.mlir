@@ -17,3 +17,63 @@ func.func @step(%x: tensor<4xf32> {nn.input = #nn.input<"x", unbatched>}) -> (te
   } : (tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+// Nothing of the step is left out.
+dist.mesh @mesh <["pipe"=2]>
+pipe.schedule @short placement = loop microbatches = 1 chunks = 1 ranks ["F0 SF0>1", "RF0<0"]
+func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = nn.tanh %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = dist.accumulate(%x) microbatches = 1 {
+  ^bb0(%part: tensor<4xf32>):
+    %0 = pipe.call forward stage 0 @f(%part) : (tensor<4xf32>) -> tensor<4xf32>
+    // expected-error @+1 {{must run once for each micro-batch, and the schedule does not run it for 0 (pipe-verify says more)}}
+    %1 = pipe.call forward stage 1 @f(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    dist.yield %1 : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+// Nor is its term added twice.
+dist.mesh @mesh <["pipe"=2]>
+pipe.schedule @twice placement = loop microbatches = 1 chunks = 1 ranks ["F0 SF0>1 F0", "RF0<0 F0"]
+func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = nn.tanh %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = dist.accumulate(%x) microbatches = 1 {
+  ^bb0(%part: tensor<4xf32>):
+    // expected-error @+1 {{must run once for each micro-batch, and the schedule runs it twice for 0 (pipe-verify says more)}}
+    %0 = pipe.call forward stage 0 @f(%part) : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = pipe.call forward stage 1 @f(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    dist.yield %1 : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+dist.mesh @mesh <["pipe"=2]>
+pipe.schedule @schedule placement = loop microbatches = 1 chunks = 1 ranks ["F0 SF0>1", "RF0<0 F0"]
+func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = nn.tanh %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func @step(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %y:2 = dist.accumulate(%x) microbatches = 1 {
+  ^bb0(%part: tensor<4xf32>):
+    %0 = pipe.call forward stage 0 @f(%part) : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = pipe.call forward stage 1 @f(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    // expected-error @+1 {{must run once for each micro-batch, and the schedule does not run it for 0}}
+    %2 = pipe.call backward stage 1 @f(%1) : (tensor<4xf32>) -> tensor<4xf32>
+    dist.yield %1, %2 : tensor<4xf32>, tensor<4xf32>
+  } : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return %y#0, %y#1 : tensor<4xf32>, tensor<4xf32>
+}

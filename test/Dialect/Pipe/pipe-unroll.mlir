@@ -111,3 +111,26 @@ func.func @early(%x: tensor<2x1x4xf32> {nn.batch_rows = 2 : i64, nn.input = "x"}
   %u1 = nn.sub %w1, %g1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %u0, %u1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// Stages that hand on what the step has anyway, with nothing in front of the region: it is everywhere, and no sum.
+dist.mesh @mesh <["pipe"=2]>
+pipe.schedule @schedule placement = loop microbatches = 1 chunks = 1 ranks ["F0 SF0>1", "RF0<0 F0"]
+func.func private @same(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+// CHECK-LABEL: func.func @nothing_before(
+// CHECK-SAME: %[[X:[^:]*]]: tensor<4xf32>
+// CHECK-NEXT: %[[SUM:.*]] = nn.add %[[X]], %[[X]] :
+// CHECK-NEXT: return %[[SUM]], %[[X]]
+func.func @nothing_before(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %r:2 = dist.accumulate(%x) microbatches = 1 {
+  ^bb0(%part: tensor<4xf32>):
+    %0 = pipe.call forward stage 0 @same(%part) : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = pipe.call forward stage 1 @same(%part) : (tensor<4xf32>) -> tensor<4xf32>
+    dist.yield %0, %1 : tensor<4xf32>, tensor<4xf32>
+  } : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  %sum = nn.add %r#0, %r#1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %sum, %r#1 : tensor<4xf32>, tensor<4xf32>
+}

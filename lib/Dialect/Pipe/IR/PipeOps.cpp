@@ -128,6 +128,8 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto callee = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getCalleeAttr());
   if (!callee)
     return emitOpError() << "calls a function of its module, got: " << getCalleeAttr();
+  if (callee.isExternal())
+    return emitOpError() << "calls a function with a body, got the declaration of " << getCalleeAttr();
   if (callee.getArgumentTypes() != ArrayRef<Type>(llvm::to_vector(getInputs().getTypes())) ||
       callee.getResultTypes() != ArrayRef<Type>(llvm::to_vector(getResults().getTypes()))) {
     auto got = FunctionType::get(getContext(), getInputs().getTypes(), getResults().getTypes());
