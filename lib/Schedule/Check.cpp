@@ -34,7 +34,8 @@ enum Seen : uint8_t { kForward = 1, kBackward = 2, kInput = 4, kWeight = 8 };
 
 class Checker {
 public:
-  explicit Checker(const Schedule &schedule) : schedule(schedule), shape(schedule.shape) {}
+  Checker(const Schedule &schedule, bool hasGradients)
+      : schedule(schedule), shape(schedule.shape), hasGradients(hasGradients) {}
 
   std::optional<Fault> check() {
     if (std::string fault = findFault(shape); !fault.empty())
@@ -116,8 +117,8 @@ private:
   }
 
   std::optional<Fault> checkComplete() const {
-    if (llvm::all_of(seen, [](uint8_t entry) { return entry == kForward; }))
-      return std::nullopt; // without gradients
+    if (!hasGradients && llvm::all_of(seen, [](uint8_t entry) { return entry == kForward; }))
+      return std::nullopt;
     for (int64_t stage = 0; stage < shape.getStages(); ++stage)
       for (int64_t microbatch = 0; microbatch < shape.microbatches; ++microbatch) {
         uint8_t entry = seen[stage * shape.microbatches + microbatch];
@@ -218,12 +219,15 @@ private:
 
   const Schedule &schedule;
   const Shape &shape;
+  bool hasGradients; // has the step
   std::vector<uint8_t> seen; // by stage and micro-batch
 };
 
 } // namespace
 
-std::optional<Fault> check(const Schedule &schedule) { return Checker(schedule).check(); }
+std::optional<Fault> check(const Schedule &schedule, bool hasGradients) {
+  return Checker(schedule, hasGradients).check();
+}
 
 std::vector<int64_t> measurePeak(const Schedule &schedule) {
   std::vector<int64_t> peaks;

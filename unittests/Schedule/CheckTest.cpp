@@ -24,6 +24,14 @@ TEST(Check, Completeness) {
   EXPECT_EQ(errorOf("F0 B0 W0\nF0 B0"), "rank 0: W0 is backward once more: either B, or I and W");
 }
 
+TEST(Check, ForwardAlone) {
+  Schedule schedule = read("F0 F1\nF0 F1");
+  EXPECT_EQ(checkError(schedule), "");
+  std::optional<Fault> fault = check(schedule, /*hasGradients=*/true);
+  ASSERT_TRUE(fault.has_value());
+  EXPECT_EQ(fault->message, "rank 0: B0 is missing (or I and W)");
+}
+
 TEST(Check, OrderOnARank) {
   EXPECT_EQ(errorOf("B0 F0\nF0 B0"), "rank 0: B0 stands before F0, or that is missing");
   EXPECT_EQ(errorOf("F0 W0 I0\nF0 B0"), "rank 0: W0 stands before I0, or that is missing");

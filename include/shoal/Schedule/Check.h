@@ -15,13 +15,14 @@ struct Fault {
 
 /// The first fault, in time and memory linear in the schedule:
 /// - each stage has F and either B or I and W of each micro-batch once, on the rank that has the stage, in this order,
-///   so that every gradient is summed once, before the norm and the update; or each has F alone, as evaluation does;
+///   so that every gradient is summed once, before the norm and the update; or each has F alone, as evaluation does,
+///   where the step has no gradients;
 /// - every message has its other end, and those from one rank to another are received in the order in which they are
 ///   sent;
 /// - the ranks come to their ends when a send ends with its receive (rendezvous; joined messages wait together);
 /// - no rank stashes more than the peak that the schedule states.
 /// A schedule without messages is judged by its dependencies alone.
-std::optional<Fault> check(const Schedule &schedule);
+std::optional<Fault> check(const Schedule &schedule, bool hasGradients = false);
 
 /// Per rank the most micro-batches (times chunks) between F and B or W at once.
 std::vector<int64_t> measurePeak(const Schedule &schedule);

@@ -51,3 +51,22 @@ pipe.schedule @unmatched placement = loop microbatches = 1 chunks = 1 ranks ["F0
 
 // expected-error @+1 {{rank 0: F1 is the stash of 2 micro-batches at once, above the stated peak of 1}}
 pipe.schedule @peak placement = loop microbatches = 2 chunks = 1 peak = [1, 1] ranks ["F0 F1 B0 B1", "F0 B0 F1 B1"]
+
+// -----
+
+// Forward passes alone will do for a step without gradients, and for no other.
+// expected-error @+1 {{rank 0: B0 is missing (or I and W)}}
+pipe.schedule @forward placement = loop microbatches = 1 chunks = 1 ranks ["F0", "F0"]
+func.func @step(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>})
+    -> (tensor<f32> {nn.loss}, tensor<4xf32> {nn.grad = "w"}) {
+  %loss = nn.reduce sum %w dims = [0] : tensor<4xf32> -> tensor<f32>
+  return %loss, %w : tensor<f32>, tensor<4xf32>
+}
+
+// -----
+
+pipe.schedule @forward placement = loop microbatches = 1 chunks = 1 ranks ["F0", "F0"]
+func.func @step(%w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>}) -> (tensor<f32> {nn.loss}) {
+  %loss = nn.reduce sum %w dims = [0] : tensor<4xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}

@@ -1,6 +1,9 @@
 // pipe-verify: schedules that cannot run are refused.
+#include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Dialect/Pipe/Transforms/Passes.h"
 #include "shoal/Schedule/Check.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
 
@@ -16,8 +19,9 @@ public:
   using VerifyPassBase::VerifyPassBase;
 
   void runOnOperation() override {
+    bool hasGradients = llvm::any_of(getOperation().getOps<func::FuncOp>(), nn::hasGradient);
     getOperation().walk([&](ScheduleOp op) {
-      std::optional<Fault> fault = check(op.getSchedule());
+      std::optional<Fault> fault = check(op.getSchedule(), hasGradients);
       if (!fault)
         return;
       InFlightDiagnostic error = op.emitError() << fault->message;
