@@ -15,13 +15,20 @@ static constexpr uint64_t kMostFileBytes = uint64_t(1) << 28;
 
 Location getScheduleFileLoc(MLIRContext *context, StringRef path) { return FileLineColLoc::get(context, path, 0, 0); }
 
-FailureOr<Schedule> readScheduleFile(MLIRContext *context, StringRef path) {
+FailureOr<Schedule> readScheduleFile(MLIRContext *context, StringRef path, const Shape &said) {
   std::string error;
   std::unique_ptr<llvm::MemoryBuffer> text = openInput(path, kMostFileBytes, error);
   std::optional<Schedule> read = text ? readSchedule(text->getBuffer(), path, error) : std::nullopt;
-  if (read)
-    return *read;
-  return emitError(UnknownLoc::get(context)) << error; // which names the file
+  if (!read)
+    return emitError(UnknownLoc::get(context)) << error; // which names the file
+  const Shape &shape = read->shape;
+  for (auto [name, wanted, value] : {std::tuple("ranks", said.ranks, shape.ranks),
+                                     {"microbatches", said.microbatches, shape.microbatches},
+                                     {"chunks", said.chunks, shape.chunks}})
+    if (wanted != 0 && wanted != value)
+      return emitError(getScheduleFileLoc(context, path))
+             << name << " must be that of the file (" << value << "), got: " << wanted;
+  return *read;
 }
 
 } // namespace shoal::pipe

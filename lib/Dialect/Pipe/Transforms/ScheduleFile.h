@@ -8,8 +8,9 @@
 
 namespace shoal::pipe {
 
-/// Diagnoses what cannot be read, by file and line.
-llvm::FailureOr<Schedule> readScheduleFile(mlir::MLIRContext *context, llvm::StringRef path);
+/// Diagnoses what cannot be read, by file and line, and what is of another shape than the numbers of `said` that are
+/// not 0.
+llvm::FailureOr<Schedule> readScheduleFile(mlir::MLIRContext *context, llvm::StringRef path, const Shape &said);
 
 /// Where faults of the whole schedule are told.
 mlir::Location getScheduleFileLoc(mlir::MLIRContext *context, llvm::StringRef path);
