@@ -3,6 +3,10 @@
 
 #include "shoal-rt/json_input.h"
 
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
 namespace shoal::pipe {
 
 namespace {
@@ -20,6 +24,9 @@ public:
     auto found = root.find("pipelineCosts");
     if (found == root.end() || !found->is_object())
       return std::string("must hold an object \"pipelineCosts\"") + kAdvice;
+    checkMembers(*found, {"unit", "stages", "update"}, "pipelineCosts");
+    if (!error.empty())
+      return error;
     if (auto unit = found->find("unit"); unit == found->end() || *unit != "s")
       return "pipelineCosts: \"unit\" must be \"s\", got: " + (unit == found->end() ? "none" : rt::toMessage(*unit));
     auto stages = found->find("stages");
@@ -41,6 +48,7 @@ private:
       error = where + " must be an object";
       return;
     }
+    checkMembers(object, {"forward", "backward", "backward_input", "backward_weight"}, where);
     std::optional<double> forward = read(object, "forward", where), backward = read(object, "backward", where),
                           input = read(object, "backward_input", where),
                           weight = read(object, "backward_weight", where);
@@ -66,6 +74,12 @@ private:
     stage.backward = backward ? *backward : *input + *weight;
     stage.backwardInput = input ? *input : *backward * share;
     stage.backwardWeight = weight ? *weight : *backward * (1 - share);
+  }
+
+  void checkMembers(const InputJson &object, llvm::ArrayRef<llvm::StringRef> known, const std::string &where) {
+    for (auto &[name, value] : object.items())
+      if (error.empty() && !llvm::is_contained(known, llvm::StringRef(name)))
+        error = where + ": unknown member " + rt::toMessage(InputJson(name)) + ", expected " + llvm::join(known, ", ");
   }
 
   /// In milliseconds; none where the object has no such member.

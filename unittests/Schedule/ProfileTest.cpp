@@ -71,6 +71,12 @@ TEST(Profile, RefusesWhatIsNone) {
   EXPECT_EQ(second(R"({"backward": 1})"), "run.json: pipelineCosts: stage 1 has no \"forward\"");
   EXPECT_EQ(second(R"({"forward": 1})"),
             "run.json: pipelineCosts: stage 1 has no \"backward\", nor its parts; it is of a step without gradients");
+  // A part that is misspelt would be one without ops.
+  EXPECT_EQ(second(R"({"forward": 1, "bakward_input": 3, "backward_weight": 1})"),
+            "run.json: pipelineCosts: stage 1: unknown member \"bakward_input\", expected forward, backward, "
+            "backward_input, backward_weight");
+  EXPECT_EQ(profileError(R"({"pipelineCosts": {"unit": "s", "stage": [], "stages": []}})"),
+            "run.json: pipelineCosts: unknown member \"stage\", expected unit, stages, update");
 }
 
 } // namespace
