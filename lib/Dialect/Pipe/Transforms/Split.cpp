@@ -380,12 +380,14 @@ LogicalResult Splitter::run() {
 
 /// The region over micro-batches that stages share; null after an error.
 static dist::AccumulateOp findLoop(func::FuncOp func) {
-  dist::AccumulateOp found;
+  dist::AccumulateOp found, single;
   for (auto loop : func.getBody().front().getOps<dist::AccumulateOp>()) {
     llvm::SmallSetVector<Attribute, 4> stages;
     for (Operation &op : loop.getBody().front())
       if (Attribute stage = op.getAttr(PipeDialect::kStageAttr))
         stages.insert(stage);
+    if (stages.size() == 1 && !single)
+      single = loop;
     if (stages.size() < 2)
       continue;
     if (found) {
@@ -397,8 +399,10 @@ static dist::AccumulateOp findLoop(func::FuncOp func) {
     found = loop;
   }
   if (!found)
-    emitError(func.getLoc()) << "a pipeline needs a region over micro-batches (dist-microbatch) with ops of several stages, "
-                        "got: none";
+    found = single; // the others compute nothing, as those behind an output of inference
+  if (!found)
+    emitError(func.getLoc()) << "a pipeline needs a region over micro-batches (dist-microbatch) with ops of its "
+                                "stages, got: none";
   return found;
 }
 
