@@ -14,6 +14,7 @@ def Pipe_Dialect : Dialect {
     | attribute | on | meaning |
     | --- | --- | --- |
     | `pipe.stage` | op of L1 | the stage that computes it, an `i64` from 0 on |
+    | `pipe.ranks` | argument of an evaluation step, L2 | the ranks along "pipe" on which training keeps it |
 
     Ops that passes make have the stage of the op for which they make them (`shoal/Interfaces/Origin.h`): gradients and
     updates that of the forward op, also what micro-batches, casts and recomputation add. What several ops share and is
@@ -27,6 +28,7 @@ def Pipe_Dialect : Dialect {
   let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
     static constexpr llvm::StringLiteral kStageAttr = "pipe.stage";
+    static constexpr llvm::StringLiteral kRanksAttr = "pipe.ranks";
 
   private:
     void registerAttributes();

@@ -154,10 +154,14 @@ Outcome Compilation::makeEvaluation(ModuleOp module, PlanOptions &plan, ModuleOp
   return makeGlobal(module, plan, training);
 }
 
-/// The evaluation step from L1 to L2, where its `training` step is: that knows what lies in which bucket.
+/// The evaluation step from L1 to L2, where its `training` step is: that knows what lies in which bucket, and on which
+/// ranks of a pipeline.
 Outcome Compilation::partitionEvaluation(ModuleOp module, const PlanOptions &plan, ModuleOp training) {
   adoptBuckets(module, training);
-  return partition(module, plan);
+  Outcome outcome = partition(module, plan);
+  if (outcome == Outcome::Success)
+    adoptRanks(module, training);
+  return outcome;
 }
 
 Outcome Compilation::makeLocal(ModuleOp module) {

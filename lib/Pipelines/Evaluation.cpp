@@ -8,6 +8,7 @@
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Dialect/Pipe/IR/Pipe.h"
+#include "shoal/Dialect/Pipe/Transforms/KeptRanks.h"
 #include "shoal/Support/SignatureEdit.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -146,6 +147,21 @@ void adoptBuckets(ModuleOp evaluation, ModuleOp training) {
         buckets.push_back(source.getArgAttrDict(i));
     if (!buckets.empty())
       func->setAttr(dist::DistDialect::kBucketsAttr, ArrayAttr::get(func.getContext(), buckets));
+  }
+}
+
+void adoptRanks(ModuleOp evaluation, ModuleOp training) {
+  for (auto func : evaluation.getOps<func::FuncOp>()) {
+    auto source = training.lookupSymbol<func::FuncOp>(func.getSymName());
+    if (!source || !func->hasAttr(nn::kEvaluationAttr))
+      continue;
+    llvm::StringMap<llvm::BitVector> kept = pipe::findKeptRanks(source);
+    SignatureEdit signature(func);
+    for (unsigned i = 0; i < func.getNumArguments(); ++i)
+      if (auto ranks = kept.find(nn::getArgName(func, i)); ranks != kept.end())
+        signature.setArgAttr(i, pipe::PipeDialect::kRanksAttr,
+                             DenseI64ArrayAttr::get(func.getContext(),
+                                                    llvm::to_vector_of<int64_t>(ranks->second.set_bits())));
   }
 }
 

@@ -39,6 +39,8 @@ llvm::LogicalResult adoptShardings(mlir::ModuleOp evaluation, mlir::ModuleOp tra
 void adoptStages(mlir::ModuleOp evaluation, mlir::ModuleOp training);
 /// Tells `evaluation`, before `buildLocalPipeline`, which buckets `training` has its parameters in behind it.
 void adoptBuckets(mlir::ModuleOp evaluation, mlir::ModuleOp training);
+/// Tells `evaluation`, both behind `buildLocalPipeline`, which ranks of a pipeline keep what `training` replaces.
+void adoptRanks(mlir::ModuleOp evaluation, mlir::ModuleOp training);
 /// Moves the evaluation step of one local program, if it has one, into that of the training step, so
 /// that they become rank programs on one arena and with common kernels.
 void addEvaluation(mlir::ModuleOp training, mlir::ModuleOp evaluation);

@@ -31,8 +31,22 @@ func.func @on_function() attributes {pipe.stage = 1} {
 
 // -----
 
-// expected-error @+1 {{unknown attribute "pipe.stage": the pipe dialect knows none on arguments and results; an op has a stage}}
+// expected-error @+1 {{unknown attribute "pipe.stage", the pipe dialect knows on arguments: pipe.ranks; an op has a stage}}
 func.func @on_argument(%x: tensor<4xf32> {pipe.stage = 1}) {
+  return
+}
+
+// -----
+
+// expected-error @+1 {{unknown attribute "pipe.ranks": the pipe dialect knows none on results; an op has a stage}}
+func.func @on_result(%x: tensor<4xf32>) -> (tensor<4xf32> {pipe.ranks = array<i64: 0>}) {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{'pipe.ranks' must be ranks along "pipe" in ascending order, got: array<i64: 1, 1>}}
+func.func @twice(%x: tensor<4xf32> {pipe.ranks = array<i64: 1, 1>}) {
   return
 }
 

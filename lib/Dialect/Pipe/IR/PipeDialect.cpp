@@ -44,16 +44,21 @@ LogicalResult PipeDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   return success();
 }
 
-static LogicalResult refuse(Operation *op, NamedAttribute attribute) {
-  return op->emitOpError() << "unknown attribute " << attribute.getName()
-                           << ": the pipe dialect knows none on arguments and results; an op has a stage";
+LogicalResult PipeDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
+  if (attribute.getName() != kRanksAttr)
+    return op->emitOpError() << "unknown attribute " << attribute.getName()
+                             << ", the pipe dialect knows on arguments: " << kRanksAttr << "; an op has a stage";
+  auto ranks = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
+  if (!ranks || ranks.empty() || ranks.asArrayRef().front() < 0 ||
+      !llvm::is_sorted(ranks.asArrayRef(), std::less_equal<int64_t>()))
+    return op->emitOpError() << "'" << kRanksAttr << "' must be ranks along \"pipe\" in ascending order, got: "
+                             << attribute.getValue();
+  return success();
 }
 
-LogicalResult PipeDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
-  return refuse(op, attribute);
-}
 LogicalResult PipeDialect::verifyRegionResultAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
-  return refuse(op, attribute);
+  return op->emitOpError() << "unknown attribute " << attribute.getName()
+                           << ": the pipe dialect knows none on results; an op has a stage";
 }
 
 } // namespace shoal::pipe

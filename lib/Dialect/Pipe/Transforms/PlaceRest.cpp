@@ -1,8 +1,9 @@
-// Sums over stages, and the ranks of what follows the schedule.
+// Sums over stages, and the ranks of what a step does beside them.
 #include "PlaceRest.h"
 
 #include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Dialect/NN/IR/Updates.h"
 
 using namespace mlir;
 
@@ -10,30 +11,39 @@ namespace shoal::pipe {
 
 using llvm::BitVector;
 
+BitVector getHome(const Homes &homes, Value value, unsigned ranks) {
+  auto found = homes.find(value);
+  return found == homes.end() ? BitVector(ranks, true) : found->second;
+}
+
+BitVector getHomeOfOperands(const Homes &homes, Operation *op, unsigned ranks) {
+  BitVector home(ranks, true);
+  for (Value operand : op->getOperands())
+    home &= getHome(homes, operand, ranks);
+  return home;
+}
+
+bool isSpread(const BitVector &lhs, const BitVector &rhs) { return lhs != rhs && !lhs.all() && !rhs.all(); }
+
 namespace {
 
 class Placer {
 public:
   Placer(PipeAxis axis, Homes &homes) : axis(axis), ranks(axis.getSize()), homes(homes) {}
 
-  void run(Operation *begin);
+  void run(Rest rest);
 
 private:
   using Leaves = SmallVector<Value>;
 
-  BitVector of(Value value) const {
-    auto found = homes.find(value);
-    return found == homes.end() ? BitVector(ranks, true) : found->second;
-  }
-  BitVector ofOperands(Operation *op) const {
-    BitVector home(ranks, true);
-    for (Value operand : op->getOperands())
-      home &= of(operand);
-    return home;
-  }
+  BitVector of(Value value) const { return getHome(homes, value, ranks); }
+  void place(Operation *begin, Operation *end);
+  void settleForStages(Rest rest);
+  void limit(Operation *op, const BitVector &home);
   bool gather(nn::AddOp op);
   Value settle(Value value, OpBuilder &b);
   void handToAll(Operation *op, OpBuilder &b);
+  void handReturned(Operation *end, OpBuilder &b);
   SmallVector<Value> addOwn(ArrayRef<Value> leaves, Location loc, OpBuilder &b);
   Value select(ArrayRef<Value> byRank, Location loc, OpBuilder &b);
   Value reduce(ArrayRef<Value> leaves, Location loc, OpBuilder &b, const Twine &asker);
@@ -44,6 +54,7 @@ private:
   unsigned ranks;
   Homes &homes;
   DenseMap<Value, Leaves> pending; // sums of terms that no rank has all of
+  DenseSet<Value> byArgument;      // values that are not everywhere because an argument is not
   SmallVector<Operation *> dead;
 };
 
@@ -94,8 +105,9 @@ Value Placer::pass(Value value, unsigned from, unsigned to, OpBuilder &b) {
   dist::ReasonAttr reason =
       getReason(b.getContext(), "the stages of the model",
                 "a sum over stages, of rank " + Twine(from) + " and rank " + Twine(to) + " of the pipeline");
-  communicate(b, value.getLoc(), axis, from, Message{to, value, value.getType(), reason});
-  return communicate(b, value.getLoc(), axis, to, Message{from, {}, value.getType(), reason}).front();
+  StringAttr scope = b.getStringAttr(getScope({.kind = ActionKind::Update}));
+  communicate(b, value.getLoc(), axis, from, Message{to, value, value.getType(), reason, {}, scope});
+  return communicate(b, value.getLoc(), axis, to, Message{from, {}, value.getType(), reason, {}, scope}).front();
 }
 
 /// The same on those ranks alone that have terms, with no part for the others: from the last, which ends its backward
@@ -144,9 +156,11 @@ Value Placer::settle(Value value, OpBuilder &b) {
   return total;
 }
 
-/// Whether an add becomes part of a sum over stages.
+/// Whether an add becomes part of a sum over stages, which is for all who have a part of it: the norm of a shared
+/// parameter's gradient is on all its ranks, and added where another's is it would be on one.
 bool Placer::gather(nn::AddOp op) {
-  if (ofOperands(op).any() && llvm::none_of(op->getOperands(), [&](Value v) { return pending.contains(v); }))
+  BitVector lhs = of(op.getLhs()), rhs = of(op.getRhs());
+  if (!isSpread(lhs, rhs) && !pending.contains(op.getLhs()) && !pending.contains(op.getRhs()))
     return false;
   OpBuilder b(op);
   Leaves leaves;
@@ -172,8 +186,30 @@ void Placer::handToAll(Operation *op, OpBuilder &b) {
                          "operand " + Twine(operand.getOperandNumber()) + " of " + op->getName().getStringRef()));
 }
 
-void Placer::run(Operation *begin) {
-  for (Operation *op = begin, *next; op; op = next) {
+/// An argument that is returned is read everywhere, unless it is what it was.
+void Placer::handReturned(Operation *end, OpBuilder &b) {
+  auto func = cast<func::FuncOp>(end->getParentOp());
+  for (auto [operand, number] : llvm::zip_equal(end->getOpOperands(), nn::updatedArguments(func))) {
+    auto argument = dyn_cast<BlockArgument>(operand.get());
+    if (argument && !of(argument).all() && number != argument.getArgNumber())
+      operand.set(reduce({argument}, end->getLoc(), b, "result " + Twine(operand.getOperandNumber())));
+  }
+}
+
+/// Limits an op to its operands' ranks where nothing else does: arguments, as values, are everywhere.
+void Placer::limit(Operation *op, const BitVector &home) {
+  BitVector others(ranks, true);
+  for (Value operand : op->getOperands())
+    if (!isa<BlockArgument>(operand) && !byArgument.contains(operand))
+      others &= of(operand);
+  if (others != home) {
+    dist::setPositions(op, axis.getPositions(home));
+    byArgument.insert(op->getResults().begin(), op->getResults().end());
+  }
+}
+
+void Placer::place(Operation *begin, Operation *end) {
+  for (Operation *op = begin, *next; op != end; op = next) {
     next = op->getNextNode();
     if (auto add = dyn_cast<nn::AddOp>(op); add && gather(add))
       continue;
@@ -181,8 +217,8 @@ void Placer::run(Operation *begin) {
     for (Value operand : llvm::to_vector(op->getOperands()))
       settle(operand, b);
     if (op->hasTrait<OpTrait::IsTerminator>())
-      break;
-    BitVector home = ofOperands(op);
+      return handReturned(op, b);
+    BitVector home = getHomeOfOperands(homes, op, ranks);
     if (home.none()) {
       handToAll(op, b);
       home.set();
@@ -191,15 +227,39 @@ void Placer::run(Operation *begin) {
       continue;
     for (Value result : op->getResults())
       homes[result] = home;
+    bool communicates = false;
     op->walk([&](Operation *inner) {
-      if (auto collective = dyn_cast<dist::CollectiveOpInterface>(inner); collective && collective.communicates())
+      auto collective = dyn_cast<dist::CollectiveOpInterface>(inner);
+      if (!collective || !collective.communicates())
+        return;
+      communicates = true;
+      if (!inner->hasAttr(dist::DistDialect::kAtAttr)) // what only stages read is where these are
         dist::setPositions(inner, axis.getPositions(home));
     });
+    if (!communicates)
+      limit(op, home);
   }
+}
+
+/// What stages read is there before they begin.
+void Placer::settleForStages(Rest rest) {
+  DenseSet<Operation *> ofStages;
+  for (Operation *op = rest.stages; op != rest.begin; op = op->getNextNode())
+    ofStages.insert(op);
+  OpBuilder b(rest.stages);
+  for (Operation *sum : dead)
+    if (llvm::any_of(sum->getUsers(), [&](Operation *user) { return ofStages.contains(user); }))
+      settle(sum->getResult(0), b);
+}
+
+void Placer::run(Rest rest) {
+  place(&rest.stages->getBlock()->front(), rest.stages);
+  settleForStages(rest);
+  place(rest.begin, nullptr);
   for (Operation *op : llvm::reverse(dead))
     op->erase();
 }
 
-void placeRest(Operation *begin, PipeAxis axis, Homes &homes) { Placer(axis, homes).run(begin); }
+void placeRest(Rest rest, PipeAxis axis, Homes &homes) { Placer(axis, homes).run(rest); }
 
 } // namespace shoal::pipe
