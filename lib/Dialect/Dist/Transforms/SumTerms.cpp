@@ -1,6 +1,7 @@
 // A tree of adds as its terms; see SumTerms.h.
 #include "shoal/Dialect/Dist/Transforms/SumTerms.h"
 
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Interfaces/Origin.h"
@@ -32,6 +33,10 @@ SmallVector<Value> collectTerms(Value whole, Operation *reader) {
 }
 
 SmallVector<int64_t> findStages(Value sum) {
+  // Where nothing has a stage, the walk would see the whole program.
+  MeshOp mesh = lookupMesh(sum.getParentBlock()->getParentOp());
+  if (!mesh || !getPipeAxis(mesh.getMesh()))
+    return {};
   std::set<int64_t> stages;
   DenseSet<Value> seen;
   SmallVector<Value> work{sum};
