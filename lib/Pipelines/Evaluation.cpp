@@ -16,6 +16,9 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <cmath>
+#include <map>
+
 using namespace mlir;
 
 namespace shoal {
@@ -85,18 +88,66 @@ llvm::DenseMap<StringAttr, Attribute> findBufferStages(func::FuncOp func) {
   return stages;
 }
 
+/// The lengths of longest common subsequences of what is left of two lists, from `a[i]` and `b[j]` on. A row, of one i,
+/// follows from that of i + 1: of all rows there are some, and those in between are computed again when they are asked
+/// for, in order, so that the table takes the room of a few hundred rows.
+class RestLengths {
+public:
+  RestLengths(ArrayRef<Attribute> a, ArrayRef<Attribute> b) : a(a), b(b), stride(std::sqrt(a.size()) + 1) {
+    Row row(b.size() + 1, 0);
+    for (size_t i = a.size();; --i) {
+      if (i % stride == 0 || i == a.size())
+        kept[i] = row;
+      if (i == 0)
+        return;
+      row = getBefore(i - 1, row);
+    }
+  }
+
+  uint32_t get(size_t i, size_t j) {
+    if (i < first || i >= first + rows.size())
+      computeFrom(i);
+    return rows[i - first][j];
+  }
+
+private:
+  using Row = std::vector<uint32_t>;
+
+  Row getBefore(size_t i, const Row &next) const {
+    Row row(b.size() + 1, 0);
+    for (size_t j = b.size(); j-- > 0;)
+      row[j] = a[i] == b[j] ? next[j + 1] + 1 : std::max(next[j], row[j + 1]);
+    return row;
+  }
+
+  /// The rows from i to the next that is kept behind it.
+  void computeFrom(size_t i) {
+    auto end = i < a.size() ? kept.upper_bound(i) : kept.find(i);
+    rows.assign(end->first - i + 1, {});
+    rows.back() = end->second;
+    first = i;
+    for (size_t row = end->first; row-- > i;)
+      rows[row - i] = getBefore(row, rows[row - i + 1]);
+  }
+
+  ArrayRef<Attribute> a, b;
+  size_t stride;
+  std::map<size_t, Row> kept; // by i
+  std::vector<Row> rows;      // from `first` on
+  size_t first = 0;
+};
+
 /// Pairs of a longest common subsequence, in order.
 SmallVector<std::pair<size_t, size_t>> align(ArrayRef<Attribute> a, ArrayRef<Attribute> b) {
-  std::vector<std::vector<uint32_t>> longest(a.size() + 1, std::vector<uint32_t>(b.size() + 1, 0)); // of what is left
-  for (size_t i = a.size(); i-- > 0;)
-    for (size_t j = b.size(); j-- > 0;)
-      longest[i][j] = a[i] == b[j] ? longest[i + 1][j + 1] + 1 : std::max(longest[i + 1][j], longest[i][j + 1]);
+  RestLengths longest(a, b);
   SmallVector<std::pair<size_t, size_t>> pairs;
   for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    if (a[i] == b[j])
+    if (a[i] == b[j]) {
       pairs.push_back({i++, j++});
-    else
-      (longest[i + 1][j] >= longest[i][j + 1] ? i : j)++;
+      continue;
+    }
+    uint32_t withoutOther = longest.get(i, j + 1), withoutOne = longest.get(i + 1, j);
+    (withoutOne >= withoutOther ? i : j)++;
   }
   return pairs;
 }
