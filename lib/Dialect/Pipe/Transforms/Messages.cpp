@@ -21,7 +21,7 @@ llvm::BitVector PipeAxis::getPositions(const llvm::BitVector &ranks) const {
 
 dist::ReasonAttr getReason(MLIRContext *context, StringRef what, const Twine &asker) {
   auto cause = dist::CauseAttr::get(context, StringAttr::get(context, what), {},
-                                    StringAttr::get(context, "--pipeline-schedule"));
+                                    StringAttr::get(context, dist::kPipelineStrategy));
   return dist::ReasonAttr::get(context, StringAttr::get(context, asker), {}, {}, {cause});
 }
 

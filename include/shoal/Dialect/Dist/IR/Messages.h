@@ -1,4 +1,4 @@
-// How messages of an L2 program wait for each other.
+// What sets messages of a pipeline apart: how they wait for each other, and who brings them.
 #ifndef SHOAL_DIALECT_DIST_IR_MESSAGES_H
 #define SHOAL_DIALECT_DIST_IR_MESSAGES_H
 
@@ -10,6 +10,9 @@ namespace shoal::dist {
 /// the same position to the same other one, and for nothing else that its position sends or receives (MPI_Isend,
 /// MPI_Irecv). Without it a position has one message, or group of messages, after the other.
 inline constexpr llvm::StringLiteral kAsyncAttr = "dist.async";
+
+/// What a pipeline calls itself as the cause of messages and reductions between its stages (#dist.cause).
+inline constexpr llvm::StringLiteral kPipelineStrategy = "--pipeline-schedule";
 
 } // namespace shoal::dist
 
