@@ -113,6 +113,18 @@ func.func @a(%w: tensor<2xf32> {nn.param = #nn.param<"w", init = ones>}) -> (ten
 
 // -----
 
+// So has who makes it the new value of another, in whichever order the results come.
+dist.mesh @mesh <["data"=2]>
+func.func private @k(tensor<2xf32>) -> tensor<2xf32> attributes {exec.kernel}
+func.func @a(%w: tensor<2xf32> {nn.param = #nn.param<"w", init = ones>}, %old: tensor<2xf32> {nn.buffer = #nn.buffer<"old", init = 0.0>})
+    -> (tensor<2xf32> {nn.updates = "w"}, tensor<2xf32> {nn.updates = "old"}) {
+  // expected-error @+1 {{the new value of "w" must be at every mesh position that uses the argument, and is not at position 1; send it there, or compute it there, too}}
+  %0 = exec.call @k(%w) {dist.at = array<i64: 0>} : (tensor<2xf32>) -> tensor<2xf32>
+  return %0, %w : tensor<2xf32>, tensor<2xf32>
+}
+
+// -----
+
 // Peers lie in the group.
 dist.mesh @mesh <["data"=2]>
 func.func @a(%x: tensor<2xf32> {nn.input = "x"}) -> (tensor<2xf32> {nn.output = "y"}) {
