@@ -95,7 +95,7 @@ struct TimelineRank {
   double begin() const { return spans.empty() ? 0 : spans.front().begin; }
   double end() const { return spans.empty() ? 0 : spans.back().end; }
   // Between its own first start and last end: what a step costs where the next one follows without a barrier.
-  double ownIdle() const { return end() - begin() - busy; }
+  double ownIdle() const { return std::max(0.0, end() - begin() - busy); } // not less by a rounding
   // What the update waits after the rank's last backward pass, for the slowest rank's; none without a global norm.
   std::optional<double> normWait() const {
     double ended = begin();

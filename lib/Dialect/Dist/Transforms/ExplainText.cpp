@@ -122,27 +122,57 @@ std::string tellOverlaps(const ExplanationEntry &entry) {
                                    : entry.overlaps.front().str();
 }
 
+/// Whether the mesh position takes part in a collective, or in the group or loop that it is in.
+static bool takesPart(const Explanation &it, int64_t position) {
+  for (Operation *op = it.op; op && !isa<func::FuncOp>(op); op = op->getParentOp())
+    if (auto at = op->getAttrOfType<DenseI64ArrayAttr>(DistDialect::kAtAttr);
+        at && !llvm::is_contained(at.asArrayRef(), position))
+      return false;
+  return true;
+}
+
+/// A position whose rank sends most; nothing where all send the same.
+static std::optional<int64_t> findBusiest(ArrayRef<Explanation> all, MeshAttr mesh) {
+  SmallVector<uint64_t> sent(mesh.getNumDevices(), 0);
+  for (const Explanation &it : all)
+    for (auto [position, bytes] : llvm::enumerate(sent))
+      if (takesPart(it, position))
+        bytes += it.sentBytes;
+  if (llvm::all_equal(sent))
+    return std::nullopt;
+  return llvm::max_element(sent) - sent.begin();
+}
+
 void printExplanations(func::FuncOp local, bool overlap, raw_ostream &os) {
   Explanations all = explainOnce(local, overlap);
-  uint64_t bytes = 0, count = 0;
-  for (const Explanation &it : all.named) {
-    bytes += it.sentBytes;
+  uint64_t count = 0;
+  for (const Explanation &it : all.named)
     count += it.count;
-  }
-  os << counted(count, "collective") << " in @" << local.getSymName() << ": one rank sends " << counted(bytes, "byte")
-     << " in a step\n";
-  if (all.named.empty())
+  os << counted(count, "collective") << " in @" << local.getSymName() << ": ";
+  if (all.named.empty()) {
+    os << "one rank sends 0 bytes in a step\n";
     return;
+  }
   MeshAttr mesh = lookupMesh(local).getMesh();
-  for (const ExplanationEntry &entry : all.entries)
-    print(all.tell(entry), entry, mesh, os);
+  std::optional<int64_t> busiest = findBusiest(all.named, mesh);
+  uint64_t bytes = 0;
   std::map<std::string, Total> totals;
   for (const Explanation &it : all.named) {
+    if (busiest && !takesPart(it, *busiest))
+      continue;
+    bytes += it.sentBytes;
     Total &total = totals[it.kind + (it.kind == "send" ? "" : " " + printGroup(it.axes, mesh))];
     total.count += it.count;
     total.bytes += it.sentBytes;
   }
-  os << "\nin total\n";
+  if (busiest)
+    os << "the rank that sends most, at mesh position " << *busiest << ", sends ";
+  else
+    os << "one rank sends ";
+  os << counted(bytes, "byte") << " in a step\n";
+  for (const ExplanationEntry &entry : all.entries)
+    print(all.tell(entry), entry, mesh, os);
+  os << "\nin total" << (busiest ? ", of that rank" : "") << "\n";
   for (const auto &[name, total] : totals)
     os << "  " << name << ": " << counted(total.count, "time") << ", " << counted(total.bytes, "byte") << "\n";
 }
