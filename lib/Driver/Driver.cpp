@@ -102,6 +102,12 @@ Outcome Compilation::makeHandWritten(ModuleOp module) {
   return failed(run(module, plan, buildHandWrittenPipeline)) ? Outcome::InputWrong : Outcome::Success;
 }
 
+static bool hasPipeline(ModuleOp module) {
+  dist::MeshOp mesh = dist::lookupMesh(module);
+  StringAttr axis = mesh ? dist::getPipeAxis(mesh.getMesh()) : StringAttr();
+  return axis && *mesh.getMesh().getAxisSize(axis) > 1;
+}
+
 /// From the model to the annotated step: L1. Evaluation follows the plan of its `training` step.
 Outcome Compilation::makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp training) {
   // The axes' use depends on the inputs that are left for this mode.
@@ -120,8 +126,8 @@ Outcome Compilation::makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp tra
 LogicalResult Compilation::verifyPlan(ModuleOp global, ModuleOp local, const PlanOptions &plan) {
   constexpr double kLong = 10, kMinutes = 120; // seconds
   // What ranks run, and not the functions of stages that it is made of.
-  OwningOpRef<ModuleOp> line = plan.pipeRanks > 1 ? unroll(local) : nullptr;
-  if (plan.pipeRanks > 1 && !line)
+  OwningOpRef<ModuleOp> line = hasPipeline(local) ? unroll(local) : nullptr;
+  if (hasPipeline(local) && !line)
     return failure();
   local = line ? *line : local;
   interp::VerifyPlanOptions verify;
@@ -216,7 +222,7 @@ OwningOpRef<ModuleOp> Compilation::unroll(ModuleOp module) {
   PassManager pm(module.getContext());
   pm.addPass(pipe::createUnrollPass());
   pm.addPass(dist::createFoldControlFlowPass());
-  if (plan.pipeRanks > 1)
+  if (hasPipeline(module))
     pm.addPass(dist::createNarrowPositionsPass());
   return succeeded(pm.run(*copy)) ? std::move(copy) : nullptr;
 }
@@ -350,10 +356,9 @@ Outcome Compilation::emitBinary(ModuleOp module, CompilerOutput &output) {
 /// whose arena is the smallest. Faults are left to the compilation under that cut.
 static int64_t findCut(ModuleOp module, const CompilerOptions &options) {
   constexpr int64_t kMostCuts = 16;
-  dist::MeshOp mesh = dist::lookupMesh(module);
   bool isCutByHand = false;
   module.walk([&](Operation *op) { isCutByHand |= op->hasAttr(pipe::PipeDialect::kStageAttr); });
-  if (!mesh || !dist::getPipeAxis(mesh.getMesh()) || dist::isLocalProgram(module) || isCutByHand)
+  if (!hasPipeline(module) || dist::isLocalProgram(module) || isCutByHand)
     return 0;
   ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
   CompilerOptions trial = options;

@@ -4,6 +4,7 @@
 #include "shoal/Dialect/Dist/IR/Messages.h"
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/Dist/IR/Positions.h"
+#include "shoal/Dialect/Exec/IR/Exec.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -52,6 +53,8 @@ SmallVector<Value> communicate(OpBuilder &b, Location loc, PipeAxis axis, unsign
     op->setAttr(dist::kAsyncAttr, b.getUnitAttr());
     if (message.microbatch)
       op->setAttr(dist::kMicrobatchAttr, message.microbatch);
+    if (message.scope)
+      op->setAttr(exec::ExecDialect::kScopeAttr, message.scope);
     if (!group)
       dist::setPositions(op, at);
   }

@@ -34,6 +34,7 @@ struct Message {
   mlir::Type type;
   dist::ReasonAttr reason;
   mlir::IntegerAttr microbatch = {};
+  mlir::StringAttr scope = {}; ///< which action it is part of
 };
 
 /// What a rank sends and receives together, waiting for no others; one message alone needs no group. Returns what it
