@@ -3,6 +3,7 @@
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
@@ -112,6 +113,15 @@ std::error_code replaceFile(llvm::StringRef path, llvm::ArrayRef<llvm::StringRef
   if (std::error_code error = write(out))
     return error;
   return fs::rename(temporary, target);
+}
+
+bool isSameFile(llvm::StringRef a, llvm::StringRef b) {
+  llvm::SmallString<128> first(a), second(b);
+  for (llvm::SmallString<128> *path : {&first, &second}) {
+    (void)llvm::sys::fs::make_absolute(*path);
+    llvm::sys::path::remove_dots(*path, /*remove_dot_dot=*/true);
+  }
+  return first == second || llvm::sys::fs::equivalent(a, b);
 }
 
 } // namespace shoal

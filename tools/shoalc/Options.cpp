@@ -3,6 +3,7 @@
 #include "Options.h"
 
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
+#include "shoal/Support/Files.h"
 
 #include "shoal-rt/option_error.h"
 
@@ -265,7 +266,8 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
     return fail(rt::optionError(app, error));
   }
 
-  for (const char *name : {"FILE", "-o", "--report", "--timeline", "--runtime", "--cpu", "--gpu-arch"})
+  for (const char *name : {"FILE", "-o", "--report", "--timeline", "--schedule-file", "--pipeline-costs", "--runtime",
+                           "--cpu", "--gpu-arch"})
     if (app.count(name) && app.get_option(name)->as<std::string>().empty())
       return fail(std::string(name) + " must not be empty");
   if (!mesh.empty() || app.count("--mesh"))
@@ -317,15 +319,18 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
   if (!line.report.empty() &&
       (options.emit == Emit::Global || options.emit == Emit::Local))
     return fail("--report needs --emit exec or later, got: " + emit);
-  if (!line.report.empty() && line.report == line.output)
-    return fail("-o and --report name the same file: " + line.report);
+  std::vector<std::pair<std::string, std::string>> outputs; // flag and file
+  for (auto [flag, file] : {std::pair("-o", &line.output), {"--report", &line.report}, {"--timeline", &line.timeline}})
+    if (!file->empty() && *file != "-") {
+      for (const auto &[other, path] : outputs)
+        if (isSameFile(path, *file))
+          return fail(other + " and " + flag + " name the same file: " + *file);
+      outputs.push_back({flag, *file});
+    }
   if (!line.report.empty() && findFormat(line.report) == ReportFormat::None)
     return fail("--report must name a file that ends in .json or .html, got: '" + line.report + "'");
   if (!line.timeline.empty() && options.emit == Emit::Global)
     return fail("--timeline needs --emit local or later, got: global");
-  for (const char *other : {"-o", "--report"})
-    if (!line.timeline.empty() && app.count(other) && app.get_option(other)->as<std::string>() == line.timeline)
-      return fail(std::string(other) + " and --timeline name the same file: " + line.timeline);
   if (!line.timeline.empty() && findFormat(line.timeline) == ReportFormat::None)
     return fail("--timeline must name a file that ends in .html or .json, got: '" + line.timeline + "'");
   if (options.explain && options.emit == Emit::Global)

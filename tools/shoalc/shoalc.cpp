@@ -34,13 +34,17 @@ int fail(int code, const llvm::Twine &message) {
 
 /// What can be known of the paths before the work.
 int checkPaths(const CommandLine &line) {
-  for (const std::string &output : {line.output, line.report, line.timeline})
-    if (output != "-" && llvm::sys::fs::equivalent(output, line.input))
-      return fail(rt::kExitBadInput, "'" + output + "' is the model itself; name another file to write");
-  for (const std::string &output : {line.output, line.report, line.timeline})
-    if (!output.empty() && output != "-")
-      if (std::error_code error = checkWritable(output))
-        return fail(rt::kExitBadInput, "cannot write '" + output + "': " + error.message());
+  const PlanOptions &plan = line.compiler.plan;
+  for (const std::string &output : {line.output, line.report, line.timeline}) {
+    if (output.empty() || output == "-")
+      continue;
+    for (auto [what, input] : {std::pair<const char *, llvm::StringRef>("the model", line.input),
+                               {"--schedule-file", plan.scheduleFile}, {"--pipeline-costs", plan.pipelineCosts}})
+      if (!input.empty() && isSameFile(output, input))
+        return fail(rt::kExitBadInput, "'" + output + "' is " + what + " itself; name another file to write");
+    if (std::error_code error = checkWritable(output))
+      return fail(rt::kExitBadInput, "cannot write '" + output + "': " + error.message());
+  }
   if (line.compiler.emit == Emit::Executable && !llvm::sys::fs::is_regular_file(line.runtime))
     return fail(rt::kExitBadInput, "no runtime executable at '" + line.runtime + "' (see --runtime)");
   return 0;

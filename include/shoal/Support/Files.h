@@ -27,6 +27,9 @@ std::unique_ptr<llvm::MemoryBuffer> openModel(llvm::StringRef path, ModelTextPro
 /// directory, and lies in one that may be written to.
 std::error_code checkWritable(llvm::StringRef path);
 
+/// Whether two paths lead to one file, which need not be there yet.
+bool isSameFile(llvm::StringRef a, llvm::StringRef b);
+
 /// Writes `parts`, one after the other, to a new file and gives it the name `path`: when that fails,
 /// an older file of this name stays and nothing is left behind. A device or pipe is written to.
 std::error_code replaceFile(llvm::StringRef path, llvm::ArrayRef<llvm::StringRef> parts,

@@ -42,7 +42,6 @@ private:
 
   LogicalResult collectCalls();
   LogicalResult checkCalls();
-  void runRank(int64_t rank, const Action &action);
   void compute(const Action &action);
   void communicate(int64_t rank, ArrayRef<Action> actions);
   Value lookup(Value value, int64_t stage, int64_t micro);
