@@ -11,11 +11,11 @@
 #include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/Dist/IR/Messages.h"
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
-#include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Interfaces/Origin.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Support/Elements.h"
 
+#include "shoal-rt/timeline.h"
 #include "shoal-rt/traffic.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -365,19 +365,21 @@ bool isOfPipeline(ReasonAttr reason) {
 /// same.
 void tellPipeline(Explanation &it, const StepParts &parts) {
   std::string names = printAxes(it.axes.getAxes());
-  if (!isa<SendOp>(it.op)) {
-    it.cause = kPipelineStrategy.str() + ": its terms are in stages of different ranks";
+  auto scope = it.op->getAttrOfType<StringAttr>(origin::kScope);
+  rt::ActionLabel action = scope ? rt::parseActionLabel(scope.getValue()) : rt::ActionLabel();
+  if (action.kind != 'S') {
+    it.part = !parts.hasGradients() || action.kind != 'U' ? it.part : "the update";
+    it.cause = kPipelineStrategy.str() + (isa<SendOp>(it.op) ? ": stages of different ranks share it"
+                                                             : ": its terms are in stages of different ranks");
     it.removal = "stages that share it on one rank: fewer ranks of " + names + ", or other boundaries (pipe.stage)";
     return;
   }
-  auto scope = it.op->getAttrOfType<StringAttr>(origin::kScope);
-  bool isBackward = scope && scope.getValue().starts_with("SB");
-  it.part = !parts.hasGradients() ? "" : isBackward ? "the backward pass" : "the forward pass";
-  if (auto number = it.op->getAttrOfType<IntegerAttr>(kMicrobatchAttr))
-    if (std::string suffix = " of micro-batch " + std::to_string(number.getInt()); StringRef(it.asker).ends_with(suffix))
-      it.asker.resize(it.asker.size() - suffix.size());
+  it.part = !parts.hasGradients() ? "" : action.backward ? "the backward pass" : "the forward pass";
+  if (std::string suffix = " of micro-batch " + std::to_string(action.microbatch);
+      StringRef(it.asker).ends_with(suffix)) // it is the same in each
+    it.asker.resize(it.asker.size() - suffix.size());
   it.cause = kPipelineStrategy.str() + ": the two stages are on different ranks, and " +
-             (isBackward ? "cotangents go back" : "activations go on") + " from one to the other";
+             (action.backward ? "cotangents go back" : "activations go on") + " from one to the other";
   it.removal = "both stages on one rank: fewer ranks of " + names + ", or other boundaries (pipe.stage)";
 }
 
@@ -413,7 +415,7 @@ std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLay
       it.layer = layer ? layer.str() : "";
       Operation *made = op->getOperand(0).getDefiningOp();
       bool isUpdated = isa_and_nonnull<nn::OptimizerUpdateOpInterface>(made);
-      it.isBucket = isUpdated || isa_and_nonnull<PackOp>(made);
+      it.isBucket = !isOfPipeline(reason) && (isUpdated || isa_and_nonnull<PackOp>(made));
       // Buckets are alike as layers are.
       it.asker = namesLayers || !it.isBucket ? reason.getAskerText(namesLayers)
                  : isUpdated                 ? "a bucket of new parameters"

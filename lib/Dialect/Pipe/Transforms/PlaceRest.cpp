@@ -3,6 +3,7 @@
 
 #include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Dialect/NN/IR/Updates.h"
 
 using namespace mlir;
@@ -10,20 +11,6 @@ using namespace mlir;
 namespace shoal::pipe {
 
 using llvm::BitVector;
-
-BitVector getHome(const Homes &homes, Value value, unsigned ranks) {
-  auto found = homes.find(value);
-  return found == homes.end() ? BitVector(ranks, true) : found->second;
-}
-
-BitVector getHomeOfOperands(const Homes &homes, Operation *op, unsigned ranks) {
-  BitVector home(ranks, true);
-  for (Value operand : op->getOperands())
-    home &= getHome(homes, operand, ranks);
-  return home;
-}
-
-bool isSpread(const BitVector &lhs, const BitVector &rhs) { return lhs != rhs && !lhs.all() && !rhs.all(); }
 
 namespace {
 
@@ -36,19 +23,28 @@ public:
 private:
   using Leaves = SmallVector<Value>;
 
-  BitVector of(Value value) const { return getHome(homes, value, ranks); }
+  /// Of the terms of a sum; a free one needs none.
+  BitVector getHolders(ArrayRef<Value> leaves) const {
+    BitVector holders(ranks);
+    for (Value leaf : leaves)
+      if (!homes.isFree(leaf))
+        holders |= of(leaf);
+    return holders.any() ? holders : holders.set();
+  }
+  BitVector of(Value value) const { return homes.get(value); }
   void place(Operation *begin, Operation *end);
   void settleForStages(Rest rest);
   void limit(Operation *op, const BitVector &home);
-  bool gather(nn::AddOp op);
+  void gather(nn::AddOp op);
   Value settle(Value value, OpBuilder &b);
   void handToAll(Operation *op, OpBuilder &b);
   void handReturned(Operation *end, OpBuilder &b);
+  Value handOn(Value value, const BitVector &to, StringRef name, OpBuilder &b);
   SmallVector<Value> addOwn(ArrayRef<Value> leaves, Location loc, OpBuilder &b);
   Value select(ArrayRef<Value> byRank, Location loc, OpBuilder &b);
   Value reduce(ArrayRef<Value> leaves, Location loc, OpBuilder &b, const Twine &asker);
   Value exchange(ArrayRef<Value> leaves, const BitVector &holders, Location loc, OpBuilder &b);
-  Value pass(Value value, unsigned from, unsigned to, OpBuilder &b);
+  Value pass(Value value, unsigned from, unsigned to, const Twine &asker, OpBuilder &b);
 
   PipeAxis axis;
   unsigned ranks;
@@ -63,8 +59,9 @@ private:
 /// What each rank gives to a sum: of values that several have, the first of them does. Null where it gives nothing.
 SmallVector<Value> Placer::addOwn(ArrayRef<Value> leaves, Location loc, OpBuilder &b) {
   SmallVector<Value> own(ranks);
+  BitVector holders = getHolders(leaves);
   for (Value leaf : leaves) {
-    Value &sum = own[of(leaf).find_first()];
+    Value &sum = own[(homes.isFree(leaf) ? holders : of(leaf)).find_first()];
     sum = sum ? Value(b.create<nn::AddOp>(loc, sum, leaf)) : leaf;
   }
   return own;
@@ -101,10 +98,8 @@ Value Placer::reduce(ArrayRef<Value> leaves, Location loc, OpBuilder &b, const T
 }
 
 /// A value of one rank, on another.
-Value Placer::pass(Value value, unsigned from, unsigned to, OpBuilder &b) {
-  dist::ReasonAttr reason =
-      getReason(b.getContext(), "the stages of the model",
-                "a sum over stages, of rank " + Twine(from) + " and rank " + Twine(to) + " of the pipeline");
+Value Placer::pass(Value value, unsigned from, unsigned to, const Twine &asker, OpBuilder &b) {
+  dist::ReasonAttr reason = getReason(b.getContext(), "the stages of the model", asker);
   StringAttr scope = b.getStringAttr(getScope({.kind = ActionKind::Update}));
   communicate(b, value.getLoc(), axis, from, Message{to, value, value.getType(), reason, {}, scope});
   return communicate(b, value.getLoc(), axis, to, Message{from, {}, value.getType(), reason, {}, scope}).front();
@@ -116,11 +111,14 @@ Value Placer::exchange(ArrayRef<Value> leaves, const BitVector &holders, Locatio
   SmallVector<Value> byRank = addOwn(leaves, loc, b);
   Value sum;
   unsigned at = 0;
+  auto passOn = [&](unsigned rank) {
+    return pass(sum, at, rank, "a sum over stages, of rank " + Twine(at) + " and rank " + Twine(rank) + " of the pipeline", b);
+  };
   for (unsigned rank = ranks; rank-- > 0;) {
     if (!byRank[rank])
       continue;
     if (sum)
-      sum = b.create<nn::AddOp>(loc, pass(sum, at, rank, b), byRank[rank]);
+      sum = b.create<nn::AddOp>(loc, passOn(rank), byRank[rank]);
     else
       sum = byRank[rank];
     at = rank;
@@ -128,7 +126,7 @@ Value Placer::exchange(ArrayRef<Value> leaves, const BitVector &holders, Locatio
   byRank.assign(ranks, Value());
   for (unsigned rank : holders.set_bits()) {
     if (rank != at)
-      sum = pass(sum, at, rank, b);
+      sum = passOn(rank);
     byRank[rank] = sum;
     at = rank;
   }
@@ -141,14 +139,11 @@ Value Placer::settle(Value value, OpBuilder &b) {
   auto found = pending.find(value);
   if (found == pending.end())
     return value;
-  BitVector home(ranks);
-  for (Value leaf : found->second)
-    home |= of(leaf);
+  BitVector home = getHolders(found->second);
   bool isSmall = cast<RankedTensorType>(value.getType()).getNumElements() == 1;
   Value total = home.all() || isSmall ? reduce(found->second, value.getLoc(), b, "a sum over stages")
                                       : exchange(found->second, home, value.getLoc(), b);
-  if (!home.all()) // others have no use for it
-    homes[total] = home;
+  homes.set(total, home); // others have no use for it
   if (Attribute tags = value.getDefiningOp()->getAttr(dist::DistDialect::kGlobalsAttr))
     total.getDefiningOp()->setAttr(dist::DistDialect::kGlobalsAttr, tags);
   pending.erase(found);
@@ -156,12 +151,8 @@ Value Placer::settle(Value value, OpBuilder &b) {
   return total;
 }
 
-/// Whether an add becomes part of a sum over stages, which is for all who have a part of it: the norm of a shared
-/// parameter's gradient is on all its ranks, and added where another's is it would be on one.
-bool Placer::gather(nn::AddOp op) {
-  BitVector lhs = of(op.getLhs()), rhs = of(op.getRhs());
-  if (!isSpread(lhs, rhs) && !pending.contains(op.getLhs()) && !pending.contains(op.getRhs()))
-    return false;
+/// An add that becomes part of a sum over stages.
+void Placer::gather(nn::AddOp op) {
   OpBuilder b(op);
   Leaves leaves;
   for (Value operand : op->getOperands()) {
@@ -175,7 +166,6 @@ bool Placer::gather(nn::AddOp op) {
   }
   pending[op.getResult()] = leaves;
   dead.push_back(op);
-  return true;
 }
 
 /// No rank has all that the op reads: each value goes to all ranks.
@@ -186,13 +176,38 @@ void Placer::handToAll(Operation *op, OpBuilder &b) {
                          "operand " + Twine(operand.getOperandNumber()) + " of " + op->getName().getStringRef()));
 }
 
-/// An argument that is returned is read everywhere, unless it is what it was.
+/// A value that replaces an argument, on the ranks of that: from the first that has it, one by one.
+Value Placer::handOn(Value value, const BitVector &to, StringRef name, OpBuilder &b) {
+  BitVector home = of(value);
+  SmallVector<Value> byRank(ranks);
+  unsigned from = home.find_first();
+  for (unsigned rank : home.set_bits())
+    byRank[rank] = value;
+  for (unsigned rank : to.set_bits())
+    if (!byRank[rank])
+      byRank[rank] = pass(value, from, rank,
+                          "rank " + Twine(rank) + " of the pipeline reads '" + name + "', which rank " + Twine(from) +
+                              " updates",
+                          b);
+  Value handed = select(byRank, value.getLoc(), b);
+  if (Operation *def = value.getDefiningOp())
+    if (Attribute tags = def->getAttr(dist::DistDialect::kGlobalsAttr); tags && def->getNumResults() == 1)
+      handed.getDefiningOp()->setAttr(dist::DistDialect::kGlobalsAttr, tags);
+  return handed;
+}
+
+/// An argument that is returned is read everywhere, unless it is what it was; what replaces one, on all ranks of that.
 void Placer::handReturned(Operation *end, OpBuilder &b) {
   auto func = cast<func::FuncOp>(end->getParentOp());
   for (auto [operand, number] : llvm::zip_equal(end->getOpOperands(), nn::updatedArguments(func))) {
     auto argument = dyn_cast<BlockArgument>(operand.get());
-    if (argument && !of(argument).all() && number != argument.getArgNumber())
+    if (argument && number != argument.getArgNumber() && !of(argument).all()) {
       operand.set(reduce({argument}, end->getLoc(), b, "result " + Twine(operand.getOperandNumber())));
+    } else if (number && !homes.isFree(operand.get())) {
+      BitVector missing = of(func.getArgument(*number));
+      if (missing.reset(of(operand.get())).any())
+        operand.set(handOn(operand.get(), missing, nn::getArgName(func, *number), b));
+    }
   }
 }
 
@@ -211,22 +226,22 @@ void Placer::limit(Operation *op, const BitVector &home) {
 void Placer::place(Operation *begin, Operation *end) {
   for (Operation *op = begin, *next; op != end; op = next) {
     next = op->getNextNode();
-    if (auto add = dyn_cast<nn::AddOp>(op); add && gather(add))
+    if (homes.isSum(op)) {
+      gather(cast<nn::AddOp>(op));
       continue;
+    }
     OpBuilder b(op);
     for (Value operand : llvm::to_vector(op->getOperands()))
       settle(operand, b);
     if (op->hasTrait<OpTrait::IsTerminator>())
       return handReturned(op, b);
-    BitVector home = getHomeOfOperands(homes, op, ranks);
-    if (home.none()) {
+    BitVector home(ranks, true);
+    for (Value operand : op->getOperands())
+      home &= of(operand);
+    if (home.none())
       handToAll(op, b);
-      home.set();
-    }
-    if (home.all())
+    if (home.none() || home.all())
       continue;
-    for (Value result : op->getResults())
-      homes[result] = home;
     bool communicates = false;
     op->walk([&](Operation *inner) {
       auto collective = dyn_cast<dist::CollectiveOpInterface>(inner);
@@ -253,6 +268,11 @@ void Placer::settleForStages(Rest rest) {
 }
 
 void Placer::run(Rest rest) {
+  Block &block = *rest.stages->getBlock();
+  for (Operation *op = &block.front(); op != rest.stages; op = op->getNextNode())
+    homes.follow(op);
+  for (Operation *op = rest.begin; op; op = op->getNextNode())
+    homes.follow(op);
   place(&rest.stages->getBlock()->front(), rest.stages);
   settleForStages(rest);
   place(rest.begin, nullptr);

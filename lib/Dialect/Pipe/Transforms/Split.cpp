@@ -54,6 +54,7 @@ public:
 private:
   LogicalResult placeOps();
   void spreadOverTerms(OpOperand &use);
+  void addRepeated(SmallVectorImpl<Value> &terms);
   void place(Operation *op, bool isTerm);
   void splitBackward();
   LogicalResult connect();
@@ -165,12 +166,28 @@ void Splitter::spreadOverTerms(OpOperand &use) {
   }
 }
 
+/// A term that a sum has several times becomes one, which its stage makes.
+void Splitter::addRepeated(SmallVectorImpl<Value> &terms) {
+  llvm::MapVector<Value, Value> sums;
+  OpBuilder b(body.getTerminator());
+  for (Value term : terms) {
+    auto [sum, isNew] = sums.insert({term, term});
+    if (isNew)
+      continue;
+    sum->second = b.create<nn::AddOp>(term.getLoc(), sum->second, term);
+    if (forward.contains(term.getDefiningOp()))
+      forward.insert(sum->second.getDefiningOp());
+  }
+  terms = llvm::map_to_vector(sums, [](const auto &sum) { return sum.second; });
+}
+
 LogicalResult Splitter::placeOps() {
   for (OpOperand &yielded : body.getTerminator()->getOpOperands())
     spreadOverTerms(yielded);
   llvm::DenseSet<Value> yielded;
   for (Value value : body.getTerminator()->getOperands()) {
     terms.push_back(dist::collectTerms(value, body.getTerminator()));
+    addRepeated(terms.back());
     yielded.insert(terms.back().begin(), terms.back().end());
   }
   for (const SmallVector<Value> &sum : terms)

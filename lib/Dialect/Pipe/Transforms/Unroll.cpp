@@ -10,7 +10,6 @@
 #include "shoal/Dialect/Exec/IR/Exec.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
-#include "shoal/Dialect/Pipe/Transforms/KeptRanks.h"
 #include "shoal/Dialect/Pipe/Transforms/Passes.h"
 #include "shoal/Support/SignatureEdit.h"
 
@@ -33,7 +32,7 @@ class Unroller {
 public:
   Unroller(func::FuncOp func, dist::AccumulateOp loop, const Schedule &schedule, PipeAxis axis, SymbolTable &symbols)
       : func(func), loop(loop), body(loop.getBody().front()), schedule(schedule), shape(schedule.shape), axis(axis),
-        symbols(symbols), builder(loop) {}
+        symbols(symbols), builder(loop), homes(shape.ranks) {}
 
   LogicalResult run();
 
@@ -50,9 +49,8 @@ private:
   Value addTerm(Value sum, Value term, int64_t micro, StringAttr scope);
   void nameRest();
   void finishSums();
-  LogicalResult placeArguments();
-  void findReaders();
-  LogicalResult checkUpdates();
+  LogicalResult placeArguments(const ReadersOf &readers);
+  void limitGathers(const ReadersOf &readers);
 
   SmallVector<CallOp, 2> getCalls(const Action &action) const;
   SmallVector<Value> getMessage(int64_t from, int64_t to, bool backward) const;
@@ -77,7 +75,6 @@ private:
   SmallVector<BitVector> ranksOfSums;
   DenseMap<Key, Value> made, slices;
   DenseMap<std::pair<int64_t, Key>, Value> received; // by stage
-  llvm::MapVector<StringAttr, BitVector> readers;    // of an argument, by name
   DenseSet<Operation *> current;                     // what the action under way has made
   Homes homes;
 };
@@ -286,9 +283,10 @@ LogicalResult Unroller::run() {
   if (failed(collectCalls()))
     return failure();
   before = loop->getPrevNode();
-  if (failed(placeArguments()))
+  ReadersOf readers = findReaders(func, loop, shape); // before copies of the stages' ops read arguments, too
+  if (failed(placeArguments(readers)))
     return failure();
-  findReaders(); // before copies of the stages' ops read arguments, too
+  limitGathers(readers);
   // Any order that keeps each rank's does; a rank goes on while what it reads is there.
   SmallVector<size_t> next(shape.ranks, 0);
   auto isReady = [&](const Action &action) {
@@ -332,62 +330,16 @@ LogicalResult Unroller::run() {
                               << format(schedule.ranks[rank][next[rank]], shape, rank) << " (pipe-verify says more)";
   finishSums();
   nameRest();
-  return checkUpdates();
-}
-
-/// What a rank reads in its stages it has updated by itself.
-LogicalResult Unroller::checkUpdates() {
-  Operation *end = func.getBody().front().getTerminator();
-  for (auto [index, value] : llvm::enumerate(end->getOperands())) {
-    auto name = func.getResultAttrOfType<StringAttr>(index, nn::NNDialect::kUpdatesAttr);
-    auto home = homes.find(value);
-    if (!name || home == homes.end())
-      continue;
-    BitVector missing = readers.lookup(name);
-    missing.reset(home->second);
-    if (missing.any())
-      return emitError(func.getLoc()) << "rank " << missing.find_first() << " of the pipeline reads " << name
-                              << ", and only other ranks update it";
-  }
   return success();
 }
 
-/// Which ranks read what of the model's arguments in their stages, also through what is made of these alone. What is
-/// gathered of them before the region is gathered on these ranks.
-void Unroller::findReaders() {
-  struct Reads {
-    BitVector stages;
-    bool rest = false; // the step beside the region
-  };
-  DenseMap<Operation *, Reads> readsOf; // of what stands before the region
-  auto find = [&](Value value) {
-    Reads reads{BitVector(shape.ranks)};
-    for (Operation *user : value.getUsers()) {
-      if (auto call = dyn_cast<CallOp>(user); call && call->getBlock() == &body) {
-        reads.stages.set(shape.getRank(call.getStage()));
-      } else if (auto found = readsOf.find(user); found != readsOf.end()) {
-        reads.stages |= found->second.stages;
-        reads.rest |= found->second.rest;
-      } else {
-        reads.rest = true;
-      }
-    }
-    return reads;
-  };
-  for (Operation *op = loop->getPrevNode(); op; op = op->getPrevNode()) {
-    Reads all{BitVector(shape.ranks)};
-    for (Value result : op->getResults()) {
-      Reads reads = find(result);
-      all.stages |= reads.stages;
-      all.rest |= reads.rest;
-    }
+/// What is gathered of arguments for stages alone is gathered on the ranks of these.
+void Unroller::limitGathers(const ReadersOf &readers) {
+  for (auto &[op, of] : readers.ops) {
     auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
-    if (collective && collective.communicates() && !all.rest && !all.stages.all())
-      dist::setPositions(op, axis.getPositions(all.stages));
-    readsOf[op] = all;
+    if (collective && collective.communicates() && !of.rest && !of.stages.all())
+      dist::setPositions(op, axis.getPositions(of.stages));
   }
-  for (BlockArgument argument : func.getArguments())
-    readers[StringAttr::get(func.getContext(), nn::getArgName(func, argument.getArgNumber()))] = find(argument).stages;
 }
 
 /// What follows the micro-batches is of the update.
@@ -403,21 +355,27 @@ void Unroller::nameRest() {
 }
 
 /// Evaluation finds what training keeps where that keeps it.
-LogicalResult Unroller::placeArguments() {
-  homes = pipe::placeArguments(func, loop, shape, axis);
+LogicalResult Unroller::placeArguments(const ReadersOf &readers) {
+  homes = pipe::placeArguments(func, loop, shape, readers);
   SignatureEdit signature(func);
   for (BlockArgument argument : func.getArguments()) {
     unsigned number = argument.getArgNumber();
     auto ranks = func.getArgAttrOfType<DenseI64ArrayAttr>(number, PipeDialect::kRanksAttr);
     if (!ranks)
       continue;
-    BitVector &home = homes[argument] = BitVector(shape.ranks);
+    BitVector home(shape.ranks);
     for (int64_t rank : ranks.asArrayRef()) {
-      if (rank >= shape.ranks)
+      if (rank < 0 || rank >= shape.ranks)
         return emitError(argument.getLoc()) << "'" << PipeDialect::kRanksAttr << "' must be of the " << shape.ranks
                                             << " ranks of the pipeline, got: " << rank;
       home.set(rank);
     }
+    BitVector missing = readers.arguments.lookup(argument).stages;
+    if (missing.reset(home).any())
+      return emitError(argument.getLoc()) << "'" << PipeDialect::kRanksAttr << "' must have rank "
+                                          << missing.find_first() << " of the pipeline, a stage of which reads "
+                                          << nn::getArgName(func, number);
+    homes.set(argument, home);
     signature.setArgAttr(number, PipeDialect::kRanksAttr, {});
   }
   return success();
@@ -427,7 +385,7 @@ LogicalResult Unroller::placeArguments() {
 void Unroller::finishSums() {
   for (auto [sum, ranks] : llvm::zip_equal(sums, ranksOfSums))
     if (Operation *def = sum.getDefiningOp(); def && (!before || before->isBeforeInBlock(def)))
-      homes[sum] = ranks; // what a stage hands on from outside is everywhere
+      homes.set(sum, ranks); // what a stage hands on from outside is everywhere
   if (auto tags = loop->getAttrOfType<ArrayAttr>(dist::DistDialect::kGlobalsAttr); tags && shape.microbatches > 1)
     for (auto [sum, tag] : llvm::zip_equal(sums, tags))
       sum.getDefiningOp()->setAttr(dist::DistDialect::kGlobalsAttr, ArrayAttr::get(func.getContext(), {tag}));
