@@ -1,8 +1,11 @@
 // A tree of adds as its terms; see SumTerms.h.
 #include "shoal/Dialect/Dist/Transforms/SumTerms.h"
 
+#include "ForeignAttrs.h"
+
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Interfaces/Origin.h"
 
@@ -30,6 +33,16 @@ SmallVector<Value> collectTerms(Value whole, Operation *reader) {
     work.push_back({sum.getLhs(), sum});
   }
   return terms;
+}
+
+Operation *addToRunningSum(OpBuilder &b, Value sum, Value term, Attribute number) {
+  if (Operation *def = term.getDefiningOp(); def && def->hasAttr(exec::ExecDialect::kClassAttr))
+    setClass(def, exec::StorageClass::workspace);
+  auto add = b.create<nn::AddOp>(term.getLoc(), sum, term);
+  add->setAttr(kRunningSumAttr, b.getUnitAttr());
+  if (number)
+    add->setAttr(kMicrobatchAttr, number);
+  return add;
 }
 
 SmallVector<int64_t> findStages(Value sum) {

@@ -5,6 +5,7 @@
 #include "OpOrder.h"
 
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
+#include "shoal/Dialect/Dist/Transforms/PackGroups.h"
 #include "shoal/Dialect/Dist/Transforms/SumTerms.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Interfaces/Origin.h"
@@ -62,7 +63,7 @@ Value Unroller::addTerm(Value sum, Value term, Attribute number) {
   while (isWaitedFor && next != end && !reducesBucket(next))
     next = next->getNextNode();
   b.setInsertionPoint(next);
-  auto add = b.create<nn::AddOp>(term.getLoc(), sum, term);
+  Operation *add = addToRunningSum(b, sum, term, number);
   if (!isWaitedFor)
     order.putBehind(add, last);
   else if (next != end)
@@ -71,12 +72,7 @@ Value Unroller::addTerm(Value sum, Value term, Attribute number) {
     append(add);
   if (def)
     copyOrigin(def, add);
-  // The gradient is the sum; a term is on its way to it.
-  if (def && def->hasAttr(exec::ExecDialect::kClassAttr))
-    setClass(def, exec::StorageClass::workspace);
-  add->setAttr(kRunningSumAttr, b.getUnitAttr());
-  add->setAttr(kMicrobatchAttr, number);
-  return add;
+  return add->getResult(0);
 }
 
 /// Adds what a micro-batch yields, term by term as they are made, so that no second sum is held beside the first. Null
@@ -139,7 +135,7 @@ void Unroller::copyBody(int64_t micro) {
   Block &body = op.getBody().front();
   IRMapping mapping;
   IntegerAttr number = numberOf(micro);
-  DenseMap<int64_t, int64_t> groups; // of the body -> of this copy
+  GroupNumbers groups(freeGroup);
   for (auto [input, argument] : llvm::zip_equal(op.getInputs(), body.getArguments())) {
     auto type = cast<RankedTensorType>(argument.getType());
     Value part = input;
@@ -159,13 +155,8 @@ void Unroller::copyBody(int64_t micro) {
       nested.push_back(region);
       return WalkResult::skip();
     });
-    // Buckets of two micro-batches are two, also those of regions in them.
     if (micro > 0)
-      copy->walk([&](PackOp pack) {
-        auto [group, isNew] = groups.try_emplace(pack.getGroup(), freeGroup);
-        freeGroup += isNew;
-        pack.setGroup(group->second);
-      });
+      groups.renumber(copy);
   }
   for (auto [sum, yielded] : llvm::zip_equal(sums, body.getTerminator()->getOperands())) {
     Value value = mapping.lookupOrDefault(yielded);

@@ -134,10 +134,10 @@ LogicalResult Unroller::checkCalls() {
 /// What a stage hands to the next, or to the one before.
 SmallVector<Value> Unroller::getMessage(int64_t from, int64_t to, bool backward) const {
   llvm::SetVector<Value> values;
-  for (auto &[key, call] : calls) {
-    if (key.first != to || (key.second != Part::Forward) != backward)
+  for (auto it = calls.lower_bound({to, Part()}); it != calls.end() && it->first.first == to; ++it) {
+    if ((it->first.second != Part::Forward) != backward)
       continue;
-    for (Value input : const_cast<CallOp &>(call).getInputs())
+    for (Value input : CallOp(it->second).getInputs())
       if (auto source = input.getDefiningOp<CallOp>(); source && int64_t(source.getStage()) == from)
         values.insert(input);
   }
@@ -182,16 +182,10 @@ Value Unroller::addTerm(Value sum, Value term, int64_t micro, StringAttr scope) 
   Operation *def = term.getDefiningOp(), *other = sum.getDefiningOp();
   if (current.contains(def) && !dist::isTensorCollective(def))
     b.setInsertionPointAfter(current.contains(other) && def->isBeforeInBlock(other) ? other : def);
-  // The gradient is the sum; a term is on its way to it.
-  if (def && def->hasAttr(exec::ExecDialect::kClassAttr))
-    exec::setClass(def, exec::StorageClass::workspace);
-  auto add = b.create<nn::AddOp>(term.getLoc(), sum, term);
-  add->setAttr(dist::kRunningSumAttr, builder.getUnitAttr());
+  Operation *add = dist::addToRunningSum(b, sum, term, getNumber(micro));
   add->setAttr(exec::ExecDialect::kScopeAttr, scope);
-  if (IntegerAttr number = getNumber(micro))
-    add->setAttr(dist::kMicrobatchAttr, number);
   current.insert(add);
-  return add;
+  return add->getResult(0);
 }
 
 void Unroller::copy(func::FuncOp callee, CallOp call, int64_t micro, const BitVector &at, StringAttr scope) {
@@ -203,7 +197,7 @@ void Unroller::copy(func::FuncOp callee, CallOp call, int64_t micro, const BitVe
     if (input.getDefiningOp<CallOp>())
       ofStages.insert(argument);
   }
-  DenseMap<int64_t, int64_t> groups; // of the function -> of this copy
+  dist::GroupNumbers groups(freeGroup);
   for (Operation &op : block.without_terminator()) {
     Operation *copy = builder.clone(op, mapping);
     current.insert(copy);
@@ -218,13 +212,9 @@ void Unroller::copy(func::FuncOp callee, CallOp call, int64_t micro, const BitVe
     copy->walk([&](Operation *inner) {
       if (auto collective = dyn_cast<dist::CollectiveOpInterface>(inner); collective && collective.communicates())
         dist::setPositions(inner, at);
-      // Buckets of two micro-batches are two.
-      if (auto pack = dyn_cast<dist::PackOp>(inner); pack && micro > 0) {
-        auto [group, isNew] = groups.try_emplace(pack.getGroup(), freeGroup);
-        freeGroup += isNew;
-        pack.setGroup(group->second);
-      }
     });
+    if (micro > 0)
+      groups.renumber(copy);
   }
   for (auto [result, value] : llvm::zip_equal(call.getResults(), block.getTerminator()->getOperands()))
     made[{result, micro}] = mapping.lookup(value);

@@ -13,6 +13,26 @@ inline int64_t findFreeGroup(mlir::Operation *func) {
   return free;
 }
 
+/// Buckets of two micro-batches are two: gives those of one copy of their body groups of their own, from the first that
+/// is free in the function.
+class GroupNumbers {
+public:
+  explicit GroupNumbers(int64_t &free) : free(free) {}
+
+  /// Also those of regions in the op.
+  void renumber(mlir::Operation *copy) {
+    copy->walk([&](PackOp pack) {
+      auto [group, isNew] = groups.try_emplace(pack.getGroup(), free);
+      free += isNew;
+      pack.setGroup(group->second);
+    });
+  }
+
+private:
+  int64_t &free;
+  llvm::DenseMap<int64_t, int64_t> groups; // of the body -> of this copy
+};
+
 } // namespace shoal::dist
 
 #endif // SHOAL_DIALECT_DIST_TRANSFORMS_PACKGROUPS_H

@@ -2,7 +2,7 @@
 #ifndef SHOAL_DIALECT_DIST_TRANSFORMS_SUMTERMS_H
 #define SHOAL_DIALECT_DIST_TRANSFORMS_SUMTERMS_H
 
-#include "mlir/IR/Operation.h"
+#include "mlir/IR/Builders.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace shoal::dist {
@@ -14,6 +14,10 @@ llvm::SmallVector<mlir::Value> collectTerms(mlir::Value whole, mlir::Operation *
 /// The stages of a pipeline (`pipe.stage`) that a sum gets terms from, in order; none in a program that is not cut.
 /// Gradients of one bucket have the same.
 llvm::SmallVector<int64_t> findStages(mlir::Value sum);
+
+/// Adds a term of micro-batch `number` to a sum over micro-batches, which is what the term is on its way to: its storage
+/// is workspace, whatever that of the sum is. The op is marked as `dist.running_sum`.
+mlir::Operation *addToRunningSum(mlir::OpBuilder &b, mlir::Value sum, mlir::Value term, mlir::Attribute number);
 
 } // namespace shoal::dist
 
