@@ -97,3 +97,23 @@ func.func @step(%x: tensor<4xf32> {nn.input = #nn.input<"x", unbatched>},
   } : (tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+dist.mesh @mesh <["pipe"=2]>
+pipe.schedule @schedule placement = loop microbatches = 1 chunks = 1 ranks ["F0 SF0>1", "RF0<0 F0"]
+func.func private @f(%x: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = nn.mul %x, %w : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func @step(%x: tensor<4xf32> {nn.input = #nn.input<"x", unbatched>},
+    // expected-error @+1 {{'pipe.ranks' must have rank 1 of the pipeline, a stage of which reads w}}
+    %w: tensor<4xf32> {nn.param = #nn.param<"w", init = zeros>, pipe.ranks = array<i64: 0>}) -> (tensor<4xf32> {nn.output = "y"}) {
+  %y = dist.accumulate(%x) microbatches = 1 {
+  ^bb0(%part: tensor<4xf32>):
+    %0 = pipe.call forward stage 0 @f(%part, %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %1 = pipe.call forward stage 1 @f(%0, %w) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    dist.yield %1 : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
