@@ -347,10 +347,9 @@ bool isRepeated(Operation *op) {
 }
 
 const char *tellPart(const StepParts &parts, Operation *op) {
-  constexpr const char *kNames[] = {"the forward pass", "the backward pass", "the update"};
   if (!parts.hasGradients())
     return "";
-  return isRepeated(op) ? "the forward pass computed again (--recompute)" : kNames[parts.get(op)];
+  return isRepeated(op) ? "the forward pass computed again (--recompute)" : StepParts::kNames[parts.get(op)];
 }
 
 // Pipelines.
@@ -368,13 +367,13 @@ void tellPipeline(Explanation &it, const StepParts &parts) {
   auto scope = it.op->getAttrOfType<StringAttr>(origin::kScope);
   rt::ActionLabel action = scope ? rt::parseActionLabel(scope.getValue()) : rt::ActionLabel();
   if (action.kind != 'S') {
-    it.part = !parts.hasGradients() || action.kind != 'U' ? it.part : "the update";
+    it.part = !parts.hasGradients() || action.kind != 'U' ? it.part : StepParts::kNames[StepParts::Update];
     it.cause = kPipelineStrategy.str() + (isa<SendOp>(it.op) ? ": stages of different ranks share it"
                                                              : ": its terms are in stages of different ranks");
     it.removal = "stages that share it on one rank: fewer ranks of " + names + ", or other boundaries (pipe.stage)";
     return;
   }
-  it.part = !parts.hasGradients() ? "" : action.backward ? "the backward pass" : "the forward pass";
+  it.part = !parts.hasGradients() ? "" : StepParts::kNames[action.backward ? StepParts::Backward : StepParts::Forward];
   if (std::string suffix = " of micro-batch " + std::to_string(action.microbatch);
       StringRef(it.asker).ends_with(suffix)) // it is the same in each
     it.asker.resize(it.asker.size() - suffix.size());

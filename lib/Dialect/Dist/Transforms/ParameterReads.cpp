@@ -335,7 +335,6 @@ Operation *BlockReads::findStart(const Cluster &cluster) const {
 /// Gathers in front of `start`, and what each reader reads of them.
 void BlockReads::gather(const Cluster &cluster, Operation *start, int64_t &freeGroup) {
   const BucketRead &read = reads[cluster.uses.front().read];
-  constexpr const char *kFor[] = {"the forward pass", "the backward pass", "the update"};
   llvm::MapVector<unsigned, SmallVector<Operation *>> readers;
   for (const Use &use : cluster.uses)
     readers[use.member].push_back(use.op);
@@ -345,7 +344,7 @@ void BlockReads::gather(const Cluster &cluster, Operation *start, int64_t &freeG
   Fetch fetch(mesh, read, members);
   // Layers are alike: which one it is, is said beside.
   auto why = [&](std::string names) {
-    return (cluster.layer ? "the parameters" : names) + ", for " + kFor[cluster.part];
+    return (cluster.layer ? "the parameters" : names) + ", for " + StepParts::kNames[cluster.part];
   };
   for (ReshardOp fetched : fetch.gather(b, loc, why, exec::StorageClass::workspace, freeGroup)) {
     fetched->setAttr(DistDialect::kFetchAttr, b.getUnitAttr());

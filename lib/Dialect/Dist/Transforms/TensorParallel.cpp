@@ -191,7 +191,6 @@ void TensorParallel::classify(unsigned index) {
     columns.push_back(std::move(made));
 }
 
-/// What the file shards over the axis counts as chosen; what it closes refuses its group.
 /// Goes on from what the file shards. Not through ops that need the dimension whole: one parameter sharded along the
 /// hidden size would bring the axis to the hidden size of every layer.
 void TensorParallel::adoptAnnotations() {

@@ -137,8 +137,6 @@ private:
   llvm::MapVector<Value, PartLife> partLives;
 };
 
-constexpr const char *kPasses[] = {"the forward pass", "the backward pass", "the update"};
-
 /// The ranges of values that lie in those of an unpack, also where these were packed before.
 void PerUseVerifier::collectPieces(UnpackOp op, SmallVectorImpl<Piece> &pieces) {
   SmallVector<Piece> work;
@@ -378,7 +376,7 @@ LogicalResult PerUseVerifier::verifyLifetimes() {
     size_t other = readsBoth ? *own : *llvm::find_if(llvm::seq(lifetime.begin, lifetime.end), isOther);
     bool isThrough = !readsBoth && other < mine;
     Operation *first = readers[std::min(mine, other)];
-    StringRef from = kPasses[parts.get(first)], to = kPasses[parts.get(readers[std::max(mine, other)])];
+    StringRef from = StepParts::kNames[parts.get(first)], to = StepParts::kNames[parts.get(readers[std::max(mine, other)])];
     InFlightDiagnostic diag = gather->emitOpError("keeps parameter \"") << lifetime.parameter << "\" whole ";
     if (isThrough)
       diag << "through " << from << " for " << to << ": gather it behind the last op of " << from
@@ -424,7 +422,7 @@ LogicalResult PerUseVerifier::verifyParts() {
       };
       InFlightDiagnostic diag = llvm::find_if(kept, isOf)->second.broughtBy->emitOpError("brings parameter \"")
                                 << source.parameter << "\", of which " << total.second << " elements are kept from "
-                                << kPasses[parts.get(allReaders[i - 1])] << " to " << kPasses[parts.get(allReaders[i])]
+                                << StepParts::kNames[parts.get(allReaders[i - 1])] << " to " << StepParts::kNames[parts.get(allReaders[i])]
                                 << ", more than a device's share of " << source.share
                                 << ": what lies flat per_use is gathered for each of them";
       for (auto &entry : llvm::make_filter_range(kept, isOf))

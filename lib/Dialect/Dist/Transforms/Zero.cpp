@@ -82,7 +82,7 @@ private:
 
   FlatAttr flat(bool perUse) { return FlatAttr::get(func.getContext(), axes, perUse); }
   CauseAttr cause(StringRef what) {
-    return getStrategyCause(func.getContext(), (kZero + " " + Twine(stage)).str(), what);
+    return getStrategyCause(func.getContext(), kZeroStages[stage - 1], what);
   }
 
   void annotateArgument(unsigned index, bool perUse, StringRef what) {

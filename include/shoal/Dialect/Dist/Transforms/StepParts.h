@@ -23,6 +23,8 @@ public:
   explicit StepParts(mlir::FunctionOpInterface step);
 
   enum Part { Forward, Backward, Update };
+  /// By part, as users read it.
+  static constexpr const char *kNames[] = {"the forward pass", "the backward pass", "the update"};
   /// Forward is whatever the loss needs, backward what gradients need beyond. A function without gradients is forward.
   Part get(mlir::Operation *op) const {
     if (!hasGradients() || forward.contains(op))
