@@ -109,3 +109,41 @@ func.func @head(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4x4xf64> {nn.pa
   %loss = nn.div %s, %c : (tensor<f64>, tensor<f64>) -> tensor<f64>
   return %loss : tensor<f64>
 }
+
+// -----
+
+// What enters a stage inside a layer is kept as what enters the layer is. What is of no stage, as a mask, is made again by
+// each. Of a layer that makes the loss, only the stage that does keeps all.
+// CHECK-LABEL: func.func @stages
+// CHECK-SAME: %[[X:[^:]*]]: tensor<8x4xf64>
+// CHECK: %[[H:.*]] = nn.matmul %[[X]], %{{.*}} {nn.layer = "a", pipe.stage = 0 : i64}
+// CHECK: %[[G:.*]] = nn.mul {{.*}} {nn.layer = "a", pipe.stage = 0 : i64}
+// CHECK: %[[Y:.*]] = nn.matmul %[[G]], %{{.*}} {nn.layer = "a", pipe.stage = 1 : i64}
+// CHECK: nn.reduce
+// CHECK-NOT: nn.recompute
+// CHECK: nn.tanh {{.*}} {nn.layer = "b", nn.recompute, pipe.stage = 1 : i64}
+// CHECK: nn.sigmoid %[[X]] {nn.layer = "a", nn.recompute}
+// FULL: %[[Y2:.*]] = nn.matmul %[[G]], %{{.*}} {nn.layer = "a", nn.recompute, pipe.stage = 1 : i64}
+// FULL-NEXT: nn.exp %[[Y2]] {nn.layer = "a", nn.recompute, pipe.stage = 1 : i64}
+// FULL: nn.matmul %[[X]], %{{.*}} {nn.layer = "a", nn.recompute, pipe.stage = 0 : i64}
+// SELECTIVE: nn.exp %[[Y]] {nn.layer = "a", nn.recompute, pipe.stage = 1 : i64}
+// SELECTIVE: nn.tanh %[[H]] {nn.layer = "a", nn.recompute, pipe.stage = 0 : i64}
+// CHECK-NOT: nn.sigmoid
+// CHECK: return
+func.func @stages(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4x4xf64> {nn.param = #nn.param<"w", init = zeros>},
+    %v: tensor<4x4xf64> {nn.param = #nn.param<"v", init = zeros>}, %u: tensor<4x4xf64> {nn.param = #nn.param<"u", init = zeros>})
+    -> (tensor<f64> {nn.loss}) {
+  %m = nn.sigmoid %x {nn.layer = "a"} : tensor<8x4xf64>
+  %h = nn.matmul %x, %w {nn.layer = "a", pipe.stage = 0 : i64} : (tensor<8x4xf64>, tensor<4x4xf64>) -> tensor<8x4xf64>
+  %t = nn.tanh %h {nn.layer = "a", pipe.stage = 0 : i64} : tensor<8x4xf64>
+  %g = nn.mul %t, %m {nn.layer = "a", pipe.stage = 0 : i64} : (tensor<8x4xf64>, tensor<8x4xf64>) -> tensor<8x4xf64>
+  %y = nn.matmul %g, %v {nn.layer = "a", pipe.stage = 1 : i64} : (tensor<8x4xf64>, tensor<4x4xf64>) -> tensor<8x4xf64>
+  %e = nn.exp %y {nn.layer = "a", pipe.stage = 1 : i64} : tensor<8x4xf64>
+  %f = nn.mul %e, %m {nn.layer = "a", pipe.stage = 1 : i64} : (tensor<8x4xf64>, tensor<8x4xf64>) -> tensor<8x4xf64>
+  %b = nn.tanh %f {nn.layer = "b", pipe.stage = 1 : i64} : tensor<8x4xf64>
+  %c = nn.tanh %b {nn.layer = "b", pipe.stage = 1 : i64} : tensor<8x4xf64>
+  %z = nn.matmul %c, %u {nn.layer = "b", pipe.stage = 2 : i64} : (tensor<8x4xf64>, tensor<4x4xf64>) -> tensor<8x4xf64>
+  %k = nn.exp %z {nn.layer = "b", pipe.stage = 2 : i64} : tensor<8x4xf64>
+  %loss = nn.reduce sum %k dims = [0, 1] {nn.layer = "b", pipe.stage = 2 : i64} : tensor<8x4xf64> -> tensor<f64>
+  return %loss : tensor<f64>
+}

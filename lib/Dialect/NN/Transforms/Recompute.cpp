@@ -1,5 +1,6 @@
 // nn-recompute: what the backward pass reads of a layer is computed again where it is read, from what entered the
-// layer and, with mode=selective, from the results of its products.
+// layer and, with mode=selective, from the results of its products. A layer of several stages of a pipeline is one in
+// each: no stage has what another made but what it sends.
 #include "shoal/Dialect/NN/Transforms/Passes.h"
 
 #include "ModelRewriter.h"
@@ -30,10 +31,10 @@ public:
 private:
   void findForward();
   void findActivations();
-  void findLossLayers();
+  void findLossOps();
   bool isSavedForBackward(Value value) const;
   bool isRepeatable(Operation *op) const;
-  bool isOfLayer(Operation *user, Attribute layer) const;
+  bool isReadInside(Operation *op, Operation *user) const;
   /// Of the ops that make `value` from what is kept, those that are not repeated yet, in program order.
   SmallVector<Operation *> findMissing(Value value) const;
   void repeat(Operation *op, OpBuilder &builder);
@@ -41,11 +42,11 @@ private:
   func::FuncOp model;
   Block &block;
   bool keepsProducts;
-  DenseSet<Operation *> forward;  // what results other than gradients are computed from
-  DenseSet<Value> activations;    // values that depend on the batch
-  DenseSet<Attribute> lossLayers; // layers whose backward pass follows their forward pass at once
-  DenseSet<Operation *> repeated; // ops of the forward pass
-  IRMapping again;                // their results to those of the copies
+  DenseSet<Operation *> forward;    // what results other than gradients are computed from
+  DenseSet<Value> activations;      // values that depend on the batch
+  SmallVector<Operation *> lossOps; // of layers, whose backward pass follows their forward pass at once
+  DenseSet<Operation *> repeated;   // ops of the forward pass
+  IRMapping again;                  // their results to those of the copies
 };
 
 /// The values that an op reads, in its regions too.
@@ -59,6 +60,12 @@ void forEachRead(Operation *op, function_ref<void(Value)> visit) {
 }
 
 Attribute layerOf(Operation *op) { return op->getDiscardableAttr(NNDialect::kLayerAttr); }
+
+/// Whether ops are of one layer and one stage. What says no stage is computed in each that reads it.
+bool areTogether(Operation *a, Operation *b) {
+  Attribute stage = a->getDiscardableAttr(origin::kStage), other = b->getDiscardableAttr(origin::kStage);
+  return layerOf(a) == layerOf(b) && (!stage || !other || stage == other);
+}
 
 } // namespace
 
@@ -86,8 +93,8 @@ void Recomputer::findActivations() {
   }
 }
 
-/// The layers that make the loss, which is a scalar of theirs divided by a count, or a sum of such.
-void Recomputer::findLossLayers() {
+/// What makes the loss in layers: it is a scalar of theirs divided by a count, or a sum of such.
+void Recomputer::findLossOps() {
   std::optional<unsigned> loss = findLoss(model);
   SmallVector<Value> work;
   if (loss)
@@ -98,30 +105,32 @@ void Recomputer::findLossLayers() {
     Operation *op = value.getDefiningOp();
     if (!op || !type || type.getNumElements() != 1)
       continue;
-    if (Attribute layer = layerOf(op))
-      lossLayers.insert(layer);
+    if (layerOf(op))
+      lossOps.push_back(op);
     else
       llvm::append_range(work, op->getOperands());
   }
 }
 
-bool Recomputer::isOfLayer(Operation *user, Attribute layer) const {
-  Operation *op = block.findAncestorOpInBlock(*user);
-  return op->hasTrait<OpTrait::IsTerminator>() || !forward.contains(op) || layerOf(op) == layer;
+bool Recomputer::isReadInside(Operation *op, Operation *user) const {
+  user = block.findAncestorOpInBlock(*user);
+  return user->hasTrait<OpTrait::IsTerminator>() || !forward.contains(user) || areTogether(op, user);
 }
 
 bool Recomputer::isRepeatable(Operation *op) const {
-  if (!forward.contains(op) || !layerOf(op) || lossLayers.contains(layerOf(op)) || !isMemoryEffectFree(op))
+  if (!forward.contains(op) || !layerOf(op) || !isMemoryEffectFree(op) ||
+      llvm::any_of(lossOps, [&](Operation *loss) { return areTogether(op, loss); }))
     return false;
   auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
   return !keepsProducts || !ruled || !isContraction(ruled.getShardingRule());
 }
 
-/// What enters another layer serves that one's backward pass, and is there for its own; with it all that its op makes.
+/// What enters another layer or stage serves that one's backward pass, and is there for its own; with it all that its
+/// op makes.
 bool Recomputer::isSavedForBackward(Value value) const {
   Operation *op = value.getDefiningOp();
   return !op || !activations.contains(value) || !isRepeatable(op) ||
-         llvm::any_of(op->getUsers(), [&](Operation *user) { return !isOfLayer(user, layerOf(op)); });
+         llvm::any_of(op->getUsers(), [&](Operation *user) { return !isReadInside(op, user); });
 }
 
 SmallVector<Operation *> Recomputer::findMissing(Value value) const {
@@ -158,7 +167,7 @@ LogicalResult Recomputer::run() {
     return model.emitOpError() << "recomputes layer by layer, and none of its ops has 'nn.layer': name the layers, or leave "
                                   "--recompute out";
   findActivations();
-  findLossLayers();
+  findLossOps();
 
   // Copies come before their reader, so the walk does not meet them.
   SmallVector<Operation *> backward;

@@ -269,6 +269,8 @@ def RecomputePass : Pass<"nn-recompute", "::mlir::ModuleOp"> {
     (Korthikanti et al. 2022). Only what backward needs is copied: of the last product of a layer mostly nothing. The layer that makes the loss keeps
     all: its backward pass follows at once, so that nothing would live shorter.
 
+    In a pipeline the unit is the part of a layer that lies in one stage (`pipe.stage`): what another stage makes is sent, and kept as what enters it.
+
     Copies carry `nn.recompute`, so that no later pass merges them with the ops that they repeat, and kernels keep the passes apart. Random ops
     draw the same numbers, since they have the same id. A model without layers is an error.
 
