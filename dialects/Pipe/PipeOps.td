@@ -53,7 +53,7 @@ def Pipe_CallOp : Op<Pipe_Dialect, "call", [KnownAttributes, DeclareOpInterfaceM
     Calls a function that holds what a stage computes in a pass: `forward`, `backward`, or that in two parts,
     `backward_input` and `backward_weight`. The function reads nothing else: its arguments are the micro-batch's
     inputs, parameters, what the stage has kept of its earlier parts, and what the stage before or behind it has made.
-    Stands in the body of a `dist.accumulate`. Made by `pipe-split`, consumed by `pipe-unroll`, which copies the
+    Stands in the body of a `dist.accumulate`; what it calls has none. Made by `pipe-split`, consumed by `pipe-unroll`, which copies the
     functions in the order of the schedule, each to the mesh positions that have the stage.
   }];
   let arguments = (ins Pipe_PartAttr:$part, I64Attr:$stage, FlatSymbolRefAttr:$callee, Variadic<AnyRankedTensor>:$inputs);

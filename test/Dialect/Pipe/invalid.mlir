@@ -137,3 +137,33 @@ func.func @step(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = pipe.call forward stage 0 @declared(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// Stages call no stages, so that their copies end.
+func.func @itself(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %r = dist.accumulate(%x) microbatches = 1 {
+  ^bb0(%part: tensor<4xf32>):
+    // expected-note @+2 {{it calls @itself}}
+    // expected-error @+1 {{calls what one stage computes, in which is no pipe.call, got: @itself}}
+    %0 = pipe.call forward stage 0 @itself(%part) : (tensor<4xf32>) -> tensor<4xf32>
+    dist.yield %0 : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}
+
+// -----
+
+func.func @one(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{calls what one stage computes, in which is no pipe.call, got: @other}}
+  %0 = pipe.call forward stage 0 @other(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func @other(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-note @+1 {{it calls @leaf}}
+  %0 = pipe.call forward stage 0 @leaf(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func @leaf(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}

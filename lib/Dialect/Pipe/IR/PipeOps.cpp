@@ -130,6 +130,13 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError() << "calls a function of its module, got: " << getCalleeAttr();
   if (callee.isExternal())
     return emitOpError() << "calls a function with a body, got the declaration of " << getCalleeAttr();
+  CallOp inner;
+  callee->walk([&](CallOp call) { return inner = call, WalkResult::interrupt(); });
+  if (inner) {
+    auto diag = emitOpError() << "calls what one stage computes, in which is no pipe.call, got: " << getCalleeAttr();
+    diag.attachNote(inner.getLoc()) << "it calls " << inner.getCalleeAttr();
+    return diag;
+  }
   if (callee.getArgumentTypes() != ArrayRef<Type>(llvm::to_vector(getInputs().getTypes())) ||
       callee.getResultTypes() != ArrayRef<Type>(llvm::to_vector(getResults().getTypes()))) {
     auto got = FunctionType::get(getContext(), getInputs().getTypes(), getResults().getTypes());
