@@ -7,11 +7,15 @@
 
 namespace shoal {
 
-/// Erases, last to first, the ops of a block that have no effect and whose results nothing uses.
-inline void eraseDeadOps(mlir::Block &block) {
+/// Erases, last to first, the ops of a block that have no effect and whose results nothing uses. `beforeErasing` sees
+/// each when what stands behind it is used.
+inline void eraseDeadOps(mlir::Block &block, llvm::function_ref<void(mlir::Operation *)> beforeErasing = {}) {
   for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (mlir::isOpTriviallyDead(&op))
+    if (mlir::isOpTriviallyDead(&op)) {
+      if (beforeErasing)
+        beforeErasing(&op);
       op.erase();
+    }
 }
 
 } // namespace shoal

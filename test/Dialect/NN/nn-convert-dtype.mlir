@@ -22,3 +22,13 @@ func.func @model(%x: tensor<8x4xf32> {nn.input = "x"}, %y: tensor<8xi64> {nn.inp
   %4, %lse4 = nn.cross_entropy mean %3, %y : (tensor<8x4xf32>, tensor<8xi64>) -> tensor<f32>
   return %4 : tensor<f32>
 }
+
+// A cast that goes leaves the stage of the pipeline that it opens to the op behind it.
+// CHECK-LABEL: func.func @stage
+// CHECK-NEXT: nn.tanh %{{.*}} {pipe.stage = 1 : i64}
+// CHECK-NEXT: return
+func.func @stage(%x: tensor<8xbf16> {nn.input = "x"}) -> (tensor<8xf32> {nn.output = "y"}) {
+  %0 = nn.cast %x {pipe.stage = 1 : i64} : tensor<8xbf16> -> tensor<8xf32>
+  %1 = nn.tanh %0 : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}

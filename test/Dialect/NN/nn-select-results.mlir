@@ -99,3 +99,23 @@ func.func @dropout(%x: tensor<8x4xf32> {nn.input = "x"}) -> (tensor<8x4xf32> {nn
   %1 = nn.reduce sum %0 dims = [0, 1] : tensor<8x4xf32> -> tensor<f32>
   return %0, %1 : tensor<8x4xf32>, tensor<f32>
 }
+
+// An op that opens a stage of the pipeline and is not needed leaves the stage to the op behind it, unless that opens one itself.
+// TRAIN-LABEL: func.func @stages
+// TRAIN: nn.relu {{.*}} {pipe.stage = 1 : i64}
+// TRAIN-NEXT: nn.dropout {{.*}}pipe.stage = 2 : i64}
+// TRAIN-NEXT: nn.exp %{{.*}} : tensor<8x4xf32>
+// TRAIN-NEXT: nn.reduce
+// INFER-LABEL: func.func @stages
+// INFER: nn.relu {{.*}} {pipe.stage = 1 : i64}
+// INFER-NEXT: nn.exp {{.*}} {pipe.stage = 2 : i64}
+// INFER-NEXT: return
+func.func @stages(%x: tensor<8x4xf32> {nn.input = "x"}) -> (tensor<8x4xf32> {nn.output = "y"}, tensor<f32> {nn.loss}) {
+  %dead = nn.neg %x {pipe.stage = 1 : i64} : tensor<8x4xf32>
+  %0 = nn.relu %x : tensor<8x4xf32>
+  %unused = nn.neg %0 {pipe.stage = 1 : i64} : tensor<8x4xf32>
+  %1 = nn.dropout %0 rate = 0.1 id = 0 {pipe.stage = 2 : i64} : tensor<8x4xf32>
+  %2 = nn.exp %1 : tensor<8x4xf32>
+  %3 = nn.reduce sum %2 dims = [0, 1] {pipe.stage = 3 : i64} : tensor<8x4xf32> -> tensor<f32>
+  return %2, %3 : tensor<8x4xf32>, tensor<f32>
+}

@@ -1,6 +1,8 @@
 // nn-convert-dtype: one float type for the whole program.
 #include "shoal/Dialect/NN/Transforms/Passes.h"
 
+#include "ModelRewriter.h"
+
 #include "shoal/Dialect/NN/IR/NN.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -67,6 +69,7 @@ struct ConvertDtypePass : shoal::nn::impl::ConvertDtypePassBase<ConvertDtypePass
     getOperation().walk([](CastOp cast) {
       if (cast.getInput().getType() == cast.getType()) {
         cast.replaceAllUsesWith(cast.getInput());
+        handOnStage(cast);
         cast.erase();
       }
     });

@@ -24,6 +24,13 @@ func::ReturnOp getReturn(func::FuncOp model) {
 
 static Attribute stageOf(Operation *op) { return op->getDiscardableAttr(origin::kStage); }
 
+void handOnStage(Operation *op) {
+  Attribute stage = stageOf(op);
+  Operation *next = op->getNextNode();
+  if (stage && next && !next->hasTrait<OpTrait::IsTerminator>() && !stageOf(next))
+    next->setDiscardableAttr(origin::kStage, stage);
+}
+
 StageTable::StageTable(func::FuncOp model) {
   int64_t number = 0;
   SmallVector<Operation *> ops;

@@ -15,6 +15,9 @@ mlir::FailureOr<llvm::SmallVector<mlir::func::FuncOp>> getModels(mlir::ModuleOp 
 
 mlir::func::ReturnOp getReturn(mlir::func::FuncOp model);
 
+/// The stage of the pipeline that an op opens (`pipe.stage`) opens with the op behind it, since this one will be erased.
+void handOnStage(mlir::Operation *op);
+
 /// The stages that values of a model belong to (`pipe.stage`), of what is there when the table is made.
 class StageTable {
 public:

@@ -24,6 +24,7 @@ static void useInferenceForms(func::FuncOp model) {
     OpBuilder builder(op);
     shoal::OriginScope scope(builder, op);
     op->replaceAllUsesWith(op.buildInference(builder));
+    handOnStage(op);
     op->erase();
   }
 }
@@ -77,7 +78,7 @@ struct SelectResultsPass : shoal::nn::impl::SelectResultsPassBase<SelectResultsP
       model->setAttr(kEvaluationAttr, UnitAttr::get(&getContext()));
     getReturn(model)->eraseOperands(dropped);
     model.eraseResults(dropped);
-    shoal::eraseDeadOps(model.front());
+    shoal::eraseDeadOps(model.front(), handOnStage);
 
     llvm::BitVector unused(model.getNumArguments());
     for (unsigned i = 0; i < model.getNumArguments(); ++i) {

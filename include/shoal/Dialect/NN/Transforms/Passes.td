@@ -37,7 +37,8 @@ def SelectResultsPass : Pass<"nn-select-results", "::mlir::ModuleOp"> {
     One file describes both the training step and the forward program. `mode=train` keeps the loss, metrics and
     updates (those of buffers too); `mode=infer` keeps the outputs; `mode=eval` keeps loss and metrics and marks the function
     `nn.evaluation`: it updates nothing, and runs between training steps on their parameters. In both, ops that work on the batch in
-    training (batch_norm) become what they are in inference. Ops and arguments that nothing needs any more go away, so that inference asks for no labels.
+    training (batch_norm) become what they are in inference. Ops and arguments that nothing needs any more go away, so that inference asks for no labels;
+    an op that opens a stage of the pipeline (`pipe.stage`) leaves that to the op behind it.
     Unused parameters stay in training: `nn-differentiate` names them.
 
     Before, with `mode=infer`:
