@@ -8,6 +8,7 @@ dist.mesh @mesh <["pipe"=3]>
 func.func @hidden(%x: tensor<8x6xf32> {nn.input = "x"},
     %a: tensor<6x6xf32> {nn.param = #nn.param<"a", init = zeros>}) -> (tensor<8x6xf32> {nn.output = "o"}) {
   %0 = nn.matmul %x, %a : (tensor<8x6xf32>, tensor<6x6xf32>) -> tensor<8x6xf32>
+  // expected-remark@below {{stage 1 of the pipeline computes nothing}}
   %1 = nn.relu %0 {pipe.stage = 2 : i64} : tensor<8x6xf32>
   return %1 : tensor<8x6xf32>
 }

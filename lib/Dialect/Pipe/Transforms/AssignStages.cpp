@@ -96,31 +96,51 @@ void Assigner::findStaged() {
 }
 
 /// An op that says its stage begins it: what follows in the file is in it, too. Evaluation has the stages of its
-/// training, and inference those of the file, of which some may compute nothing here.
+/// training, and inference those of the file, of which some may have no op here.
 LogicalResult Assigner::fillBoundaries() {
   DenseSet<Operation *> isStaged(staged.begin(), staged.end());
   int64_t stage = 0;
   Operation *last = nullptr;
+  SmallVector<std::pair<int64_t, Location>> empty; // stages, and where they end
+  bool isEmpty = true;
+  auto end = [&](int64_t next, Location loc) {
+    for (int64_t i = isEmpty ? stage : stage + 1; i < next; ++i)
+      empty.push_back({i, loc});
+    isEmpty = true;
+    stage = next;
+  };
   for (Operation &op : func.getBody().front().without_terminator()) {
     if (auto said = op.getAttrOfType<IntegerAttr>(PipeDialect::kStageAttr)) {
       if (said.getInt() < stage || (said.getInt() > stage + 1 && !mayLackStages)) {
         auto diag = op.emitError() << "stages must follow each other in the order of the program: behind stage "
                                    << stage << " comes stage " << stage << " or " << stage + 1 << ", got: " << said.getInt();
+        if (said.getInt() > stage)
+          diag << "; ops that no result needs are in no stage";
         if (last)
           diag.attachNote(last->getLoc()) << "stage " << stage << " begins here";
         return diag;
       }
-      if (said.getInt() > stage)
+      if (said.getInt() > stage) {
+        end(said.getInt(), op.getLoc());
         last = &op;
-      stage = said.getInt();
+      }
       op.removeAttr(PipeDialect::kStageAttr);
     }
-    if (isStaged.contains(&op))
+    if (isStaged.contains(&op)) {
       set(&op, stage);
+      isEmpty = false;
+    }
   }
   if (stage + 1 > stages || (stage + 1 < stages && !mayLackStages))
     return emitError(func.getLoc()) << "the file must name as many stages as the pipeline has, " << stages
                             << " (ranks along \"pipe\" times chunks), got: " << stage + 1;
+  end(stages, func.getLoc());
+  // Legal, and wasteful. What evaluation lacks is of no weight: it has the stages of its training.
+  if (!func->hasAttr(nn::kEvaluationAttr))
+    for (auto [idle, loc] : empty)
+      emitRemark(loc) << "stage " << idle << " of the pipeline computes nothing: no op that a result needs computes "
+                      << "with a parameter and an input there; move the boundaries (pipe.stage), or take fewer ranks "
+                      << "or chunks";
   return success();
 }
 

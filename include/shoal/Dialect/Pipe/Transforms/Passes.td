@@ -70,8 +70,9 @@ def AssignStagesPass : Pass<"pipe-assign-stages", "::mlir::ModuleOp"> {
     `nn-differentiate`, so that gradients inherit it. With a mesh axis `pipe` of P ranks there are P times `chunks`
     stages; without one, stages of the file are dropped, since the program is not cut.
 
-    Where ops of the file have a stage, each says where that begins, and what follows it is in it, too. Evaluation has
-    the stages of its training, some of which may compute nothing there, as in inference those that no output needs.
+    Where ops of the file have a stage, each says where that begins, and what follows it is in it, too. A stage that the
+    file names and that has none of these ops computes nothing, which a remark tells. Evaluation has the stages of its
+    training, some of which may compute nothing there, as in inference those that no output needs.
     Otherwise consecutive layers (`nn.layer`; ops outside of layers by themselves) are cut such that the slowest stage
     costs the least, by operations of products and bytes that are read and written: dynamic programming over units and
     stages. Layers need not divide by stages. No cut is between what is made of all rows, as the mean of batch_norm, and
