@@ -202,6 +202,7 @@ Outcome Compilation::makeLocal(ModuleOp module) {
       return outcome;
   if (Outcome outcome = partition(module, plan); outcome != Outcome::Success)
     return outcome;
+  tellFewMicrobatches(module, plan);
   if (!other)
     return Outcome::Success;
   if (Outcome outcome = partitionEvaluation(*other, evaluation, module); outcome != Outcome::Success)

@@ -1,20 +1,58 @@
 // Simulation of the schedule with the costs of the step, and its words.
 #include "Pipeline.h"
 
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Exec/Transforms/StepFunction.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/Pipe/Transforms/Passes.h"
 #include "shoal/Dialect/Pipe/Transforms/StageCosts.h"
+#include "shoal/Pipelines/Pipelines.h"
 #include "shoal/Report/TimelinePage.h"
+#include "shoal/Schedule/Generate.h"
 #include "shoal/Schedule/Simulate.h"
 
 #include "shoal-rt/html.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace shoal {
+
+/// What of the ranks' time is idle, in percent, where stages take equally long.
+static std::optional<int64_t> getBubble(StringRef schedule, const pipe::Shape &shape) {
+  std::string error; // what a schedule does not take is refused where it is made
+  if (!pipe::findFault(shape).empty())
+    return std::nullopt;
+  std::optional<pipe::Schedule> made = pipe::generate(schedule, shape, {}, error);
+  if (!made)
+    return std::nullopt;
+  std::optional<pipe::Timeline> timeline = pipe::simulate(*made, pipe::Costs::uniform(made->shape));
+  return timeline ? std::optional(int64_t(std::lround(100 * timeline->getBubble()))) : std::nullopt;
+}
+
+void tellFewMicrobatches(ModuleOp module, const PlanOptions &plan) {
+  dist::MeshOp mesh = dist::lookupMesh(module);
+  StringAttr axis = mesh ? dist::getPipeAxis(mesh.getMesh()) : StringAttr();
+  int64_t ranks = axis ? *mesh.getMesh().getAxisSize(axis) : 1;
+  bool isMeant = !plan.scheduleFile.empty() || plan.pipelineSchedule == "naive";
+  if (plan.mode != "train" || isMeant || plan.microbatches >= ranks)
+    return;
+  constexpr int64_t kPerRank = 4; // from which on bubbles are small: Huang et al. 2019
+  pipe::Shape shape{ranks, plan.microbatches, getChunks(plan)};
+  std::optional<int64_t> few = getBubble(plan.pipelineSchedule, shape);
+  shape.microbatches = kPerRank * ranks;
+  std::optional<int64_t> many = getBubble(plan.pipelineSchedule, shape);
+  if (few && many)
+    emitRemark(UnknownLoc::get(module.getContext()))
+        << (plan.microbatches == 1 ? std::string("one micro-batch leaves")
+                                   : std::to_string(plan.microbatches) + " micro-batches leave")
+        << " the " << ranks << " ranks of the pipeline idle for " << *few << " % of the step, where stages take "
+        << "equally long, and " << shape.microbatches << " for " << *many << " %; take more (--microbatches), or fewer "
+        << "ranks";
+}
 
 FailureOr<std::optional<pipe::Timeline>> simulatePipeline(ModuleOp module, StringRef profile) {
   auto schedules = llvm::to_vector(module.getOps<pipe::ScheduleOp>());

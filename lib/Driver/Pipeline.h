@@ -2,11 +2,15 @@
 #ifndef SHOAL_LIB_DRIVER_PIPELINE_H
 #define SHOAL_LIB_DRIVER_PIPELINE_H
 
+#include "shoal/Pipelines/PlanOptions.h"
 #include "shoal/Schedule/Timeline.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
 namespace shoal {
+
+/// Tells of a named schedule that micro-batches are too few for: fewer than it has ranks never keep all of these busy.
+void tellFewMicrobatches(mlir::ModuleOp module, const PlanOptions &plan);
 
 /// Simulates the schedule of a module at L2, in milliseconds of one line of ranks, with estimated costs or with those of
 /// a `profile`. Nothing where it has no stages.

@@ -30,6 +30,10 @@ void setAxes(PlanOptions &options, dist::MeshAttr mesh, bool hasBatchedInput) {
   }
 }
 
+int64_t getChunks(const PlanOptions &options) {
+  return options.pipelineChunks > 0 ? options.pipelineChunks : pipe::getDefaultChunks(options.pipelineSchedule);
+}
+
 void buildModelPipeline(OpPassManager &pm, const PlanOptions &options) {
   // What a user wrote, before any pass counts its elements or adds what the next ones believe.
   pm.addPass(nn::createVerifySizesPass());
@@ -59,10 +63,6 @@ void buildModelPipeline(OpPassManager &pm, const PlanOptions &options) {
 /// In bytes, rounded up: only 0 is none.
 static int64_t getMemoryLimit(const PlanOptions &options) {
   return int64_t(std::ceil(options.memoryLimitGb * double(int64_t(1) << 30)));
-}
-
-static int64_t getChunks(const PlanOptions &options) {
-  return options.pipelineChunks > 0 ? options.pipelineChunks : pipe::getDefaultChunks(options.pipelineSchedule);
 }
 
 /// What a rank holds of its stages under the plan, for cuts that hold less than others.

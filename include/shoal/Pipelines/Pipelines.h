@@ -24,6 +24,9 @@ namespace shoal {
 /// without, they are axes like any other that only annotations in the file use. That of a pipeline is in neither.
 void setAxes(PlanOptions &options, dist::MeshAttr mesh, bool hasBatchedInput);
 
+/// The stages of each rank of a pipeline.
+int64_t getChunks(const PlanOptions &options);
+
 void buildModelPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildGlobalPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildLocalPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
