@@ -2,19 +2,17 @@
 """Ranks of the linear model die, stop or come late at every point where others wait for them: the job
 ends in time, with one line that names the rank and the operation, and leaves nothing behind.
 
-usage: failure.py --programs FOLDER --bin FOLDER --signal LIBRARY --support FOLDER --work FOLDER [--all] [--jobs N]
+usage: failure.py --programs FOLDER --bin FOLDER --signal LIBRARY --work FOLDER [--all] [--jobs N]
 
 --all, or SHOAL_TEST_FULL=1, stops and kills every rank at every call; else the rank changes from call to call. Most of the time
 is that of time-outs, so N runs (6) go on at once, each in a folder of its own.
 """
 
-import argparse
 import concurrent.futures
 import itertools
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -23,15 +21,15 @@ import tempfile
 import threading
 import time
 
-parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-for name in ("programs", "bin", "signal", "support", "work"):
-    parser.add_argument("--" + name, required=True)
+import by_hand
+from by_hand import check
+from tensor_files import tensor, write_npy
+
+parser = by_hand.make_parser(__doc__, "signal")
 parser.add_argument("--all", action="store_true")
 parser.add_argument("--jobs", type=int, default=6)
-args = parser.parse_args()
+args = by_hand.begin(parser)
 args.all |= bool(os.environ.get("SHOAL_TEST_FULL"))
-sys.path.insert(0, args.support)
-from tensor_files import tensor, write_npy  # noqa: E402
 
 RANKS, STEPS = 4, 2
 TIMEOUT = 8.0  # seconds, in which ranks that all start at once on few busy cores have all started
@@ -49,14 +47,7 @@ OPERATIONS = {"MPI_Init_thread": "the start of MPI", "MPI_Finalize": "the end of
               "MPI_Comm_free": "the start|the freeing of communicators|the end of MPI",
               "MPI_Gather": "the collection of texts", "MPI_Gatherv": "the collection of texts",
               "MPI_Iallreduce": r"all_reduce .*\(step \d+\)", "MPI_Ibarrier": r"all_reduce .*\(step \d+\)"}
-failures = []
 worker = threading.local()  # .folder: where a thread of the pool works, out of the way of the others
-
-
-def check(holds, what):
-    if not holds:
-        failures.append(what)
-        print("FAILED: " + what, flush=True)
 
 
 def path(name):
@@ -336,7 +327,6 @@ def at_once(*series):
 
 
 def main():
-    shutil.rmtree(args.work, ignore_errors=True)
     make_inputs(os.path.join(args.work, "main"))
     before = shared_files()
     boards()
@@ -357,9 +347,7 @@ def main():
         time.sleep(0.5)
         left &= shared_files()
     check(not left, f"files are left: {left}")
-    if failures:
-        sys.exit(f"{len(failures)} checks failed")
-    print("ranks that die, stop or come late are told as they should")
+    by_hand.finish("ranks that die, stop or come late are told as they should")
 
 
 main()

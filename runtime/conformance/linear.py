@@ -2,67 +2,30 @@
 """Whole runs of the linear model (make_linear.cpp) on 1 to 4 ranks: training is compared with
 sums written out here, then every promise of the command line is tried, the errors too.
 
-usage: linear.py --programs FOLDER --bin FOLDER --pmpi LIBRARY --support FOLDER --work FOLDER
+usage: linear.py --programs FOLDER --bin FOLDER --pmpi LIBRARY --work FOLDER
 """
 
-import argparse
 import json
 import os
-import random
 import shutil
 import subprocess
-import sys
 
-parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-for name in ("programs", "bin", "pmpi", "support", "work"):
-    parser.add_argument("--" + name, required=True)
-args = parser.parse_args()
-sys.path.insert(0, args.support)
-from tensor_files import read_npy, read_safetensors, tensor, write_npy, write_safetensors  # noqa: E402
+import by_hand
+from by_hand import check, own_lines, path
+from tensor_files import read_npy, read_safetensors, tensor, write_npy, write_safetensors
 
+args = by_hand.begin(by_hand.make_parser(__doc__, "pmpi"))
 ROWS, COLUMNS, BATCH, EPOCHS, RATE = 23, 3, 5, 4, 0.1
-failures = []
-
-
-def check(holds, what):
-    if not holds:
-        failures.append(what)
-        print("FAILED: " + what)
-
-
-def path(name):
-    return os.path.join(args.work, name)
-
-
 def start(mode, ranks, *options, launch=None, env=None, program=None):
-    """Runs the model; returns exit code, stdout and stderr."""
-    program = program or os.path.join(args.programs, f"linear-{mode}-{ranks}")
-    command = [os.path.join(args.bin, "shoal-run"), "-n", str(launch or ranks), program, *options]
-    for _ in range(3):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60,
-                              env={**os.environ, **(env or {})})
-        # Open MPI 4.1's mpirun sometimes crashes itself when it ends after an MPI_Abort.
-        if "PMIx_server_finalize" not in done.stderr:
-            break
-    return done.returncode, done.stdout, done.stderr
+    return by_hand.launch(launch or ranks, program or f"linear-{mode}-{ranks}", *options, env=env)
 
 
 def run(*arguments, **keywords):
-    code, out, err = start(*arguments, **keywords)
-    check(code == 0, f"exit {code} of {arguments}: {err}")
-    return out
+    return by_hand.check_ran(start(*arguments, **keywords), arguments)
 
 
-def own_lines(err):
-    """The program's lines, without the launcher's notes and mpirun's epilogue."""
-    return [line for line in err.splitlines() if line.startswith("error: ")]
-
-
-def refused(part, *arguments, code=2, lines=1, **keywords):
-    got, _, err = start(*arguments, **keywords)
-    check(got == code, f"exit {got}, expected {code}, of {arguments}: {err}")
-    own = own_lines(err)
-    check(len(own) == lines and part in "\n".join(own), f"expected {lines} line(s) with '{part}', got {own}")
+def refused(part, *arguments, **keywords):
+    by_hand.check_refused(start(*arguments, **keywords), arguments, part)
 
 
 def train(x, y, w, order):
@@ -78,7 +41,7 @@ def train(x, y, w, order):
 
 
 def close(a, b):
-    return len(a) == len(b) and all(abs(p - q) <= 1e-12 * max(1, abs(q)) for p, q in zip(a, b))
+    return by_hand.close(a, b, 1e-12)
 
 
 def metrics(file):
@@ -255,23 +218,14 @@ def conveniences(data):
 
 
 def main():
-    shutil.rmtree(args.work, ignore_errors=True)
-    os.makedirs(args.work)
-    random.seed(3)
-    x = [[random.uniform(-1, 1) for _ in range(COLUMNS)] for _ in range(ROWS)]
-    y = [r[0] - 2 * r[1] + 0.5 * r[2] for r in x]
-    write_npy(path("x.npy"), tensor("f64", (ROWS, COLUMNS), [v for r in x for v in r]))
-    write_npy(path("y.npy"), tensor("f64", (ROWS,), y))
-    data = ["--data", f"x={path('x.npy')}", "--data", f"y={path('y.npy')}"]
+    x, y, data = by_hand.make_data(ROWS, COLUMNS)
     training(x, y, data)
     inference(x, data)
     counting(data)
     errors(data)
     conveniences(data)
     launcher()
-    if failures:
-        sys.exit(f"{len(failures)} checks failed")
-    print("the linear model runs as it should on 1 to 4 ranks")
+    by_hand.finish("the linear model runs as it should on 1 to 4 ranks")
 
 
 main()

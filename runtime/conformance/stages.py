@@ -3,59 +3,31 @@
 which rank 0 is the one in the middle, which holds nothing. Whatever rank 0 tells or writes is the same, bit for bit, and
 a checkpoint of any is read by any.
 
-usage: stages.py --programs FOLDER --bin FOLDER --signal LIBRARY --support FOLDER --work FOLDER
+usage: stages.py --programs FOLDER --bin FOLDER --signal LIBRARY --work FOLDER
 """
 
-import argparse
 import json
 import os
-import random
-import shutil
 import signal
 import subprocess
-import sys
 
-parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-for name in ("programs", "bin", "signal", "support", "work"):
-    parser.add_argument("--" + name, required=True)
-args = parser.parse_args()
-sys.path.insert(0, args.support)
-from tensor_files import read_npy, read_safetensors, tensor, write_npy, write_safetensors  # noqa: E402
+import by_hand
+from by_hand import check, own_lines, path
+from tensor_files import read_npy, read_safetensors, tensor, write_npy, write_safetensors
 
+args = by_hand.begin(by_hand.make_parser(__doc__, "signal"))
 PLANS = ("0", "0-1", "1-0", "1-0-2")  # the rank of each stage
 ROWS, COLUMNS, BATCH, STEPS, RATE, MOMENTUM = 23, 3, 5, 7, 0.0625, 0.5
-failures = []
-
-
-def check(holds, what):
-    if not holds:
-        failures.append(what)
-        print("FAILED: " + what, flush=True)
-
-
-def path(name):
-    return os.path.join(args.work, name)
-
-
 def start(plan, *options, mode="train", env=None):
-    """Exit code, stdout and stderr."""
-    command = [os.path.join(args.bin, "shoal-run"), "-n", str(plan.count("-") + 1),
-               os.path.join(args.programs, f"stages-{mode}-{plan}"), *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={**os.environ, **(env or {})})
-    return done.returncode, done.stdout, done.stderr
+    return by_hand.launch(plan.count("-") + 1, f"stages-{mode}-{plan}", *options, env=env)
 
 
 def run(plan, *options, **keywords):
-    code, out, err = start(plan, *options, **keywords)
-    check(code == 0, f"exit {code} of stages {plan} {options}: {err}")
-    return out
+    return by_hand.check_ran(start(plan, *options, **keywords), f"stages {plan} {options}")
 
 
-def refused(plan, line, *options, code=2, **keywords):
-    got, _, err = start(plan, *options, **keywords)
-    own = [text for text in err.splitlines() if text.startswith("error: ")]
-    check(got == code and len(own) == 1 and line in own[0],
-          f"stages {plan} {options}: exit {got}, expected {code}, and one line with '{line}', got {own}")
+def refused(plan, part, *options, code=2):
+    by_hand.check_refused(start(plan, *options), f"stages {plan} {options}", part, code)
 
 
 def records(file):
@@ -93,7 +65,7 @@ def reference(x, y, params):
 
 
 def close(a, b):
-    return len(a) == len(b) and all(abs(p - q) <= 1e-11 * max(1, abs(q)) for p, q in zip(a, b))
+    return by_hand.close(a, b, 1e-11)
 
 
 def training(x, y, data):
@@ -223,25 +195,18 @@ def failing(data):
                  "SHOAL_SIGNAL_STEP": "2", "SHOAL_SIGNAL_OUT": path("call")}
         code, _, err = start(plan, *data, "--steps", "50", "--no-progress", "--inject-delay", f"{plan[0]}:20",
                              env={**where, "SHOAL_SIGNAL": str(int(signal.SIGKILL))})
-        lines = [line for line in err.splitlines() if line.startswith("error: ")]
+        lines = own_lines(err)
         check(code == 1 and len(lines) == 1 and f"rank {last} " in lines[0], f"a killed stage of {plan}: {code} {err}")
         # The stage before it waits for what it does not send, and the others for that one.
         code, _, err = start(plan, *data, "--steps", "50", "--no-progress", "--timeout", "1", "--inject-delay",
                              f"{last}:5000")
-        lines = [line for line in err.splitlines() if line.startswith("error: ")]
+        lines = own_lines(err)
         check(code == 1 and len(lines) == 1 and f" in point_to_point 'recv dh' (step 1); rank {last} has" in lines[0]
               and "not entered it: it is at the injected delay" in lines[0], f"a late stage of {plan}: {code} {err}")
 
 
 def main():
-    shutil.rmtree(args.work, ignore_errors=True)
-    os.makedirs(args.work)
-    random.seed(3)
-    x = [[random.uniform(-1, 1) for _ in range(COLUMNS)] for _ in range(ROWS)]
-    y = [r[0] - 2 * r[1] + 0.5 * r[2] for r in x]
-    write_npy(path("x.npy"), tensor("f64", (ROWS, COLUMNS), [v for r in x for v in r]))
-    write_npy(path("y.npy"), tensor("f64", (ROWS,), y))
-    data = ["--data", f"x={path('x.npy')}", "--data", f"y={path('y.npy')}"]
+    x, y, data = by_hand.make_data(ROWS, COLUMNS)
     training(x, y, data)
     files(data)
     tokens()
@@ -249,9 +214,7 @@ def main():
     faults(data)
     reports(data)
     failing(data)
-    if failures:
-        sys.exit(f"{len(failures)} checks failed")
-    print(f"stages on ranks {', '.join(PLANS)} are one program")
+    by_hand.finish(f"stages on ranks {', '.join(PLANS)} are one program")
 
 
 main()
