@@ -28,16 +28,12 @@ using namespace mlir;
 namespace shoal {
 namespace {
 
-LogicalResult run(ModuleOp module, const PlanOptions &plan,
-                  void (*build)(OpPassManager &, const PlanOptions &)) {
-  PassManager pm(module.getContext());
-  build(pm, plan);
-  return pm.run(module);
-}
-
+/// Of a level whose contract holds, so that nothing need be verified to be printed.
 std::string print(ModuleOp module) {
   std::string text;
-  llvm::raw_string_ostream(text) << module << "\n";
+  llvm::raw_string_ostream os(text);
+  module.print(os, OpPrintingFlags().useLocalScope().assumeVerified());
+  os << "\n";
   return text;
 }
 
@@ -63,6 +59,11 @@ private:
   /// About no place in the model.
   InFlightDiagnostic complain() const { return emitError(UnknownLoc::get(context)); }
 
+  LogicalResult run(ModuleOp module, llvm::function_ref<void(OpPassManager &)> build);
+  LogicalResult run(ModuleOp module, const PlanOptions &plan, void (*build)(OpPassManager &, const PlanOptions &)) {
+    return run(module, [&](OpPassManager &pm) { build(pm, plan); });
+  }
+
   Outcome makeHandWritten(ModuleOp module);
   Outcome makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp training = {});
   Outcome makeEvaluation(ModuleOp module, PlanOptions &plan, ModuleOp training);
@@ -85,6 +86,15 @@ private:
 };
 
 } // namespace
+
+/// Hazard: between passes only their contracts' passes verify the ops, which takes a quarter of the time of a large plan
+/// where every pass does.
+LogicalResult Compilation::run(ModuleOp module, llvm::function_ref<void(OpPassManager &)> build) {
+  PassManager pm(context);
+  pm.enableVerifier(options.verifyEach);
+  build(pm);
+  return pm.run(module);
+}
 
 /// A local program is its own plan.
 Outcome Compilation::makeHandWritten(ModuleOp module) {
@@ -208,9 +218,7 @@ Outcome Compilation::makeLocal(ModuleOp module) {
   if (Outcome outcome = partitionEvaluation(*other, evaluation, module); outcome != Outcome::Success)
     return outcome;
   // Its stages are functions of their own, and their schedule is another.
-  PassManager pm(context);
-  pm.addPass(pipe::createUnrollPass());
-  if (failed(pm.run(*other)))
+  if (failed(run(*other, [](OpPassManager &pm) { pm.addPass(pipe::createUnrollPass()); })))
     return Outcome::InputWrong;
   addEvaluation(module, *other);
   return Outcome::Success;
@@ -220,12 +228,13 @@ Outcome Compilation::makeLocal(ModuleOp module) {
 /// error.
 OwningOpRef<ModuleOp> Compilation::unroll(ModuleOp module) {
   OwningOpRef<ModuleOp> copy = module.clone();
-  PassManager pm(module.getContext());
-  pm.addPass(pipe::createUnrollPass());
-  pm.addPass(dist::createFoldControlFlowPass());
-  if (hasPipeline(module))
-    pm.addPass(dist::createNarrowPositionsPass());
-  return succeeded(pm.run(*copy)) ? std::move(copy) : nullptr;
+  LogicalResult isUnrolled = run(*copy, [&](OpPassManager &pm) {
+    pm.addPass(pipe::createUnrollPass());
+    pm.addPass(dist::createFoldControlFlowPass());
+    if (hasPipeline(module))
+      pm.addPass(dist::createNarrowPositionsPass());
+  });
+  return succeeded(isUnrolled) ? std::move(copy) : nullptr;
 }
 
 /// What the reports tell of a pipeline, from the functions of its stages.

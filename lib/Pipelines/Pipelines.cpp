@@ -215,6 +215,8 @@ void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
     pm.addPass(pipe::createVerifyPass());
     // Behind all that moves collectives: what stages hand over is what is left on either side.
     pm.addPass(pipe::createSplitPass());
+    // Of what leaves this level: its functions are new.
+    pm.addPass(pipe::createVerifyPass());
   }
 }
 

@@ -249,6 +249,9 @@ std::optional<int> parseCommandLine(int argc, char **argv, CommandLine &line) {
                "print, for every collective, its bytes, the annotation that caused it, what runs beside it and what "
                "would remove it")
       ->group("Output");
+  app.add_flag("--verify-each", options.verifyEach,
+               "verify the IR behind every pass, and not only where its levels meet; for work on passes")
+      ->group("Output");
   app.add_option("--runtime", line.runtime,
                  "the prelinked runtime executable (shoal-rt-main beside shoalc)")
       ->type_name("FILE")

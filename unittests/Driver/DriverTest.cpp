@@ -2,8 +2,12 @@
 #include "shoal/Driver/Driver.h"
 
 #include "shoal/Dialect/Dist/IR/Dist.h"
+#include "shoal/Dialect/Dist/Transforms/Passes.h"
+#include "shoal/Dialect/Exec/Transforms/Passes.h"
+#include "shoal/Dialect/Pipe/Transforms/Passes.h"
 #include "shoal/Pipelines/Pipelines.h"
 
+#include "mlir/IR/ExtensibleDialect.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
@@ -77,6 +81,48 @@ TEST_F(DriverTest, GoesAsFarAsItIsAskedTo) {
   EXPECT_TRUE(contains(output.text, "exec.program"));
   EXPECT_TRUE(contains(output.report, "\"collectives\""));
   EXPECT_TRUE(contains(output.report, "\"plan\": \"zero 0, optimizer sgd, lr 0.01, dtype as in the model\""));
+}
+
+/// An op counts how often it is verified: where levels meet, or behind every pass.
+TEST_F(DriverTest, OpsAreVerifiedBehindEveryPassWhereThatIsAskedFor) {
+  int count = 0;
+  auto *dialect = context.getOrLoadDynamicDialect("test", [](mlir::DynamicDialect *) {});
+  dialect->registerDynamicOp(mlir::DynamicOpDefinition::get(
+      "counted", dialect, [&](mlir::Operation *) { return ++count, mlir::success(); },
+      [](mlir::Operation *) { return mlir::success(); }));
+  std::string text = std::string(kModel) + "\"test.counted\"() : () -> ()\n";
+  options.mesh = {{"data", 2}};
+  options.emit = Emit::Global;
+  int counts[2] = {};
+  for (bool each : {false, true}) {
+    options.verifyEach = each;
+    count = 0;
+    EXPECT_EQ(compileText(text.c_str()), Outcome::Success) << messages;
+    counts[each] = count;
+  }
+  // The file itself and the contract of L1.
+  EXPECT_EQ(counts[false], 2);
+  EXPECT_GT(counts[true], 5);
+}
+
+/// The border of a level is where invalid IR is found.
+TEST_F(DriverTest, ContractPassesVerifyTheOps) {
+  constexpr const char *kInvalid = R"(
+    func.func @types_differ(%x: tensor<4xf32>) -> tensor<8xf32> {
+      %0 = "nn.relu"(%x) : (tensor<4xf32>) -> tensor<8xf32>
+      return %0 : tensor<8xf32>
+    })";
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(kInvalid, mlir::ParserConfig(&context, false));
+  ASSERT_TRUE(module) << messages;
+  for (auto create : {dist::createVerifyGlobalPass, dist::createVerifyLocalPass, pipe::createVerifyPass,
+                      exec::createVerifyPass}) {
+    mlir::PassManager pm(&context);
+    pm.enableVerifier(false);
+    pm.addPass(create());
+    messages.clear();
+    EXPECT_TRUE(failed(pm.run(*module)));
+    EXPECT_TRUE(contains(messages, "'nn.relu' op")) << messages;
+  }
 }
 
 TEST_F(DriverTest, ThePageNamesTheFileAndTheFlags) {

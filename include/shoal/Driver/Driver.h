@@ -36,6 +36,13 @@ enum class ReportFormat { None, Json, Html };
 /// Names and sizes in order, the last fastest.
 using MeshAxes = std::vector<std::pair<std::string, int64_t>>;
 
+/// Whether the ops are verified behind every pass where nobody says: in builds whose assertions stand.
+#ifdef NDEBUG
+inline constexpr bool kVerifyEach = false;
+#else
+inline constexpr bool kVerifyEach = true;
+#endif
+
 struct CompilerOptions {
   std::string name; // how messages call the model: its file
   MeshAxes mesh;    // empty: the model's own mesh, or one device
@@ -48,6 +55,9 @@ struct CompilerOptions {
   ReportFormat timeline = ReportFormat::None; // of a pipeline, simulated; with Emit::Local and later
   bool explain = false;    // with Emit::Local and later
   bool verifyPlan = false; // with Emit::Local and later
+  /// The ops are verified behind every pass, and not only by the contract passes at the borders of levels; `mlir-opt
+  /// --verify-each`.
+  bool verifyEach = kVerifyEach;
   std::function<void(double part)> verifyProgress; // told how much of that is done, from 0 to 1; may be empty
 };
 

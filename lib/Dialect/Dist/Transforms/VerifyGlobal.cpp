@@ -6,6 +6,8 @@
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
 #include "shoal/Interfaces/MadeByPasses.h"
 
+#include "mlir/IR/Verifier.h"
+
 namespace shoal::dist {
 #define GEN_PASS_DEF_VERIFYGLOBALPASS
 #include "shoal/passes/ShoalDist.h.inc"
@@ -148,6 +150,8 @@ private:
 struct VerifyGlobalPass : dist::impl::VerifyGlobalPassBase<VerifyGlobalPass> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
+    if (failed(mlir::verify(getOperation())))
+      return signalPassFailure();
     if (failed(verifyNoCollectives(getOperation())))
       return signalPassFailure();
     for (auto func : getOperation().getOps<FunctionOpInterface>())

@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -322,6 +323,8 @@ private:
 struct VerifyLocalPass : dist::impl::VerifyLocalPassBase<VerifyLocalPass> {
   void runOnOperation() override {
     markAllAnalysesPreserved();
+    if (failed(mlir::verify(getOperation())))
+      return signalPassFailure();
     WalkResult walked = getOperation()->walk([](Operation *op) {
       return failed(verifyNothingLeft(op)) ? WalkResult::interrupt() : WalkResult::advance();
     });

@@ -12,6 +12,7 @@
 #include "shoal/Dialect/Exec/IR/PositionClasses.h"
 #include "shoal/Dialect/Exec/Transforms/Passes.h"
 
+#include "mlir/IR/Verifier.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -490,6 +491,9 @@ LogicalResult ProgramVerifier::run() {
 namespace {
 struct Verify : impl::VerifyPassBase<Verify> {
   void runOnOperation() override {
+    markAllAnalysesPreserved();
+    if (failed(mlir::verify(getOperation())))
+      return signalPassFailure();
     SymbolTable symbols(getOperation());
     for (auto program : getOperation().getOps<ProgramOp>())
       if (failed(ProgramVerifier(program, symbols).run()) || failed(checkContents(program, symbols)) ||

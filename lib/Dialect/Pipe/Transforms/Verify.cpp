@@ -4,6 +4,7 @@
 #include "shoal/Schedule/Check.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
 
 using namespace mlir;
 
@@ -19,6 +20,9 @@ public:
   using VerifyPassBase::VerifyPassBase;
 
   void runOnOperation() override {
+    markAllAnalysesPreserved();
+    if (failed(mlir::verify(getOperation())))
+      return signalPassFailure();
     bool hasGradients = llvm::any_of(getOperation().getOps<func::FuncOp>(), nn::hasGradient);
     getOperation().walk([&](ScheduleOp op) {
       std::optional<Fault> fault = check(op.getSchedule(), hasGradients);
