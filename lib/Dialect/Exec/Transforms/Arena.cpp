@@ -52,8 +52,46 @@ constexpr int64_t kEnough = 256;
 constexpr unsigned kRounds = 10;
 constexpr int64_t kMaxWork = 20'000'000;
 
-/// Which buffers are in use at once, found once for all orders; where these are too many to be kept, so that one order
-/// takes more than all the work there may be, asked for in that one.
+/// A class of positions: its buffers by birth.
+class ClassBuffers {
+public:
+  /// `order`: all buffers by birth.
+  ClassBuffers(llvm::ArrayRef<ArenaBuffer> buffers, llvm::ArrayRef<unsigned> order, unsigned number);
+
+  int64_t size() const { return entries.size(); }
+  unsigned numberOf(unsigned i) const { return entries[i].number; }
+  /// Whether the two are in use at once.
+  bool meet(unsigned i, unsigned j) const {
+    auto [earlier, later] = std::minmax(i, j);
+    const Entry &entry = entries[earlier];
+    return later < entry.certain || (later < entry.end && !endsBefore(earlier, later));
+  }
+  /// Whether all that are born as late as `j` or later meet `i` no more.
+  bool isOver(unsigned i, unsigned j) const { return j >= entries[i].end; }
+  /// How many pairs are in use at once, at most.
+  int64_t boundMeetings() const;
+
+private:
+  /// Of those that are born behind it, all before `certain` meet the buffer, and none from `end` on.
+  struct Entry {
+    unsigned number; // among all buffers
+    unsigned index;  // of the class among the buffer's
+    unsigned certain, end;
+  };
+  llvm::ArrayRef<unsigned> clockOf(llvm::ArrayRef<unsigned> clocks, unsigned i) const {
+    return clocks.slice(i * streams, streams);
+  }
+  bool endsBefore(unsigned i, unsigned j) const {
+    return exec::endsBefore(buffers[entries[i].number], entries[i].index, buffers[entries[j].number], entries[j].index,
+                            streams);
+  }
+
+  llvm::ArrayRef<ArenaBuffer> buffers;
+  unsigned streams;
+  std::vector<Entry> entries;
+};
+
+/// Finds offsets in several orders, as far as the work allows.
 class Arena {
 public:
   /// `floors`: per class where its buffers begin.
@@ -62,6 +100,8 @@ public:
   /// The buffers with the greatest first.
   template <typename Key>
   llvm::SmallVector<unsigned> sortBy(Key key) const;
+  /// Whether there is work left when one order has been tried. Of crowds and degrees nothing is known otherwise.
+  bool hasTimeForMore() const { return getWork() <= kMaxWork; }
   /// Finds the best offsets that some order leads to, or one that is good enough.
   void place(llvm::MutableArrayRef<llvm::SmallVector<unsigned>> orders);
   int64_t getEnd() const { return end; }
@@ -73,25 +113,30 @@ public:
   int64_t getDegree(unsigned i) const { return degree[i]; }
 
 private:
-  bool meet(unsigned i, unsigned j) const {
-    return !(rank[i] < rank[j] ? endsBefore(buffers[i], buffers[j]) : endsBefore(buffers[j], buffers[i]));
-  }
+  /// Where a buffer lies.
+  struct Placed {
+    int64_t begin, end;
+    bool operator<(const Placed &other) const { return begin < other.begin; }
+  };
+  void findMeetings(llvm::ArrayRef<unsigned> order, llvm::ArrayRef<int64_t> floors, int64_t mostMeetings);
   int64_t assign(llvm::ArrayRef<unsigned> order, llvm::MutableArrayRef<int64_t> result) const;
-  int64_t getPickWork() const {
-    int64_t work = numMeetings;
-    for (int64_t count : sizes)
-      work += count * count / 2;
+  /// Neighbours of a buffer are picked from all that are placed at its classes, or those that it meets are sorted.
+  int64_t getPickWork(int64_t meetings) const {
+    int64_t work = meetings;
+    for (const ClassBuffers &at : classes)
+      work += at.size() * at.size() / 2;
     return work;
   }
-  int64_t getSortWork() const {
-    return (int64_t(bytes.size()) + numMeetings) * llvm::Log2_64_Ceil(numMeetings / (bytes.size() + 1) + 2);
+  int64_t getSortWork(int64_t meetings) const {
+    return (int64_t(bytes.size()) + meetings) * llvm::Log2_64_Ceil(meetings / (bytes.size() + 1) + 2);
   }
+  int64_t getWork() const { return std::min(getPickWork(numMeetings), getSortWork(numMeetings)); }
 
   llvm::ArrayRef<ArenaBuffer> buffers;
-  llvm::SmallVector<unsigned> rank; // by birth
-  llvm::SmallVector<int64_t> sizes; // per class the number of its buffers
+  std::vector<ClassBuffers> classes;
+  llvm::SmallVector<llvm::SmallVector<unsigned, 1>> places; // by buffer, in each of its classes
   llvm::SmallVector<int64_t> bytes, floor, crowd, degree;
-  llvm::SmallVector<llvm::SmallVector<unsigned, 0>> meets; // none when they are not kept
+  llvm::SmallVector<llvm::SmallVector<unsigned, 0>> meets; // none when neighbours are picked
   int64_t numMeetings = 0;
   /// No placement can end below it: the floor of a class and its buffers of which any two are in use at once.
   int64_t bound = 0;
@@ -101,38 +146,85 @@ private:
 
 } // namespace
 
+ClassBuffers::ClassBuffers(llvm::ArrayRef<ArenaBuffer> buffers, llvm::ArrayRef<unsigned> order, unsigned number)
+    : buffers(buffers), streams(buffers.front().last.size() / buffers.front().classes.count()) {
+  for (unsigned i : order)
+    if (const llvm::SmallBitVector &own = buffers[i].classes; own.test(number)) {
+      unsigned index = own.count() == 1 ? 0 : llvm::count_if(own.set_bits(), [&](unsigned c) { return c < number; });
+      entries.push_back({i, index, 0, 0});
+    }
+  // What is known to have ended when any up to a buffer is born, and when it and all behind it are.
+  std::vector<unsigned> some, all;
+  for (const Entry &entry : entries)
+    llvm::append_range(some, clockOf(buffers[entry.number].known, entry.index));
+  all = some;
+  for (size_t i = streams; i < some.size(); ++i)
+    some[i] = std::max(some[i], some[i - streams]);
+  for (size_t i = all.size(); i-- > streams;)
+    all[i - streams] = std::min(all[i - streams], all[i]);
+  for (auto [i, entry] : llvm::enumerate(entries)) {
+    auto last = clockOf(buffers[entry.number].last, entry.index);
+    auto findFirst = [&](llvm::ArrayRef<unsigned> clocks, unsigned from) {
+      unsigned to = entries.size();
+      while (from < to) {
+        unsigned middle = from + (to - from) / 2;
+        bool knows = llvm::all_of_zip(last, clockOf(clocks, middle), std::less_equal<>());
+        (knows ? to : from) = knows ? middle : middle + 1;
+      }
+      return to;
+    };
+    entry.certain = findFirst(some, i + 1);
+    entry.end = findFirst(all, entry.certain);
+  }
+}
+
+int64_t ClassBuffers::boundMeetings() const {
+  int64_t most = 0;
+  for (auto [i, entry] : llvm::enumerate(entries))
+    most += entry.end - (i + 1);
+  return most;
+}
+
 Arena::Arena(llvm::ArrayRef<ArenaBuffer> buffers, llvm::ArrayRef<int64_t> floors, int64_t alignment,
              int64_t mostMeetings)
-    : buffers(buffers), rank(buffers.size()), sizes(floors.size(), 0), bytes(buffers.size()), floor(buffers.size()),
-      crowd(buffers.size()), degree(buffers.size()), meets(buffers.size()) {
+    : buffers(buffers), places(buffers.size()), bytes(buffers.size()), floor(buffers.size()), crowd(buffers.size()),
+      degree(buffers.size()), meets(buffers.size()) {
   if (buffers.empty())
     return;
-  unsigned streams = buffers.front().last.size() / buffers.front().classes.count();
   llvm::SmallVector<unsigned> order(buffers.size());
   std::iota(order.begin(), order.end(), 0);
   llvm::stable_sort(order, [&](unsigned a, unsigned b) { return buffers[a].birth < buffers[b].birth; });
+  for (unsigned number = 0; number < floors.size(); ++number) {
+    const ClassBuffers &at = classes.emplace_back(buffers, order, number);
+    for (unsigned place = 0; place < at.size(); ++place)
+      places[at.numberOf(place)].push_back(place);
+  }
+  for (auto [i, buffer] : llvm::enumerate(buffers)) {
+    bytes[i] = llvm::alignTo(buffer.bytes, alignment);
+    for (unsigned number : buffer.classes.set_bits())
+      floor[i] = std::max(floor[i], floors[number]);
+  }
+  findMeetings(order, floors, mostMeetings);
+}
+
+/// Ends early where more would serve no further order.
+void Arena::findMeetings(llvm::ArrayRef<unsigned> order, llvm::ArrayRef<int64_t> floors, int64_t mostMeetings) {
+  int64_t most = 0; // meetings
+  for (const ClassBuffers &at : classes)
+    most += at.boundMeetings();
+  bool sorts = most <= mostMeetings && getSortWork(most) <= getPickWork(most);
+  if (!sorts)
+    meets.clear();
   struct Alive {
-    unsigned number, index; // of the class among the buffer's
-    bool counts;            // until some buffer is born that knows its end: any two that count are in use at once
+    unsigned place; // in its class
+    bool counts;    // until some buffer is born that knows its end: any two that count are in use at once
   };
-  struct Class {
-    /// What a buffer and all that are born later know to have ended, the first one last.
-    std::vector<llvm::SmallVector<unsigned, 2>> ended;
+  struct Now {
+    unsigned next = 0; // place
     llvm::SmallVector<Alive> alive;
     int64_t inUse = 0;
   };
-  std::vector<Class> classes(floors.size());
-  for (unsigned i : llvm::reverse(order)) {
-    unsigned index = 0;
-    for (unsigned number : buffers[i].classes.set_bits()) {
-      auto &ended = classes[number].ended;
-      llvm::ArrayRef<unsigned> known = llvm::ArrayRef(buffers[i].known).slice(streams * index++, streams);
-      ended.emplace_back(known.begin(), known.end());
-      if (ended.size() > 1)
-        for (auto [mine, later] : llvm::zip_equal(ended.back(), ended[ended.size() - 2]))
-          mine = std::min(mine, later);
-    }
-  }
+  std::vector<Now> states(classes.size());
   llvm::SmallVector<unsigned> met(buffers.size(), ~0u); // with whom last
   auto meetOnce = [&](unsigned i, unsigned other) {
     if (met[other] == i)
@@ -140,86 +232,65 @@ Arena::Arena(llvm::ArrayRef<ArenaBuffer> buffers, llvm::ArrayRef<int64_t> floors
     met[other] = i;
     ++degree[i];
     ++degree[other];
-    if (++numMeetings > mostMeetings) {
-      meets.clear();
-    } else {
+    ++numMeetings;
+    if (sorts) {
       meets[i].push_back(other);
       meets[other].push_back(i);
     }
   };
-  for (auto [at, i] : llvm::enumerate(order)) {
-    const ArenaBuffer &buffer = buffers[i];
-    rank[i] = at;
-    bytes[i] = llvm::alignTo(buffer.bytes, alignment);
-    unsigned index = 0;
-    for (unsigned number : buffer.classes.set_bits()) {
-      auto &[ended, alive, inUse] = classes[number];
+  for (unsigned i : order) {
+    if (!sorts && numMeetings > kMaxWork)
+      return;
+    for (unsigned number : buffers[i].classes.set_bits()) {
+      const ClassBuffers &at = classes[number];
+      auto &[next, alive, inUse] = states[number];
       size_t kept = 0;
       for (Alive other : alive) {
-        const ArenaBuffer &earlier = buffers[other.number];
-        if (!endsBefore(earlier, other.index, buffer, index, streams)) {
-          meetOnce(i, other.number);
+        unsigned earlier = at.numberOf(other.place);
+        if (at.meet(other.place, next)) {
+          meetOnce(i, earlier);
         } else {
           if (other.counts)
-            inUse -= bytes[other.number];
+            inUse -= bytes[earlier];
           other.counts = false;
-          auto last = llvm::ArrayRef(earlier.last).slice(streams * other.index, streams);
-          if (llvm::all_of(llvm::zip_equal(last, ended.back()),
-                           [](auto pair) { return std::get<0>(pair) <= std::get<1>(pair); }))
+          if (at.isOver(other.place, next))
             continue;
         }
         alive[kept++] = other;
       }
       alive.truncate(kept);
-      ++sizes[number];
-      alive.push_back({i, index++, true});
-      ended.pop_back();
+      alive.push_back({next++, true});
       inUse += bytes[i];
       int64_t level = floors[number] + inUse;
       bound = std::max(bound, level);
-      floor[i] = std::max(floor[i], floors[number]);
       for (const Alive &other : alive)
         if (other.counts)
-          crowd[other.number] = std::max(crowd[other.number], level);
+          crowd[at.numberOf(other.place)] = std::max(crowd[at.numberOf(other.place)], level);
     }
   }
 }
 
 int64_t Arena::assign(llvm::ArrayRef<unsigned> order, llvm::MutableArrayRef<int64_t> result) const {
-  struct Placed {
-    int64_t begin, end;
-    unsigned number;
-    bool operator<(const Placed &other) const { return std::tie(begin, number) < std::tie(other.begin, other.number); }
-    bool operator==(const Placed &other) const { return number == other.number; }
-  };
-  // Neighbours are picked from all that are placed at the buffer's classes, or sorted anew: whichever is less work.
-  bool isKept = !meets.empty(), picks = !isKept || getPickWork() < getSortWork();
   int64_t arena = 0;
-  llvm::SmallVector<llvm::SmallVector<Placed>> placed(sizes.size()); // per class, by offset
-  llvm::SmallVector<Placed> near;                                    // by offset
-  llvm::SmallVector<unsigned> mark(bytes.size(), ~0u);
+  llvm::SmallVector<llvm::SmallVector<unsigned, 0>> placed(classes.size()); // per class, by offset
+  llvm::SmallVector<Placed> near;                                          // by offset
   llvm::SmallVector<bool> isPlaced(bytes.size(), false);
+  auto add = [&](unsigned j) { near.push_back({result[j], result[j] + bytes[j]}); };
   for (unsigned i : order) {
     near.clear();
-    if (picks) {
-      if (isKept)
-        for (unsigned j : meets[i])
-          mark[j] = i;
-      const llvm::SmallBitVector &classes = buffers[i].classes;
-      for (unsigned number : classes.set_bits())
-        llvm::copy_if(placed[number], std::back_inserter(near), [&](const Placed &other) {
-          return isKept ? mark[other.number] == i : meet(i, other.number);
-        });
-      if (classes.count() > 1) {
-        llvm::sort(near, std::less<>());
-        near.erase(std::unique(near.begin(), near.end()), near.end());
-      }
+    const llvm::SmallBitVector &own = buffers[i].classes;
+    if (meets.empty()) {
+      for (auto [number, place] : llvm::zip_equal(own.set_bits(), places[i]))
+        for (unsigned other : placed[number])
+          if (classes[number].meet(place, other))
+            add(classes[number].numberOf(other));
     } else {
       for (unsigned j : meets[i])
         if (isPlaced[j])
-          near.push_back({result[j], result[j] + bytes[j], j});
-      llvm::sort(near, std::less<>()); // without a comparator it is qsort
+          add(j);
     }
+    if (!meets.empty() || places[i].size() > 1)
+      llvm::sort(near, std::less<>()); // without a comparator it is qsort
     int64_t free = floor[i], best = -1, bestGap = 0;
     for (const Placed &other : near) {
       int64_t gap = other.begin - free;
@@ -231,11 +302,13 @@ int64_t Arena::assign(llvm::ArrayRef<unsigned> order, llvm::MutableArrayRef<int6
     }
     result[i] = best >= 0 ? best : free;
     isPlaced[i] = true;
-    Placed self{result[i], result[i] + bytes[i], i};
-    if (picks)
-      for (unsigned number : buffers[i].classes.set_bits())
-        placed[number].insert(llvm::upper_bound(placed[number], self), self);
-    arena = std::max(arena, self.end);
+    if (meets.empty())
+      for (auto [number, place] : llvm::zip_equal(own.set_bits(), places[i])) {
+        const ClassBuffers &at = classes[number];
+        auto lower = [&](int64_t begin, unsigned other) { return begin < result[at.numberOf(other)]; };
+        placed[number].insert(llvm::upper_bound(placed[number], result[i], lower), place);
+      }
+    arena = std::max(arena, result[i] + bytes[i]);
   }
   return arena;
 }
@@ -258,7 +331,7 @@ void Arena::place(llvm::MutableArrayRef<llvm::SmallVector<unsigned>> orders) {
         end = reached;
         offsets = result;
       }
-      work += std::min(getPickWork(), getSortWork());
+      work += getWork();
       if (end <= bound + bound / kEnough || work > kMaxWork)
         return;
       // Those that found no room below the bound come before what was in their way.
@@ -274,13 +347,14 @@ int64_t assignArena(llvm::MutableArrayRef<ArenaBuffer> buffers, llvm::ArrayRef<i
     floor -= base;
   Arena arena(buffers, floors, alignment, mostMeetings);
   auto bytes = [&](unsigned i) { return arena.getBytes(i); };
-  llvm::SmallVector<unsigned> orders[] = {
-      arena.sortBy(bytes),
-      arena.sortBy([&](unsigned i) { return double(bytes(i)) * double(arena.getDegree(i)); }),
-      arena.sortBy([&](unsigned i) { return std::pair(arena.getCrowd(i), bytes(i)); }),
-      arena.sortBy([&](unsigned i) { return std::pair(arena.getDegree(i), bytes(i)); }),
-      arena.sortBy([&](unsigned i) { return std::pair(-int64_t(buffers[i].birth), bytes(i)); }),
-  };
+  llvm::SmallVector<llvm::SmallVector<unsigned>> orders = {arena.sortBy(bytes)};
+  auto addOrder = [&](auto key) { orders.push_back(arena.sortBy(key)); };
+  if (arena.hasTimeForMore()) {
+    addOrder([&](unsigned i) { return double(bytes(i)) * double(arena.getDegree(i)); });
+    addOrder([&](unsigned i) { return std::pair(arena.getCrowd(i), bytes(i)); });
+    addOrder([&](unsigned i) { return std::pair(arena.getDegree(i), bytes(i)); });
+    addOrder([&](unsigned i) { return std::pair(-int64_t(buffers[i].birth), bytes(i)); });
+  }
   arena.place(orders);
   for (auto [buffer, offset] : llvm::zip_equal(buffers, arena.getOffsets()))
     buffer.offset = base + offset;

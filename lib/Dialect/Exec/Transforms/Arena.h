@@ -31,8 +31,8 @@ struct ArenaBuffer {
 /// Whether every access of `a` has ended before any of `b` starts, at each position that has both.
 bool endsBefore(const ArenaBuffer &a, const ArenaBuffer &b);
 
-/// So many pairs of buffers in use at once are kept, which takes 8 bytes for each: more than 32 micro-batches of Llama 3
-/// 70B have. Beyond it each pair of all buffers is asked for, which is quadratic.
+/// So many pairs of buffers in use at once are kept, which takes 8 bytes for each, where that is less work than to go
+/// through all buffers of a class for each: more than 32 micro-batches of Llama 3 70B have.
 inline constexpr int64_t kMostMeetings = 256'000'000;
 
 /// Sets offsets, multiples of `alignment`, in each class from its base on. Returns the end of the arena, a multiple of
