@@ -134,3 +134,54 @@ func.func @nothing_before(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %sum = nn.add %r#0, %r#1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %sum, %r#1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// A gradient that is reduced in each micro-batch: what the last rank starts to reduce at the end of a backward pass it adds
+// behind its next forward pass, and the last of it at the end of the step.
+dist.mesh @mesh <["pipe"=2, "data"=2]>
+pipe.schedule @schedule placement = loop microbatches = 3 chunks = 1 ranks [
+  "F0 SF0>1 F1 SF1>1 F2 SF2>1 RB0<1 B0 RB1<1 B1 RB2<1 B2",
+  "RF0<0 F0 B0 SB0>0 RF1<0 F1 B1 SB1>0 RF2<0 F2 B2 SB2>0"
+]
+// CHECK-LABEL: func.func @reduced
+// CHECK: %[[R0:.*]] = dist.reduce_scatter {{.*}} {dist.at = array<i64: 2, 3>, dist.microbatch = 0
+// CHECK: nn.exp {{.*}} dist.microbatch = 1
+// CHECK: %[[R1:.*]] = dist.reduce_scatter {{.*}} {dist.at = array<i64: 2, 3>, dist.microbatch = 1
+// CHECK-NOT: nn.add
+// CHECK: nn.exp {{.*}} dist.microbatch = 2
+// CHECK-NEXT: %[[SUM:.*]] = nn.add %[[R0]], %[[R1]] {dist.microbatch = 2 : i64, dist.running_sum, exec.scope = "F2@1"}
+// CHECK: %[[R2:.*]] = dist.reduce_scatter {{.*}} {dist.at = array<i64: 2, 3>, dist.microbatch = 2
+// CHECK: dist.send
+// CHECK: %[[GRAD:.*]] = nn.add %[[SUM]], %[[R2]] {{{.*}}exec.scope = "B2@1"}
+// CHECK: return %[[GRAD]]
+func.func private @r.f0(%x: tensor<1x1x4xf32>) -> tensor<1x4xf32> {
+  %0 = nn.reshape %x : tensor<1x1x4xf32> -> tensor<1x4xf32>
+  return %0 : tensor<1x4xf32>
+}
+func.func private @r.f1(%x: tensor<1x4xf32>) -> tensor<1x4xf32> {
+  %0 = nn.exp %x : tensor<1x4xf32>
+  return %0 : tensor<1x4xf32>
+}
+func.func private @r.b1(%x: tensor<1x4xf32>) -> (tensor<1x4xf32>, tensor<2xf32>) {
+  %0 = nn.neg %x : tensor<1x4xf32>
+  %1 = nn.reshape %0 : tensor<1x4xf32> -> tensor<4xf32>
+  %2 = dist.reduce_scatter {"data"} sum dim = 0 %1 : tensor<4xf32> -> tensor<2xf32>
+  return %0, %2 : tensor<1x4xf32>, tensor<2xf32>
+}
+func.func private @r.b0(%d: tensor<1x4xf32>) -> tensor<f32> {
+  %0 = nn.relu %d : tensor<1x4xf32>
+  %1 = nn.reduce sum %0 dims = [0, 1] : tensor<1x4xf32> -> tensor<f32>
+  return %1 : tensor<f32>
+}
+func.func @reduced(%x: tensor<3x1x4xf32> {nn.batch_rows = 3 : i64, nn.input = "x"}) -> (tensor<2xf32>, tensor<f32>) {
+  %g:2 = dist.accumulate(%x) microbatches = 3 {
+  ^bb0(%part: tensor<1x1x4xf32>):
+    %0 = pipe.call forward stage 0 @r.f0(%part) : (tensor<1x1x4xf32>) -> tensor<1x4xf32>
+    %1 = pipe.call forward stage 1 @r.f1(%0) : (tensor<1x4xf32>) -> tensor<1x4xf32>
+    %2:2 = pipe.call backward stage 1 @r.b1(%1) : (tensor<1x4xf32>) -> (tensor<1x4xf32>, tensor<2xf32>)
+    %3 = pipe.call backward stage 0 @r.b0(%2#0) : (tensor<1x4xf32>) -> tensor<f32>
+    dist.yield %2#1, %3 : tensor<2xf32>, tensor<f32>
+  } : (tensor<3x1x4xf32>) -> (tensor<2xf32>, tensor<f32>)
+  return %g#0, %g#1 : tensor<2xf32>, tensor<f32>
+}

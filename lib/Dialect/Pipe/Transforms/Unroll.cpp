@@ -76,6 +76,14 @@ private:
   DenseMap<Key, Value> made, slices;
   DenseMap<std::pair<int64_t, Key>, Value> received; // by stage
   DenseSet<Operation *> current;                     // what the action under way has made
+  /// A term that is still being reduced when its action ends.
+  struct LateTerm {
+    unsigned sum;
+    Value term;
+    int64_t micro;
+    StringAttr scope;
+  };
+  SmallVector<SmallVector<LateTerm>> late; // by rank, of its last action
   Homes homes;
 };
 
@@ -94,6 +102,7 @@ LogicalResult Unroller::collectCalls() {
   }
   sums.resize(loop.getNumResults());
   ranksOfSums.assign(loop.getNumResults(), BitVector(shape.ranks));
+  late.resize(shape.ranks);
   for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands()))
     for (Value term : dist::collectTerms(value, body.getTerminator())) {
       if (!term.getDefiningOp<CallOp>())
@@ -167,13 +176,24 @@ Value Unroller::lookup(Value value, int64_t stage, int64_t micro) {
 }
 
 /// Adds what a call has made to the sums over micro-batches.
+/// Of the terms that are reduced the last may arrive while the rank computes its next action.
 void Unroller::addTerms(CallOp call, int64_t micro, StringAttr scope) {
+  Operation *last = nullptr; // reduction
+  for (Value result : call.getResults())
+    for (auto [index, term] : sumsOf.lookup(result))
+      if (Operation *def = made.lookup({term, micro}).getDefiningOp();
+          current.contains(def) && dist::isTensorCollective(def) && (!last || last->isBeforeInBlock(def)))
+        last = def;
   for (Value result : call.getResults())
     for (auto [index, term] : sumsOf.lookup(result)) {
       Value value = made.lookup({term, micro});
-      sums[index] = sums[index] ? addTerm(sums[index], value, micro, scope) : value;
+      if (sums[index] && last && value.getDefiningOp() == last)
+        late[shape.getRank(call.getStage())].push_back({index, value, micro, scope});
+      else
+        sums[index] = sums[index] ? addTerm(sums[index], value, micro, scope) : value;
     }
 }
+
 
 /// As soon as there are both, so that no term is held beside the sum; one that is reduced may arrive until the action
 /// ends.
@@ -239,8 +259,12 @@ void Unroller::compute(const Action &action) {
   BitVector at = axis.getPositions(shape.getRank(action.stage));
   current.clear();
   auto scope = StringAttr::get(func.getContext(), getScope(action));
+  // What was being reduced when the rank's last action ended arrives while it computes the next.
+  SmallVector<LateTerm> arriving = std::exchange(late[shape.getRank(action.stage)], {});
   for (CallOp call : getCalls(action)) {
     copy(symbols.lookup<func::FuncOp>(call.getCallee()), call, action.microbatch, at, scope);
+    for (const LateTerm &term : std::exchange(arriving, {}))
+      sums[term.sum] = addTerm(sums[term.sum], term.term, action.microbatch, scope);
     addTerms(call, action.microbatch, scope);
   }
 }
@@ -373,6 +397,9 @@ LogicalResult Unroller::placeArguments(const ReadersOf &readers) {
 
 /// The sums in place of the region's results, and behind them what reads them.
 void Unroller::finishSums() {
+  for (ArrayRef<LateTerm> terms : late)
+    for (const LateTerm &term : terms)
+      sums[term.sum] = addTerm(sums[term.sum], term.term, term.micro, term.scope);
   for (auto [sum, ranks] : llvm::zip_equal(sums, ranksOfSums))
     if (Operation *def = sum.getDefiningOp(); def && (!before || before->isBeforeInBlock(def)))
       homes.set(sum, ranks); // what a stage hands on from outside is everywhere
