@@ -64,11 +64,13 @@ static llvm::StringRef getWord(DiagnosticSeverity severity) {
   llvm_unreachable("unknown severity");
 }
 
-/// A module that the text does not write out is at line 0 of its file.
+/// A module that the text does not write out is at line 0 of its file, a rank of a schedule at column 0 of its line.
 static void printPlace(FileLineColLoc place, llvm::raw_ostream &os) {
   os << place.getFilename().getValue();
   if (place.getLine())
-    os << ":" << place.getLine() << ":" << place.getColumn();
+    os << ":" << place.getLine();
+  if (place.getLine() && place.getColumn())
+    os << ":" << place.getColumn();
 }
 
 void printDiagnostic(llvm::StringRef tool, Diagnostic &diagnostic, llvm::StringSet<> &toldRemarks) {

@@ -198,7 +198,8 @@ void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
   pm.addPass(dist::createOptimizeCollectivesPass(collectives));
   pm.addPass(dist::createVerifyLocalPass());
   if (options.pipeRanks > 1) {
-    bool isTraining = options.mode == "train", hasNorm = options.optimize.gradNorm || options.optimize.clipGradNorm > 0;
+    // A norm that is only told (--grad-norm) lets no update wait.
+    bool isTraining = options.mode == "train", waitsForNorm = options.optimize.clipGradNorm > 0;
     pipe::SchedulePassOptions schedule;
     schedule.ranks = options.pipeRanks;
     schedule.microbatches = options.microbatches;
@@ -206,8 +207,8 @@ void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
     if (schedule.file.empty()) {
       schedule.schedule = options.pipelineSchedule;
       schedule.chunks = getChunks(options);
-      schedule.optimizer = !isTraining ? "none" : hasNorm ? "norm" : "update";
     }
+    schedule.optimizer = !isTraining ? "none" : waitsForNorm ? "norm" : "update";
     schedule.forwardOnly = !isTraining;
     schedule.estimate = true;
     schedule.costsFile = options.pipelineCosts;

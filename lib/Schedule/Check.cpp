@@ -17,7 +17,7 @@ Fault describeCycle(const Schedule &schedule, llvm::StringRef what, const std::v
   int64_t rank = llvm::find_if(next, [](int64_t it) { return it >= 0; }) - next.begin();
   for (size_t i = 0; i < next.size(); ++i) // who waits for the circle may not be in it
     rank = next[rank];
-  Fault fault{what.str(), {}};
+  Fault fault{what.str(), {}, rank};
   int64_t first = rank;
   do {
     fault.message += place(schedule, rank, schedule.ranks[rank][at[rank]]) + " -> ";
@@ -62,7 +62,7 @@ public:
 
 private:
   Fault refuse(int64_t rank, const Action &action, const std::string &reason) const {
-    return {place(schedule, rank, action) + " " + reason, {}};
+    return {place(schedule, rank, action) + " " + reason, {}, rank};
   }
 
   std::optional<Fault> checkOrder(int64_t rank) {
@@ -133,7 +133,7 @@ private:
             : missing == ActionKind::Backward
                 ? " is missing (or I and W)"
                 : " is missing: the gradients of micro-batch " + std::to_string(microbatch) + " never reach the sum";
-        return Fault{place(schedule, rank, Action::compute(missing, stage, microbatch)) + reason, {}};
+        return Fault{place(schedule, rank, Action::compute(missing, stage, microbatch)) + reason, {}, rank};
       }
     return std::nullopt;
   }
@@ -149,7 +149,8 @@ private:
           return Fault{place(schedule, first ? 0 : rank, {kind}) + " has no counterpart on rank " +
                            std::to_string(first ? rank : 0) +
                            (kind == ActionKind::Norm ? ": all ranks exchange the norm" : ": all ranks update"),
-                       {}};
+                       {},
+                       first ? 0 : rank};
     }
     return std::nullopt;
   }

@@ -71,7 +71,8 @@ private:
           need && crosses(*need, shape) && !received[need->getIndex(shape)])
         return Fault{show(slot) + " reads what the rank has not received: R" + (need->backward ? "B" : "F") +
                          " must stand before it (a file without any S and R gets all of them)",
-                     {}};
+                     {},
+                     slot.rank};
       if (std::optional<Product> product = getProduct(action, shape))
         made[product->getIndex(shape)] = true;
     }
@@ -85,18 +86,21 @@ private:
     if (!shape.hasStage(other))
       return Fault{show(slot) + (isSend ? " has no stage to go to" : " has no stage to come from") + ": " +
                        (message.backward == isSend ? "it is of the first stage" : "it is of the last stage"),
-                   {}};
+                   {},
+                   slot.rank};
     int64_t peer = shape.getRank(other);
     if (peer == slot.rank)
-      return Fault{show(slot) + " is of two stages of one rank: there is nothing to send", {}};
+      return Fault{show(slot) + " is of two stages of one rank: there is nothing to send", {}, slot.rank};
     if (peer != message.peer)
-      return Fault{
-          show(slot) + " must name rank " + std::to_string(peer) + ", which has stage " + std::to_string(other), {}};
+      return Fault{show(slot) + " must name rank " + std::to_string(peer) + ", which has stage " +
+                       std::to_string(other),
+                   {},
+                   slot.rank};
     size_t index = getProductOfMessage(message).getIndex(shape);
     if ((isSend ? sent : received)[index])
-      return Fault{show(slot) + " stands twice", {}};
+      return Fault{show(slot) + " stands twice", {}, slot.rank};
     if (isSend && !made[index])
-      return Fault{show(slot) + " stands before what makes it", {}};
+      return Fault{show(slot) + " stands before what makes it", {}, slot.rank};
     (isSend ? sent : received)[index] = true;
     (isSend ? getChannel(slot).sends : getChannel(slot).recvs).push_back(slot);
     return std::nullopt;
@@ -107,11 +111,14 @@ private:
       for (const Slot &slot : channel.recvs)
         if (!sent[getProductOfMessage(get(slot)).getIndex(shape)])
           return Fault{show(slot) + " has no counterpart: rank " + std::to_string(get(slot).peer) + " never sends it",
-                       {}};
+                       {},
+                       slot.rank};
       for (const Slot &slot : channel.sends)
         if (!received[getProductOfMessage(get(slot)).getIndex(shape)])
-          return Fault{
-              show(slot) + " has no counterpart: rank " + std::to_string(get(slot).peer) + " never receives it", {}};
+          return Fault{show(slot) + " has no counterpart: rank " + std::to_string(get(slot).peer) +
+                           " never receives it",
+                       {},
+                       slot.rank};
     }
     return std::nullopt;
   }
@@ -123,7 +130,8 @@ private:
         return Fault{show(send) + " meets " + show(recv) + ", which is another message: both are number " +
                          std::to_string(index) + " of those from rank " + std::to_string(send.rank) + " to rank " +
                          std::to_string(recv.rank) + ", and messages arrive in the order in which they are sent",
-                     {}};
+                     {},
+                     send.rank};
     }
     return std::nullopt;
   }

@@ -1,5 +1,6 @@
 // The table of schedules, and those with a whole backward pass.
 #include "Generate.h"
+#include "Check.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -139,13 +140,35 @@ int64_t getDefaultChunks(llvm::StringRef name) {
   return entry && entry->mostChunks > 1 ? 2 : 1;
 }
 
-void addOptimizer(Schedule &schedule, Optimizer optimizer) {
+std::optional<Fault> setOptimizer(Schedule &schedule, Optimizer optimizer) {
+  bool needsNorm = optimizer == Optimizer::NormAndUpdate, needsUpdate = optimizer != Optimizer::None;
+  for (auto [rank, actions] : llvm::enumerate(schedule.ranks))
+    for (const Action &action : actions) {
+      if (action.kind == ActionKind::Norm && !needsNorm)
+        return Fault{place(schedule, rank, action) +
+                         " is the exchange of the gradients' norm, for which no update of this "
+                         "step waits; leave it out, or clip by the norm (--clip-grad-norm)",
+                     {},
+                     int64_t(rank)};
+      if (action.kind == ActionKind::Update && !needsUpdate)
+        return Fault{
+            place(schedule, rank, action) + " is an update, which this step has not; leave it out", {}, int64_t(rank)};
+    }
+  // Those that stand on some ranks alone are for `check` to tell.
+  auto lacks = [&](ActionKind kind) {
+    return llvm::none_of(schedule.ranks, [&](const std::vector<Action> &actions) {
+      return llvm::any_of(actions, [&](const Action &action) { return action.kind == kind; });
+    });
+  };
+  bool lacksNorm = needsNorm && lacks(ActionKind::Norm), lacksUpdate = needsUpdate && lacks(ActionKind::Update);
   for (std::vector<Action> &actions : schedule.ranks) {
-    if (optimizer == Optimizer::NormAndUpdate)
-      actions.push_back({ActionKind::Norm});
-    if (optimizer != Optimizer::None)
+    if (lacksNorm)
+      actions.insert(llvm::find_if(actions, [](const Action &it) { return it.kind == ActionKind::Update; }),
+                     {ActionKind::Norm});
+    if (lacksUpdate)
       actions.push_back({ActionKind::Update});
   }
+  return std::nullopt;
 }
 
 std::optional<Schedule> generate(llvm::StringRef name, Shape shape, const GenerateOptions &options,
@@ -176,7 +199,7 @@ std::optional<Schedule> generate(llvm::StringRef name, Shape shape, const Genera
       llvm::erase_if(actions, [](const Action &action) { return action.kind != ActionKind::Forward; });
     schedule->peak.clear();
   } else if (schedule) {
-    addOptimizer(*schedule, options.optimizer);
+    setOptimizer(*schedule, options.optimizer);
   }
   return schedule;
 }

@@ -13,9 +13,6 @@ std::optional<Schedule> generateZbH1(const Shape &shape, const GenerateOptions &
 std::optional<Schedule> generateZbH2(const Shape &shape, const GenerateOptions &options, std::string &error);
 std::optional<Schedule> generateZbV(const Shape &shape, const GenerateOptions &options, std::string &error);
 
-/// Behind the last gradient of each rank.
-void addOptimizer(Schedule &schedule, Optimizer optimizer);
-
 /// A schedule in which every rank does, at each time, what its rule prefers of what is there: I, then F while the
 /// stash is below `limit`, then W. `patience`: a rank leaves W for what it knows to arrive within this part of W's
 /// duration. Nothing where the ranks get stuck.

@@ -299,7 +299,8 @@ bool isJson(llvm::StringRef text) {
 
 } // namespace
 
-std::optional<Schedule> readSchedule(llvm::StringRef text, llvm::StringRef name, std::string &error) {
+std::optional<Schedule> readSchedule(llvm::StringRef text, llvm::StringRef name, std::string &error,
+                                     std::vector<int64_t> *ranksLines) {
   auto fail = [&](int64_t line, const std::string &message) {
     error = name.str() + ":" + std::to_string(line) + ": " + message;
     return std::nullopt;
@@ -320,6 +321,8 @@ std::optional<Schedule> readSchedule(llvm::StringRef text, llvm::StringRef name,
   schedule.peak = std::move(written.peak);
   for (auto [rank, lines] : llvm::enumerate(written.ranks)) {
     std::vector<Action> &actions = schedule.ranks.emplace_back(lines.actions.size());
+    if (ranksLines)
+      ranksLines->push_back(lines.line);
     for (auto [from, to] : llvm::zip_equal(lines.actions, actions))
       if (!resolve(from, schedule.shape, rank, to, problem.message))
         return fail(lines.line, problem.message);

@@ -46,6 +46,31 @@ TEST(Generate, OrdersAreThePublishedOnes) {
   }
 }
 
+// Whoever wrote the order, the step says what follows it.
+TEST(Generate, OptimizerIsTheSteps) {
+  auto complete = [](llvm::StringRef text, Optimizer optimizer) {
+    Schedule schedule = read(text);
+    std::optional<Fault> fault = setOptimizer(schedule, optimizer);
+    return fault ? std::to_string(fault->rank) + ": " + fault->message : writeRank(schedule, 1);
+  };
+  const char *bare = "F0 B0\nF0 B0", *update = "F0 B0 U\nF0 B0 U", *norm = "F0 B0 N\nF0 B0 N";
+  EXPECT_EQ(complete(bare, Optimizer::None), "F0 B0");
+  EXPECT_EQ(complete(bare, Optimizer::Update), "F0 B0 U");
+  EXPECT_EQ(complete(bare, Optimizer::NormAndUpdate), "F0 B0 N U");
+  EXPECT_EQ(complete(update, Optimizer::NormAndUpdate), "F0 B0 N U");
+  EXPECT_EQ(complete(norm, Optimizer::NormAndUpdate), "F0 B0 N U");
+  EXPECT_EQ(complete("F0 B0 N U\nF0 B0 N U", Optimizer::NormAndUpdate), "F0 B0 N U");
+  EXPECT_EQ(
+      complete("F0 B0\nF0 B0 N", Optimizer::Update),
+      "1: rank 1: N is the exchange of the gradients' norm, for which no update of this step waits; leave it out, or "
+      "clip by the norm (--clip-grad-norm)");
+  EXPECT_EQ(complete(update, Optimizer::None), "0: rank 0: U is an update, which this step has not; leave it out");
+  // One that only some ranks have is not made up for.
+  Schedule lacking = read("F0 B0 U\nF0 B0");
+  EXPECT_FALSE(setOptimizer(lacking, Optimizer::Update));
+  EXPECT_EQ(checkError(lacking), "rank 0: U has no counterpart on rank 1: all ranks update");
+}
+
 // Figures of "Zero Bubble Pipeline Parallelism" and of "Pipeline Parallelism with Controllable Memory" for 4 ranks:
 // forwards before the first backward, and stashes that all ranks have alike.
 TEST(Generate, ZeroBubbleWarmups) {

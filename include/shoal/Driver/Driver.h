@@ -75,7 +75,7 @@ mlir::OwningOpRef<mlir::ModuleOp> readModel(llvm::StringRef path, mlir::MLIRCont
 /// Compiles the module, which becomes what the last level was.
 Outcome compile(mlir::ModuleOp module, const CompilerOptions &options, CompilerOutput &output);
 
-/// Prints a diagnostic as one line, "FILE:LINE:COLUMN: error: ...", "FILE: error: ..." of the file as a whole, or
+/// Prints a diagnostic as one line, "FILE:LINE:COLUMN: error: ...", without what is not known of the place, or
 /// "TOOL: error: ...", and each of its notes as another. A remark that is among `toldRemarks`, since training and
 /// evaluation are two programs of one model, is not told again.
 void printDiagnostic(llvm::StringRef tool, mlir::Diagnostic &diagnostic, llvm::StringSet<> &toldRemarks);

@@ -11,6 +11,7 @@ namespace shoal::pipe {
 struct Fault {
   std::string message;
   std::vector<std::string> notes;
+  int64_t rank = -1; ///< in whose list; -1: of the whole schedule
 };
 
 /// The first fault, in time and memory linear in the schedule:

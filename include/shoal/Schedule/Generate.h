@@ -2,6 +2,7 @@
 #ifndef SHOAL_SCHEDULE_GENERATE_H
 #define SHOAL_SCHEDULE_GENERATE_H
 
+#include "shoal/Schedule/Check.h"
 #include "shoal/Schedule/Costs.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -16,6 +17,10 @@ enum class Optimizer {
 };
 
 std::optional<Optimizer> symbolizeOptimizer(llvm::StringRef name);
+
+/// Adds the actions of the step's optimizer that the schedule lacks, N in front of U, behind all others of each rank. The
+/// first one that stands there and the step has not is a fault.
+std::optional<Fault> setOptimizer(Schedule &schedule, Optimizer optimizer);
 
 struct GenerateOptions {
   Optimizer optimizer = Optimizer::None;

@@ -23,8 +23,9 @@
 
 namespace shoal::pipe {
 
-/// Reads text or JSON. What is wrong comes as one line, "NAME:LINE: message".
-std::optional<Schedule> readSchedule(llvm::StringRef text, llvm::StringRef name, std::string &error);
+/// Reads text or JSON. What is wrong comes as one line, "NAME:LINE: message". `lines`: where each rank stands.
+std::optional<Schedule> readSchedule(llvm::StringRef text, llvm::StringRef name, std::string &error,
+                                     std::vector<int64_t> *lines = nullptr);
 
 /// Reads the actions of one rank whose shape is known.
 bool readRank(llvm::StringRef text, const Shape &shape, int64_t rank, std::vector<Action> &actions, std::string &error);

@@ -9,7 +9,10 @@
 // RUN: not shoal-opt %s --pipe-schedule="file=%S/Inputs/by-hand.txt schedule=gpipe" 2>&1 | FileCheck %s --check-prefix=BOTH
 // RUN: not shoal-opt %s --pipe-schedule="file=%S/Inputs/by-hand.txt microbatches=8" 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not shoal-opt %s --pipe-schedule="file=%S/Inputs/absent.txt" 2>&1 | FileCheck %s --check-prefix=ABSENT
-// RUN: not shoal-opt %s --pipe-schedule="file=%S/Inputs/cycle.txt" --pipe-verify 2>&1 | FileCheck %s --check-prefix=CYCLE
+// RUN: not shoal-opt %s --pipe-schedule="file=%S/Inputs/cycle.txt" 2>&1 | FileCheck %s --check-prefix=CYCLE
+// RUN: printf 'F0 B0\nF0 B0 N\n' > %t.norm.txt
+// RUN: not shoal-opt %s --pipe-schedule="file=%t.norm.txt optimizer=update" 2>&1 | FileCheck %s --check-prefix=NORM
+// RUN: not shoal-opt %s --pipe-schedule="file=%t.norm.txt optimizer=sgd" 2>&1 | FileCheck %s --check-prefix=SGD
 
 // Every refusal has the rule, the value, and what to do.
 // NAME: error: schedule must be one of naive, gpipe, 1f1b, interleaved, zb-h1, zb-h2, zb-v, got: zb
@@ -23,5 +26,7 @@
 // BOTH: error: the order is that of the file: schedule must not be said, got: gpipe
 // OTHER: error: microbatches must be that of the file (2), got: 8
 // ABSENT: error: cannot open input file '{{.*}}absent.txt'
-// CYCLE: error: the order of actions has a cycle: rank 0: B0 -> rank 1: F1 -> rank 0: B0
+// CYCLE: cycle.txt:1:0: error: the order of actions has a cycle: rank 0: B0 -> rank 1: F1 -> rank 0: B0
+// NORM: norm.txt:2:0: error: rank 1: N is the exchange of the gradients' norm, for which no update of this step waits; leave it out, or clip by the norm (--clip-grad-norm)
+// SGD: error: optimizer must be none, update or norm, got: sgd
 func.func private @taken()

@@ -47,6 +47,14 @@ private:
     return std::nullopt;
   }
 
+  std::optional<Schedule> refuse(const Fault &fault, ArrayRef<int64_t> lines) {
+    InFlightDiagnostic error =
+        emitError(getScheduleFileLoc(&getContext(), file, fault.rank < 0 ? 0 : lines[fault.rank])) << fault.message;
+    for (const std::string &note : fault.notes)
+      error.attachNote(getScheduleFileLoc(&getContext(), file)) << note;
+    return std::nullopt;
+  }
+
   /// By which messages stand between the actions of a rank. Of a step they stand where a rank of equal stages would be
   /// waiting: a place further ahead would cost the memory of what arrives, whatever an estimate says that it saves.
   Costs getPace(const Schedule &schedule, const Costs &costs) const {
@@ -63,12 +71,19 @@ private:
     return estimateCosts(*copy, schedule.shape, costsFile);
   }
 
+  FailureOr<Optimizer> readOptimizer(ModuleOp module) {
+    std::optional<Optimizer> known = symbolizeOptimizer(optimizer.empty() ? "none" : llvm::StringRef(optimizer));
+    if (!known)
+      return module.emitError() << "optimizer must be none, update or norm, got: " << optimizer;
+    return *known;
+  }
+
   std::optional<Schedule> fromGenerator(ModuleOp module) {
     llvm::StringRef name = schedule.empty() ? "1f1b" : llvm::StringRef(schedule);
     GenerateOptions options;
-    std::optional<Optimizer> known = symbolizeOptimizer(optimizer.empty() ? "none" : llvm::StringRef(optimizer));
-    if (!known)
-      return fail(module, "optimizer must be none, update or norm, got: " + optimizer.getValue());
+    FailureOr<Optimizer> known = readOptimizer(module);
+    if (failed(known))
+      return std::nullopt;
     options.optimizer = *known;
     options.isForwardOnly = forwardOnly;
     Shape shape{ranks == 0 ? 2 : ranks, microbatches == 0 ? 4 : microbatches,
@@ -91,22 +106,26 @@ private:
   }
 
   std::optional<Schedule> fromFile(ModuleOp module) {
-    for (const auto *option : {&schedule, &optimizer})
-      if (!option->empty())
-        return fail(module, "the order is that of the file: " + option->ArgStr +
-                                " must not be said, got: " + option->getValue());
-    FailureOr<Schedule> read = readScheduleFile(&getContext(), file, Shape{ranks, microbatches, chunks});
-    if (failed(read))
+    if (!schedule.empty())
+      return fail(module, "the order is that of the file: schedule must not be said, got: " + schedule.getValue());
+    std::vector<int64_t> lines;
+    FailureOr<Schedule> read = readScheduleFile(&getContext(), file, Shape{ranks, microbatches, chunks}, &lines);
+    FailureOr<Optimizer> step = readOptimizer(module);
+    if (failed(read) || failed(step))
       return std::nullopt;
+    std::optional<Fault> fault;
     if (forwardOnly) {
       for (std::vector<Action> &actions : read->ranks)
         llvm::erase_if(actions, [](const Action &action) { return action.kind != ActionKind::Forward; });
       read->peak.clear();
+    } else if (!optimizer.empty()) {
+      fault = setOptimizer(*read, *step);
     }
-    // Messages are derived from what is complete; what is not is for pipe-verify to tell.
     bool hasGradients = llvm::any_of(module.getOps<func::FuncOp>(), nn::hasGradient);
-    if (check(*read, hasGradients))
-      return *read;
+    if (!fault)
+      fault = check(*read, hasGradients);
+    if (fault)
+      return refuse(*fault, lines);
     bool needsMessages = messages && !read->hasMessages();
     // The profile is for who simulates the order, and refused here.
     bool readsCosts = estimate ? !costsFile.empty() : needsMessages;

@@ -26,9 +26,10 @@ def SchedulePass : Pass<"pipe-schedule", "::mlir::ModuleOp"> {
     by the costs, among the published one and list schedules within the same stash.
 
     With `file` the order is the user's: text or JSON, a line per rank (`shoal/Schedule/Text.h`); numbers that are said
-    beside it must be those of the file. Sends and receives
-    that a schedule has not are derived from its dependencies, such that no rank waits in a circle even if every send
-    waits for its receive. Without `messages` they are left out.
+    beside it must be those of the file, and one that cannot run is refused with its line. The norm and the update of
+    `optimizer`, which the file may leave out, then follow all else of each rank; the file has none that the step has not.
+    Sends and receives that a schedule has not are derived from its dependencies, such that no rank waits in a circle even
+    if every send waits for its receive. Without `messages` they are left out.
 
     Costs are the options' durations of equal stages, or with `estimate` those of the step's own: each stage's
     operations of products, bytes of operands and results and bytes sent to others, at the rates of
@@ -50,7 +51,8 @@ def SchedulePass : Pass<"pipe-schedule", "::mlir::ModuleOp"> {
     Option<"chunks", "chunks", "int64_t", "0",
            "stages per rank; 0: 2 of interleaved and zb-v, 1 of the others, or those of the file">,
     Option<"optimizer", "optimizer", "std::string", "\"\"",
-           "none, update, or norm: the update waits for the norm of all ranks' gradients; a file says it itself">,
+           "what the step has: none, update, or norm, for which all ranks' updates wait; none when this is not said, or as "
+           "the file has it">,
     Option<"file", "file", "std::string", "\"\"", "read the schedule from this file instead">,
     Option<"forwardOnly", "forward-only", "bool", "false", "of a step without gradients, as evaluation is">,
     Option<"messages", "messages", "bool", "true", "with sends and receives">,
