@@ -15,6 +15,7 @@
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interpreter/VerifyPlan.h"
 #include "shoal/Dialect/Pipe/Transforms/Passes.h"
+#include "shoal/Dialect/Pipe/Transforms/StageCosts.h"
 #include "shoal/Pipelines/Pipelines.h"
 #include "shoal/Report/Page.h"
 #include "shoal/Report/TimelinePage.h"
@@ -83,6 +84,7 @@ private:
   bool isHandWritten = false; // at L2
   std::vector<std::string> verified;
   std::optional<pipe::Timeline> pipeline; // what reports tell of it
+  std::string stages; // what costs that the program measures are of
 };
 
 } // namespace
@@ -303,6 +305,8 @@ Outcome Compilation::emit(ModuleOp module, CompilerOutput &output) {
     if (failed(report::readLocal(*copy, plan.overlap, page)))
       return Outcome::InputWrong;
   }
+  for (auto schedule : module.getOps<pipe::ScheduleOp>())
+    stages = pipe::describeStages(module, schedule.getSchedule().shape);
   if (failed(run(module, plan, buildExecPipeline)))
     return Outcome::InputWrong;
   if (options.report != ReportFormat::None) {
@@ -354,7 +358,7 @@ Outcome Compilation::emitBinary(ModuleOp module, CompilerOutput &output) {
   FailureOr<codegen::KernelObjects> code = codegen::compileKernels(module, target);
   if (failed(code))
     return unknownCpu;
-  FailureOr<codegen::Program> program = codegen::emitProgram(module, tellPlan());
+  FailureOr<codegen::Program> program = codegen::emitProgram(module, tellPlan(), stages);
   if (failed(program))
     return Outcome::WorkFailed;
   return take(codegen::linkPayload(*code, program->kernels, program->blob, [this] { return complain(); },

@@ -18,13 +18,13 @@ constexpr const char *kAdvice = "; ./program --timeline FILE.json measures them"
 
 class ProfileReader {
 public:
-  ProfileReader(const InputJson &root, Costs &costs) : root(root), costs(costs) {}
+  ProfileReader(const InputJson &root, llvm::StringRef own, Costs &costs) : root(root), own(own), costs(costs) {}
 
   std::string run() {
     auto found = root.find("pipelineCosts");
     if (found == root.end() || !found->is_object())
       return std::string("must hold an object \"pipelineCosts\"") + kAdvice;
-    checkMembers(*found, {"unit", "stages", "update"}, "pipelineCosts");
+    checkMembers(*found, {"of", "unit", "stages", "update"}, "pipelineCosts");
     if (!error.empty())
       return error;
     if (auto unit = found->find("unit"); unit == found->end() || *unit != "s")
@@ -35,6 +35,9 @@ public:
     if (stages->size() != costs.stages.size())
       return "pipelineCosts: must be of as many stages as the pipeline has, " + std::to_string(costs.stages.size()) +
              " (ranks along \"pipe\" times chunks), got: " + std::to_string(stages->size());
+    if (auto of = found->find("of"); of != found->end() && !own.empty() && *of != own.str())
+      return "pipelineCosts: must be of these stages, \"" + own.str() + "\", got: " + shorten(rt::toMessage(*of)) +
+             "; a run of this program measures them, and costs by hand leave \"of\" out";
     for (size_t stage = 0; stage < stages->size() && error.empty(); ++stage)
       readStage((*stages)[stage], "pipelineCosts: stage " + std::to_string(stage), costs.stages[stage]);
     if (std::optional<double> update = read(*found, "update", "pipelineCosts"))
@@ -43,6 +46,11 @@ public:
   }
 
 private:
+  static std::string shorten(std::string text) {
+    constexpr size_t kMost = 300;
+    return text.size() > kMost ? text.substr(0, kMost) + "..." : text;
+  }
+
   void readStage(const InputJson &object, const std::string &where, StageCosts &stage) {
     if (!object.is_object()) {
       error = where + " must be an object";
@@ -96,15 +104,16 @@ private:
   }
 
   const InputJson &root;
+  llvm::StringRef own;
   Costs &costs;
   std::string error;
 };
 
 } // namespace
 
-bool applyProfile(llvm::StringRef text, llvm::StringRef name, Costs &costs, std::string &error) {
+bool applyProfile(llvm::StringRef text, llvm::StringRef name, llvm::StringRef own, Costs &costs, std::string &error) {
   rt::ParsedObject parsed = rt::parseJsonObject(text);
-  std::string problem = parsed.problem.empty() ? ProfileReader(parsed.value, costs).run() : parsed.problem;
+  std::string problem = parsed.problem.empty() ? ProfileReader(parsed.value, own, costs).run() : parsed.problem;
   if (!problem.empty())
     error = name.str() + ": " + problem;
   return problem.empty();

@@ -22,6 +22,7 @@ public:
   const Header &header() const { return *header_; }
   std::string_view name() const { return str(header().name); }
   std::string_view plan() const { return str(header().plan); }
+  std::string_view stages() const { return str(header().stages); }
   std::string_view str(Str s) const {
     return {reinterpret_cast<const char *>(strings_.data()) + s.offset, s.size};
   }

@@ -40,6 +40,7 @@ void ProgramChecker::checkHeader() const {
   const Header &h = p.header();
   checkStr("program", 0, h.name);
   checkStr("plan", 0, h.plan);
+  checkStr("stages", 0, h.stages);
   if (h.mode != Mode::Train && h.mode != Mode::Infer && h.mode != Mode::Eval)
     badInput("program: mode must be 0, 1 or 2, got: ", uint32_t(h.mode));
   if (h.arenaBytes > kMaxArenaBytes)

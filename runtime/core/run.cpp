@@ -426,7 +426,10 @@ void Run::writeTimeline() {
     timelineFile_->append(writeTimelinePage(measured.timeline));
   } else {
     ReportJson json = toChromeTrace(measured.timeline);
-    json["pipelineCosts"] = measured.costs;
+    ReportJson &costs = json["pipelineCosts"] = ReportJson::object();
+    if (!program_.stages().empty()) // not of a program by hand
+      costs["of"] = program_.stages();
+    costs.update(measured.costs);
     timelineFile_->append(toText(json, -1) + "\n");
   }
   timelineFile_->commit();

@@ -6,7 +6,7 @@ usage: timeline.py --work FOLDER
 A GPT-2 of four layers on pipe=2,data=2 under 1f1b and interleaved. The trace of a step has each pass of each micro-batch
 once, on a rank that has its stage, in the order of the schedule; as many messages as the report counts, with as many
 bytes; peaks of stashes that are the schedule's. Without --timeline-step it is the last step. The costs beside the trace
-are those of as many stages, and another compilation takes them.
+are those of as many stages; another compilation of the same stages takes them, one of others does not.
 """
 
 import argparse
@@ -24,11 +24,15 @@ CONFIG = {"model_type": "gpt2", "vocab_size": VOCAB, "n_positions": TOKENS, "n_e
 PLAN = ["--optimizer", "sgd", "--lr", "0.1", "--microbatches", str(PARTS)]
 
 
-def write_model(work):
+def write_gpt(work, name, batch, **config):
     with open(f"{work}/config.json", "w") as f:
-        json.dump(CONFIG, f)
-    shoal.call(["shoal-model", "gpt2", "--config", f"{work}/config.json", "--batch", str(BATCH), "--seq", str(TOKENS), "-o",
-                f"{work}/gpt.mlir"], shoal.COMPILE_LIMIT)
+        json.dump({**CONFIG, **config}, f)
+    shoal.call(["shoal-model", "gpt2", "--config", f"{work}/config.json", "--batch", str(batch), "--seq", str(TOKENS), "-o",
+                f"{work}/{name}.mlir"], shoal.COMPILE_LIMIT)
+
+
+def write_model(work):
+    write_gpt(work, "gpt", BATCH)
     rng, data = random.Random(3), []
     for name in ("input_ids", "labels"):
         write_npy(f"{work}/{name}.npy", tensor("i64", (BATCH, TOKENS), [rng.randrange(VOCAB) for _ in range(BATCH * TOKENS)]))
@@ -77,11 +81,33 @@ def check(work, model, data, schedule, orders, peaks):
     if len(stages) != (4 if schedule == "interleaved" else 2) or not all(
             set(stage) == {"forward", "backward"} and min(stage.values()) > 0 for stage in stages):
         faults.append(f"{schedule}: costs {stages}")
-    shoal.call(["shoalc", model, "--mesh", "pipe=2", *PLAN, "--pipeline-schedule", schedule, "--pipeline-costs", trace,
+    shoal.call(["shoalc", model, "--mesh", "data=2,pipe=2", *PLAN, "--pipeline-schedule", schedule, "--pipeline-costs", trace,
                 "--timeline", f"{work}/{schedule}.html"], shoal.COMPILE_LIMIT)
     with open(f"{work}/{schedule}.html") as f:
         if "with the costs measured in" not in f.read():
             faults.append(f"{schedule}: the compiler did not take the costs")
+    return faults
+
+
+def check_costs(work, model):
+    """Costs are of stages, whatever their order, and of no other program's: rows, model, dtype, state of the optimizer."""
+    trace, faults = f"{work}/1f1b.json", []
+    with open(trace) as f:
+        of = json.load(f)["pipelineCosts"]["of"]
+    write_gpt(work, "twice", BATCH * 2)
+    write_gpt(work, "wide", BATCH, n_inner=48)
+    for name, options, takes in (
+            ("gpt", {}, True), ("gpt", {"--pipeline-schedule": "zb-h1"}, True), ("gpt", {"--lr": "0.2"}, True),
+            ("twice", {"--mesh": "pipe=2,data=2", "--microbatches": str(2 * PARTS)}, True),
+            ("gpt", {"--mesh": "pipe=2"}, False), ("gpt", {"--microbatches": "2"}, False), ("wide", {}, False),
+            ("gpt", {"--dtype": "bf16"}, False), ("gpt", {"--recompute": "full"}, False),
+            ("gpt", {"--optimizer": "adam"}, False)):
+        plan = {"--mesh": "data=2,pipe=2", "--microbatches": str(PARTS), "--optimizer": "sgd", "--lr": "0.1", **options}
+        command = ["shoalc", f"{work}/{name}.mlir", *(word for option in plan.items() for word in option), "--pipeline-costs",
+                   trace, "--timeline", f"{work}/page.html"]
+        said = shoal.call(command, shoal.COMPILE_LIMIT, expect=0 if takes else 2)
+        if not takes and not re.search('must be of these stages, "(?!%s)[^"]*", got: "%s"' % ((re.escape(of),) * 2), said):
+            faults.append(f"{options}: {said}")
     return faults
 
 
@@ -117,6 +143,22 @@ def check_pages(work, data):
     return faults
 
 
+def check_kinds(work, model, data):
+    """What the compiler simulates and what a run measures are of the same kinds, with a norm that updates wait for, one that
+    is only told, and none."""
+    faults = []
+    for options, norm in (["--clip-grad-norm", "1"], True), (["--grad-norm"], False), ([], False):
+        program = shoal.shoalc(model, f"{work}/kinds", "--mesh", "pipe=2", *PLAN, *options, "--timeline", f"{work}/plan.html")
+        shoal.run(2, program, *data, "--steps", "2", "--timeline", f"{work}/run.html")
+        for name in "plan", "run":
+            with open(f"{work}/{name}.html") as f:
+                page = f.read()
+            kinds = set(re.findall(r'class="act ([FBIWNU])"', page))
+            if kinds != set("FBUN" if norm else "FBU") or ("longest wait for the norm" in page) != norm:
+                faults.append(f"{options}: {name}.html shows {sorted(kinds)}")
+    return faults
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--work", required=True)
@@ -126,7 +168,9 @@ def main():
     orders = [[f"{name}@{stage}" for name in line.split()] for stage, line in enumerate(order)]
     faults = check(work, model, data, "1f1b", orders, [2, 1])
     faults += check(work, model, data, "interleaved", [None, None], [5, 3])
+    faults += check_costs(work, model)
     faults += check_pages(work, data)
+    faults += check_kinds(work, model, data)
     # A program without stages has rows only.
     plain = shoal.shoalc(model, f"{work}/plain", "--mesh", "data=2", *PLAN)
     said = shoal.run(2, plain, *data, "--timeline", f"{work}/run.html", expect=2)

@@ -131,6 +131,7 @@ TEST(Program, HeaderRules) {
   expectBrokenHeader([](Header &h) { h.params.offset = ~0ull - 7; }, "section 'params'");
   expectBrokenHeader([](Header &h) { h.name = {1 << 20, 1}; }, "name of program");
   expectBrokenHeader([](Header &h) { h.plan = {0, 1 << 20}; }, "name of plan");
+  expectBrokenHeader([](Header &h) { h.stages = {0, 1 << 20}; }, "name of stages");
   expectBrokenHeader([](Header &h) { h.deviceIds.count = 5; }, "device ids must number");
 }
 

@@ -6,12 +6,14 @@
 namespace shoal::pipe {
 namespace {
 
+constexpr const char *kOwn = "mlp, 2 stages";
+
 Costs twoStages() { return Costs::uniform({2, 4, 1}, durations(1, 3, 1)); }
 
 std::string profileError(llvm::StringRef text) {
   Costs costs = twoStages();
   std::string error;
-  EXPECT_FALSE(applyProfile(text, "run.json", costs, error)) << text.str();
+  EXPECT_FALSE(applyProfile(text, "run.json", kOwn, costs, error)) << text.str();
   EXPECT_EQ(error.find('\n'), std::string::npos) << error;
   return error;
 }
@@ -19,10 +21,11 @@ std::string profileError(llvm::StringRef text) {
 TEST(Profile, ReplacesDurations) {
   Costs costs = twoStages();
   std::string error;
-  ASSERT_TRUE(applyProfile(R"({"traceEvents": [], "pipelineCosts": {"unit": "s", "update": 0.5, "stages": [
+  ASSERT_TRUE(applyProfile(R"({"traceEvents": [], "pipelineCosts": {"of": "mlp, 2 stages", "unit": "s", "update": 0.5,
+      "stages": [
       {"forward": 0.001, "backward": 0.008},
       {"forward": 0.002, "backward_input": 0.004, "backward_weight": 0.001}]}})",
-                           "run.json", costs, error))
+                           "run.json", kOwn, costs, error))
       << error;
   EXPECT_DOUBLE_EQ(costs.stages[0].forward, 1) << "milliseconds";
   EXPECT_DOUBLE_EQ(costs.stages[0].backward, 8);
@@ -40,7 +43,7 @@ TEST(Profile, PartWithoutOpsTakesNoTime) {
   ASSERT_TRUE(applyProfile(R"({"pipelineCosts": {"unit": "s", "stages": [
       {"forward": 0.001, "backward_weight": 0.003},
       {"forward": 0.002, "backward_input": 0.004}]}})",
-                           "run.json", costs, error))
+                           "run.json", kOwn, costs, error))
       << error;
   EXPECT_DOUBLE_EQ(costs.stages[0].backwardInput, 0);
   EXPECT_DOUBLE_EQ(costs.stages[0].backwardWeight, 3);
@@ -76,7 +79,10 @@ TEST(Profile, RefusesWhatIsNone) {
             "run.json: pipelineCosts: stage 1: unknown member \"bakward_input\", expected forward, backward, "
             "backward_input, backward_weight");
   EXPECT_EQ(profileError(R"({"pipelineCosts": {"unit": "s", "stage": [], "stages": []}})"),
-            "run.json: pipelineCosts: unknown member \"stage\", expected unit, stages, update");
+            "run.json: pipelineCosts: unknown member \"stage\", expected of, unit, stages, update");
+  EXPECT_EQ(profileError(R"({"pipelineCosts": {"of": "gpt2, 2 stages", "unit": "s", "stages": [{}, {}]}})"),
+            "run.json: pipelineCosts: must be of these stages, \"mlp, 2 stages\", got: \"gpt2, 2 stages\"; a run of "
+            "this program measures them, and costs by hand leave \"of\" out");
 }
 
 } // namespace

@@ -31,8 +31,9 @@ struct Program {
 llvm::LogicalResult checkOneMemory(mlir::ModuleOp module);
 
 /// The module's only exec.program, or its training program and the evaluation beside it. They must
-/// satisfy `exec-verify` and `checkOneMemory`. `plan`: what the program tells of its plan, in words.
-mlir::FailureOr<Program> emitProgram(mlir::ModuleOp module, llvm::StringRef plan);
+/// satisfy `exec-verify` and `checkOneMemory`. `plan`: what the program tells of its plan, in words; `stages`: what
+/// costs are of that it measures of its pipeline's stages.
+mlir::FailureOr<Program> emitProgram(mlir::ModuleOp module, llvm::StringRef plan, llvm::StringRef stages = {});
 
 /// Bytes held and sent by each rank in a step (of training, where evaluation stands beside it), counted from the
 /// program's types; for shoal-rt/report.h to write as JSON, or for a page (shoal/Report/Page.h). `plan` as above.

@@ -43,8 +43,8 @@ static_assert(exec::getMaxEnumValForResultKind() == 3 && same<exec::ResultKind::
 
 class Emitter {
 public:
-  Emitter(exec::ProgramOp program, StringRef plan)
-      : program(program), blob(program.getSymName().str(), rt::Mode(program.getMode()), plan.str()) {}
+  Emitter(exec::ProgramOp program, StringRef plan, StringRef stages = {})
+      : program(program), blob(program.getSymName().str(), rt::Mode(program.getMode()), plan.str(), stages.str()) {}
 
   Program run();
 
@@ -310,7 +310,7 @@ LogicalResult checkOneMemory(ModuleOp module) {
   return success();
 }
 
-FailureOr<Program> emitProgram(ModuleOp module, StringRef plan) {
+FailureOr<Program> emitProgram(ModuleOp module, StringRef plan, StringRef stages) {
   FailureOr<exec::Programs> programs = exec::findPrograms(module);
   if (failed(programs) || failed(checkOneMemory(module)))
     return failure();
@@ -318,7 +318,7 @@ FailureOr<Program> emitProgram(ModuleOp module, StringRef plan) {
     if (uint64_t(program.getArena()) > rt::kMaxArenaBytes)
       return program.emitOpError() << "arena must be at most " << rt::kMaxArenaBytes
                                    << " bytes, which is what the runtime takes, got: " << program.getArena();
-  Program result = Emitter(programs->step, plan).run();
+  Program result = Emitter(programs->step, plan, stages).run();
   if (programs->evaluation) // numbers the same kernels
     result.evaluation = Emitter(programs->evaluation, plan).run().blob;
   return result;

@@ -76,12 +76,14 @@ public:
     Positions onlyAt = kNone;
   };
 
-  explicit BlobBuilder(std::string_view programName, Mode mode = Mode::Train, std::string_view plan = "") {
+  explicit BlobBuilder(std::string_view programName, Mode mode = Mode::Train, std::string_view plan = "",
+                       std::string_view stages = "") {
     std::memcpy(header_.magic, kProgramMagic, sizeof header_.magic);
     header_.version = kProgramVersion;
     header_.mode = mode;
     header_.name = string(programName);
     header_.plan = string(plan);
+    header_.stages = string(stages);
     header_.numStreams = 1;
   }
 

@@ -22,7 +22,7 @@ extern "C" typedef void (*shoal_rt_kernel)(void *const *buffers);
 namespace shoal::rt {
 
 inline constexpr char kProgramMagic[8] = {'S', 'H', 'O', 'A', 'L', 'P', 'R', 'G'};
-inline constexpr uint32_t kProgramVersion = 11;
+inline constexpr uint32_t kProgramVersion = 12;
 inline constexpr uint32_t kNone = 0xffffffffu;
 inline constexpr uint64_t kAlignment = 64;
 inline constexpr const char *kProgramSymbol = "shoal_program";
@@ -270,6 +270,7 @@ struct Header {
   uint64_t size; // of the blob
   Str name;
   Str plan; // in words, for people: "optimizer adamw, lr 0.001, dtype bf16, zero 3"
+  Str stages; // what costs of its pipeline's stages are costs of; empty without stages
   uint64_t arenaBytes;
   uint64_t batchRows; // rows of a full global batch, 0 without batched inputs
   uint32_t numStreams, numEvents, numKernels, pad;

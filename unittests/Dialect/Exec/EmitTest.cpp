@@ -108,13 +108,14 @@ TEST_F(EmitTest, TheRuntimeAcceptsEveryKindOfRow) {
   PassManager passes(&context);
   passes.addPass(exec::createVerifyPass());
   ASSERT_TRUE(succeeded(passes.run(*module)));
-  FailureOr<codegen::Program> emitted = codegen::emitProgram(*module, "zero 3");
+  FailureOr<codegen::Program> emitted = codegen::emitProgram(*module, "zero 3", "two stages");
   ASSERT_TRUE(succeeded(emitted));
   EXPECT_EQ(emitted->kernels, (std::vector<std::string>{"first", "second"}));
 
   rt::Program program(emitted->blob.data(), emitted->blob.size());
   EXPECT_EQ(program.name(), "all");
   EXPECT_EQ(program.plan(), "zero 3");
+  EXPECT_EQ(program.stages(), "two stages");
   EXPECT_EQ(program.header().mode, rt::Mode::Train);
   EXPECT_EQ(program.header().arenaBytes, 1024u);
   EXPECT_EQ(program.header().batchRows, 4u);

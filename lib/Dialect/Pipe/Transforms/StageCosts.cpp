@@ -1,14 +1,18 @@
 // Sums over the functions of stages.
 #include "shoal/Dialect/Pipe/Transforms/StageCosts.h"
 
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/Transforms/OpCost.h"
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Dialect/Pipe/Transforms/Passes.h"
 #include "shoal/Schedule/Profile.h"
 #include "shoal/Support/Elements.h"
 #include "shoal/Support/Files.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace mlir;
 
@@ -120,12 +124,71 @@ private:
 
 } // namespace
 
-FailureOr<Costs> estimateCosts(ModuleOp module, const Shape &shape, StringRef profile) {
+/// The region over micro-batches whose body calls stages, if any.
+static dist::AccumulateOp findStages(ModuleOp module) {
   dist::AccumulateOp loop;
   module.walk([&](dist::AccumulateOp region) {
     if (!region.getBody().front().getOps<CallOp>().empty())
       loop = region;
   });
+  return loop;
+}
+
+/// Of ops that lie in one stage, which no other repeats, with their types; in no order, which a split changes.
+static uint64_t fingerprint(ModuleOp module, dist::AccumulateOp loop) {
+  std::vector<std::string> lines;
+  SymbolTable symbols(module);
+  for (auto call : loop.getBody().front().getOps<CallOp>())
+    symbols.lookup<func::FuncOp>(call.getCallee()).getBody().walk([&](Operation *op) {
+      if (!op->hasAttr(PipeDialect::kStageAttr))
+        return;
+      llvm::raw_string_ostream line(lines.emplace_back());
+      line << call.getStage() << " " << op->getName() << " ";
+      llvm::interleaveComma(op->getOperandTypes(), line);
+      line << " -> ";
+      llvm::interleaveComma(op->getResultTypes(), line);
+    });
+  auto step = loop->getParentOfType<func::FuncOp>();
+  for (BlockArgument argument : step.getArguments())
+    if (!step.getArgAttr(argument.getArgNumber(), nn::NNDialect::kInputAttr))
+      llvm::raw_string_ostream(lines.emplace_back()) << "argument " << argument.getType();
+  llvm::sort(lines);
+  return llvm::xxh3_64bits(llvm::join(lines, "\n"));
+}
+
+std::string describeStages(ModuleOp module, const Shape &shape) {
+  dist::AccumulateOp loop = findStages(module);
+  if (!loop)
+    return "";
+  auto step = loop->getParentOfType<func::FuncOp>();
+  std::string text;
+  llvm::raw_string_ostream line(text);
+  line << step.getSymName() << ", " << shape.getStages() << " stages ("
+       << llvm::utohexstr(fingerprint(module, loop), true, 16) << "), micro-batches of";
+  for (auto [argument, input] : llvm::zip_equal(loop.getBody().getArguments(), loop.getInputs()))
+    if (isa<BlockArgument>(input)) {
+      auto type = cast<RankedTensorType>(argument.getType());
+      line << " ";
+      llvm::interleave(type.getShape(), line, "x");
+      line << "x" << type.getElementType();
+    }
+  dist::MeshAttr mesh = dist::lookupMesh(module).getMesh();
+  for (dist::MeshAxisAttr axis : mesh.getAxes())
+    if (axis.getName() != dist::getPipeAxis(mesh) && axis.getSize() > 1)
+      line << ", " << axis.getName().getValue() << "=" << axis.getSize();
+  return text;
+}
+
+LogicalResult readProfile(ModuleOp module, StringRef profile, StringRef own, Costs &costs) {
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> text = openInput(profile, kMostProfileBytes, error);
+  if (!text || !applyProfile(text->getBuffer(), profile, own, costs, error))
+    return module.emitError() << error;
+  return success();
+}
+
+FailureOr<Costs> estimateCosts(ModuleOp module, const Shape &shape, StringRef profile) {
+  dist::AccumulateOp loop = findStages(module);
   if (!loop || !dist::lookupMesh(module)) {
     module.emitError() << "costs are those of a step with functions of stages (pipe-split), got: none";
     return failure();
@@ -133,12 +196,9 @@ FailureOr<Costs> estimateCosts(ModuleOp module, const Shape &shape, StringRef pr
   Costs costs = Estimator(module, loop, shape).run();
   if (profile.empty())
     return costs;
-  std::string error;
-  std::unique_ptr<llvm::MemoryBuffer> text = openInput(profile, kMostProfileBytes, error);
-  if (!text || !applyProfile(text->getBuffer(), profile, costs, error)) {
-    module.emitError() << error;
+  bool isEvaluation = loop->getParentOfType<func::FuncOp>()->hasAttr(nn::kEvaluationAttr);
+  if (failed(readProfile(module, profile, isEvaluation ? "" : describeStages(module, shape), costs)))
     return failure();
-  }
   return costs;
 }
 
