@@ -67,6 +67,7 @@ private:
 
   Outcome makeHandWritten(ModuleOp module);
   Outcome makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp training = {});
+  LogicalResult checkUncut(ModuleOp module, const PlanOptions &plan);
   Outcome makeEvaluation(ModuleOp module, PlanOptions &plan, ModuleOp training);
   Outcome partitionEvaluation(ModuleOp module, const PlanOptions &plan, ModuleOp training);
   Outcome partition(ModuleOp module, const PlanOptions &plan);
@@ -131,7 +132,18 @@ Outcome Compilation::makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp tra
     adoptStages(module, training);
   setAxes(plan, dist::lookupMesh(module).getMesh(),
           llvm::any_of(module.getOps<FunctionOpInterface>(), nn::hasBatchedInput));
-  return failed(run(module, plan, buildGlobalPipeline)) ? Outcome::InputWrong : Outcome::Success;
+  if (failed(run(module, plan, buildGlobalPipeline)))
+    return Outcome::InputWrong;
+  return training || succeeded(checkUncut(module, plan)) ? Outcome::Success : Outcome::InputWrong;
+}
+
+/// A pipeline of one rank is not cut; what is said of its order and costs must be right all the same.
+LogicalResult Compilation::checkUncut(ModuleOp module, const PlanOptions &plan) {
+  auto axis = StringAttr::get(context, dist::kPipeAxis);
+  if (dist::lookupMesh(module).getMesh().getAxisSize(axis) != std::optional<int64_t>(1))
+    return success();
+  OwningOpRef<ModuleOp> copy = module.clone();
+  return run(*copy, plan, buildSchedulePipeline);
 }
 
 /// Of work that takes long it tells before how long.

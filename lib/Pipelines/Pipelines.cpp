@@ -148,6 +148,25 @@ void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
   pm.addPass(dist::createVerifyGlobalPass());
 }
 
+void buildSchedulePipeline(OpPassManager &pm, const PlanOptions &options) {
+  // A norm that is only told (--grad-norm) lets no update wait.
+  bool isTraining = options.mode == "train", waitsForNorm = options.optimize.clipGradNorm > 0;
+  pipe::SchedulePassOptions schedule;
+  schedule.ranks = options.pipeRanks;
+  schedule.microbatches = options.microbatches;
+  schedule.file = options.scheduleFile;
+  if (schedule.file.empty()) {
+    schedule.schedule = options.pipelineSchedule;
+    schedule.chunks = getChunks(options);
+  }
+  schedule.optimizer = !isTraining ? "none" : waitsForNorm ? "norm" : "update";
+  schedule.forwardOnly = !isTraining;
+  schedule.estimate = options.pipeRanks > 1; // else there are no stages
+  schedule.costsFile = options.pipelineCosts;
+  pm.addPass(pipe::createSchedulePass(schedule));
+  pm.addPass(pipe::createVerifyPass());
+}
+
 void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
   auto partition = [&](std::vector<std::string> axes) {
     // Nothing lies sharded over the axis of a pipeline, which may be the only one.
@@ -198,22 +217,7 @@ void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
   pm.addPass(dist::createOptimizeCollectivesPass(collectives));
   pm.addPass(dist::createVerifyLocalPass());
   if (options.pipeRanks > 1) {
-    // A norm that is only told (--grad-norm) lets no update wait.
-    bool isTraining = options.mode == "train", waitsForNorm = options.optimize.clipGradNorm > 0;
-    pipe::SchedulePassOptions schedule;
-    schedule.ranks = options.pipeRanks;
-    schedule.microbatches = options.microbatches;
-    schedule.file = options.scheduleFile;
-    if (schedule.file.empty()) {
-      schedule.schedule = options.pipelineSchedule;
-      schedule.chunks = getChunks(options);
-    }
-    schedule.optimizer = !isTraining ? "none" : waitsForNorm ? "norm" : "update";
-    schedule.forwardOnly = !isTraining;
-    schedule.estimate = true;
-    schedule.costsFile = options.pipelineCosts;
-    pm.addPass(pipe::createSchedulePass(schedule));
-    pm.addPass(pipe::createVerifyPass());
+    buildSchedulePipeline(pm, options);
     // Behind all that moves collectives: what stages hand over is what is left on either side.
     pm.addPass(pipe::createSplitPass());
     // Of what leaves this level: its functions are new.

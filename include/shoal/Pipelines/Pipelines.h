@@ -3,6 +3,8 @@
 // `buildModelPipeline`        what a model is for: its results, its types, what its means divide by.
 // `buildGlobalPipeline`       L1 -> annotated L1: gradient, optimizer, shardings.
 // `buildLocalPipeline`        annotated L1 -> L2: one device's program with collectives.
+// `buildSchedulePipeline`     the order of a pipeline's stages, which is a part of `buildLocalPipeline` where there is
+//                             more than one rank.
 // `buildHandWrittenPipeline`  L2 as a user wrote it: checked, nothing moved.
 // `buildExecPipeline`         L2 -> L3: kernels outlined, arena, streams.
 // A verifier pass stands at each border.
@@ -30,6 +32,7 @@ int64_t getChunks(const PlanOptions &options);
 void buildModelPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildGlobalPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildLocalPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
+void buildSchedulePipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildHandWrittenPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildExecPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 

@@ -63,8 +63,12 @@ private:
 
   /// As options say them, or of the module's own step, which is cut only here and then left as it was.
   FailureOr<Costs> findCosts(ModuleOp module, const Schedule &schedule) {
-    if (!estimate)
-      return readCosts(module, schedule.shape);
+    if (!estimate) {
+      FailureOr<Costs> costs = readCosts(module, schedule.shape);
+      if (failed(costs) || (!costsFile.empty() && failed(readProfile(module, costsFile, /*own=*/"", *costs))))
+        return failure();
+      return costs;
+    }
     OwningOpRef<ModuleOp> copy = module.clone();
     if (failed(splitStages(*copy, schedule.shape.getStages(), splitsBackward(schedule))))
       return failure();
@@ -128,7 +132,7 @@ private:
       return refuse(*fault, lines);
     bool needsMessages = messages && !read->hasMessages();
     // The profile is for who simulates the order, and refused here.
-    bool readsCosts = estimate ? !costsFile.empty() : needsMessages;
+    bool readsCosts = !costsFile.empty() || (!estimate && needsMessages);
     FailureOr<Costs> costs = readsCosts ? findCosts(module, *read) : FailureOr<Costs>(Costs::uniform(read->shape));
     if (failed(costs))
       return std::nullopt;

@@ -60,7 +60,7 @@ def SchedulePass : Pass<"pipe-schedule", "::mlir::ModuleOp"> {
     Option<"estimate", "estimate", "bool", "false",
            "costs are those of the module's step, whose region over micro-batches is to be cut, not those below">,
     Option<"costsFile", "costs-file", "std::string", "\"\"",
-           "with estimate: what a run has measured of each stage (shoal/Schedule/Profile.h)">,
+           "what a run has measured of each stage (shoal/Schedule/Profile.h) instead of these durations">,
   ], costOptions);
   let dependentDialects = ["::shoal::pipe::PipeDialect"];
 }
