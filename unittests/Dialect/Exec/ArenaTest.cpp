@@ -132,6 +132,19 @@ TEST(Arena, RandomLivesOnSeveralStreams) {
   }
 }
 
+/// As many micro-batches of a large model have: one order is all that there is time for, and half of what is born is in use
+/// until the end.
+TEST(Arena, MorePairsThanOneOrderMayTake) {
+  std::mt19937 random(11);
+  constexpr unsigned kCount = 10000;
+  std::vector<ArenaBuffer> buffers;
+  for (unsigned i = 0; i < kCount; ++i)
+    buffers.push_back(between(i, i % 2 ? i + 10 : kCount, 64 * (1 + random() % 50)));
+  int64_t bound = fullestRow(buffers), end = assignArena(buffers, 0, kAlignment);
+  EXPECT_LE(end, bound + bound / 20);
+  expectApart(buffers, 0, end);
+}
+
 TEST(Arena, OffsetsAreTheSameWhereNoPairIsKept) {
   std::mt19937 random(3);
   for (unsigned round = 0; round < 100; ++round) {
