@@ -42,8 +42,8 @@ def both_streams(done):
 
 
 def shoalc(model, output, *options):
-    """Compiles `model` to the executable `output`."""
-    call(["shoalc", model, "-o", output, *options], COMPILE_LIMIT)
+    """Compiles `model` to the executable `output`, and finds the pass that makes invalid IR."""
+    call(["shoalc", model, "-o", output, "--verify-each", *options], COMPILE_LIMIT)
     return output
 
 
