@@ -4,6 +4,7 @@
 #define SHOAL_CODEGEN_EMIT_H
 
 #include "mlir/Support/LLVM.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <string>
 #include <vector>
