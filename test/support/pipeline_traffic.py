@@ -6,8 +6,8 @@ usage: pipeline_traffic.py --work FOLDER --pmpi LIBRARY.so
 The model is a stack of equal residual blocks, r = x + tanh(x w), cut into equal stages. Bytes of messages in a step:
 those of all ranks are 2 * micro-batches * boundaries between ranks * rows * sequence * width * size, rows being those
 of a micro-batch on one data rank. Of what is kept: a block keeps its input and its tanh of each micro-batch that is
-live, as many as the schedule's formula says; beside that a rank that is neither first nor last has a cotangent and what
-a block makes of it, and what it has received ahead. The promise is checked under many shapes; in runs also the count,
+live, as many as the schedule's formula says; beside that a rank has a cotangent and what a block makes of it, what it
+has received ahead, and at the ends of the pipeline the inputs of the step and what the loss needs. The promise is checked under many shapes; in runs also the count,
 and what a library sees that wraps MPI's profiling interface.
 """
 
@@ -60,6 +60,29 @@ def ahead(schedule, ranks, parts, rank):
     return {"gpipe": 0, "1f1b": int(kept < parts), "zb-h1": 2, "zb-h2": 2 + int(kept < parts)}[schedule]
 
 
+def first_tensors(schedule, ranks, parts):
+    """All micro-batches of the input, and nothing that is received to be computed with; of a schedule with weight parts one
+    that waits for its own."""
+    kept = live(schedule, ranks, parts, 0)
+    return 2 * BLOCKS * kept + 2 + parts + int(schedule.startswith("zb") and kept < parts)
+
+
+def last_tensors(schedule, ranks, parts):
+    """All micro-batches of the targets, and of those that wait for their whole backward pass two tensors of the loss. Where
+    that is in two parts the first of them follows at once, and the loss keeps nothing."""
+    kept = live(schedule, ranks, parts, ranks - 1)
+    return 2 * BLOCKS * kept + 2 + ahead(schedule, ranks, parts, ranks - 1) + parts + (
+        0 if schedule.startswith("zb") else 2 * kept)
+
+
+def last_numbers(schedule, ranks, parts):
+    """Of 8 bytes each: how many rows are real, two factors made of that, the sum of the loss, the first row of a
+    micro-batch, and the number of each micro-batch until all have been forward. With weight parts most is kept while a
+    micro-batch is in its loss: its term, too."""
+    is_forward = not schedule.startswith("zb") or live(schedule, ranks, parts, ranks - 1) < parts
+    return 5 + (parts if is_forward else 0) + int(schedule == "zb-h1" or not is_forward)
+
+
 class Findings:
     def __init__(self):
         self.failed = False
@@ -105,15 +128,18 @@ def check_messages(args, find):
 
 
 def check_stash(args, find):
-    """Ranks in the middle, whose inputs and outputs are messages: of each live micro-batch two tensors a block."""
-    for ranks in 3, 4:
+    """Of each live micro-batch two tensors a block; in the middle inputs and outputs are messages."""
+    for ranks in 2, 3, 4:
         for parts in 2, 3, 4, 6, 8:
             for schedule in "gpipe", "1f1b", "zb-h1", "zb-h2":
                 entries = compile_stack(args, ranks, parts, "--pipeline-schedule", schedule)
-                for rank in range(1, ranks - 1):
-                    tensors = 2 * BLOCKS * live(schedule, ranks, parts, rank) + 2 + ahead(schedule, ranks, parts, rank)
-                    find.equal(f"bytes of activations, {schedule}, {ranks} ranks, {parts} micro-batches, rank {rank}",
-                               activations(entries[rank]), tensors * MESSAGE)
+                expected = [2 * BLOCKS * live(schedule, ranks, parts, rank) + 2 + ahead(schedule, ranks, parts, rank)
+                            for rank in range(1, ranks - 1)]
+                expected = [MESSAGE * tensors for tensors in (first_tensors(schedule, ranks, parts), *expected,
+                                                              last_tensors(schedule, ranks, parts))]
+                expected[-1] += SIZE * last_numbers(schedule, ranks, parts)
+                find.equal(f"bytes of activations, {schedule}, {ranks} ranks, {parts} micro-batches",
+                           [activations(entry) for entry in entries], expected)
     # Of two stages a rank, each of one block, neighbours differ by the warm-up.
     entries = compile_stack(args, 4, 8, "--pipeline-schedule", "interleaved")
     kept = [live("interleaved", 4, 8, rank) for rank in (1, 2)]
