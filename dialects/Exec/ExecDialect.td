@@ -22,7 +22,7 @@ def Exec_Dialect : Dialect {
     | `exec.host` | kernel | the host runs it, on buffers in its own memory |
     | `exec.class` | op of L1 and L2 | what the bytes of its results are counted as that overwrite nothing, where that is not plain: `"param"`, `"grad"`, `"optimizer"`, `"workspace"` |
     | `exec.classes` | `exec.call` | the same per result of a kernel, empty where none was said |
-    | `exec.scope` | row, op of L2 | what it is part of, in the words of a timeline: `"F3@5"` is the forward pass of micro-batch 3 in stage 5, `"SF3@5"` sends what that makes, `"U"` is of the update |
+    | `exec.scope` | row, op of L2 | what it is part of, in the words of a timeline: `"F3@5"` is the forward pass of micro-batch 3 in stage 5, `"SF3@5"` sends what that makes, `"U"` is of the update, `"N"` exchanges the norm for which that waits |
     | `exec.at` | row, wait, argument | the mesh positions that run it, or hold it; all without it |
 
     A rank's program is what its position runs, on arguments that it holds: of others it has no bytes, and buffers and arguments of positions apart may lie on

@@ -273,6 +273,21 @@ Outcome Compilation::simulate(ModuleOp module, CompilerOutput &output) {
   return Outcome::Success;
 }
 
+/// Exchanges between stages that are part of no message of the schedule, and their bytes.
+static std::pair<uint64_t, uint64_t> countSums(func::FuncOp step, bool overlap) {
+  StringAttr axis = dist::getPipeAxis(dist::lookupMesh(step).getMesh());
+  uint64_t count = 0, bytes = 0;
+  for (const dist::Explanation &it : dist::explain(step, overlap)) {
+    auto scope = it.op->getAttrOfType<StringAttr>(exec::ExecDialect::kScopeAttr);
+    bool isMessage = scope && (scope.getValue().starts_with("S") || scope.getValue().starts_with("R"));
+    if (isMessage || !llvm::is_contained(it.axes.getAxes(), axis))
+      continue;
+    count += it.count;
+    bytes += it.sentBytes;
+  }
+  return {count, bytes};
+}
+
 /// The collectives of the step, as --report counts them: evaluation left out where it stands beside training.
 Outcome Compilation::explain(ModuleOp module, CompilerOutput &output) {
   OwningOpRef<ModuleOp> copy = unroll(module);
@@ -282,11 +297,13 @@ Outcome Compilation::explain(ModuleOp module, CompilerOutput &output) {
   FailureOr<SmallVector<func::FuncOp>> steps = exec::findSteps(*copy);
   if (failed(steps))
     return Outcome::InputWrong;
-  for (func::FuncOp step : *steps)
-    if (plan.mode == "eval" || !exec::isEvaluation(step))
-      dist::printExplanations(step, plan.overlap, os);
-  if (pipeline)
-    os << tellPipeline(*pipeline);
+  for (func::FuncOp step : *steps) {
+    if (plan.mode != "eval" && exec::isEvaluation(step))
+      continue;
+    dist::printExplanations(step, plan.overlap, os);
+    if (pipeline)
+      os << tellPipeline(*pipeline, countSums(step, plan.overlap));
+  }
   return Outcome::Success;
 }
 

@@ -75,20 +75,26 @@ FailureOr<std::optional<pipe::Timeline>> simulatePipeline(ModuleOp module, Strin
   return timeline;
 }
 
-std::string tellPipeline(const pipe::Timeline &simulated) {
+std::string tellPipeline(const pipe::Timeline &simulated, std::pair<uint64_t, uint64_t> sums) {
   rt::Timeline timeline = report::toTimeline(simulated);
   auto time = [&](double value) { return rt::showNumber(value) + " " + timeline.unit; };
   double makespan = timeline.makespan();
   std::string text = "the pipeline: makespan " + time(makespan) + ", bubble " +
                      rt::showNumber(100 * timeline.bubble(), "%.1f") + " %, " +
-                     rt::showNumberOf(timeline.transfers.size(), "message") + " of " +
-                     rt::showBytes(timeline.transferBytes()) + " along a line of ranks\n  " + timeline.note + "\n";
+                     rt::showNumberOf(timeline.numMessages(), "message") + " of " +
+                     rt::showBytes(timeline.messageBytes()) + " (activations and cotangents) along a line of ranks\n  ";
+  if (auto [count, bytes] = sums; count > 0)
+    text += "besides, behind the micro-batches, " + rt::showNumberOf(count, "exchange") +
+            " of sums over stages, for which a rank sends at most " + rt::showBytes(bytes) + "\n  ";
+  text += timeline.note + "\n";
   const rt::TimelineRank *slowest = nullptr;
   for (const rt::TimelineRank &rank : timeline.ranks) {
-    text += "  " + rank.name + ": busy " + time(rank.busy) + ", idle " + time(makespan - rank.busy) +
-            ", stashes at most " + rt::showCount(uint64_t(rank.peakStash)) +
-            (rank.peakStash == 1 ? " micro-batch" : " micro-batches") +
-            (rank.peakBytes ? " (" + rt::showBytes(rank.peakBytes) + ")" : "") + "\n";
+    text += "  " + rank.name + ": busy " + time(rank.busy) + ", idle " + time(makespan - rank.busy);
+    if (rank.peakStash)
+      text += ", stashes at most " + rt::showCount(uint64_t(rank.peakStash)) +
+              (rank.peakStash == 1 ? " micro-batch" : " micro-batches") +
+              (rank.peakBytes ? " (" + rt::showBytes(rank.peakBytes) + ")" : "");
+    text += "\n";
     if (rank.normWait() && (!slowest || *rank.normWait() > *slowest->normWait()))
       slowest = &rank;
   }

@@ -7,6 +7,8 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <utility>
+
 namespace shoal {
 
 /// Tells of a named schedule that micro-batches are too few for: fewer than it has ranks never keep all of these busy.
@@ -16,8 +18,9 @@ void tellFewMicrobatches(mlir::ModuleOp module, const PlanOptions &plan);
 /// a `profile`. Nothing where it has no stages.
 mlir::FailureOr<std::optional<pipe::Timeline>> simulatePipeline(mlir::ModuleOp module, llvm::StringRef profile);
 
-/// What people want to know of it, in lines.
-std::string tellPipeline(const pipe::Timeline &timeline);
+/// What people want to know of it, in lines. `sums`: how often stages exchange sums behind the micro-batches, and the
+/// bytes that a rank sends for them at most.
+std::string tellPipeline(const pipe::Timeline &timeline, std::pair<uint64_t, uint64_t> sums);
 
 } // namespace shoal
 

@@ -69,12 +69,14 @@ std::optional<Timeline> simulate(const Schedule &schedule, const Costs &costs) {
   for (auto [actions, times] : llvm::zip_equal(schedule.ranks, ran.times)) {
     RankTimeline &rank = timeline.ranks.emplace_back();
     Stash stash;
+    bool hasBackward =
+        llvm::any_of(actions, [](const Action &it) { return it.isCompute() && it.kind != ActionKind::Forward; });
     for (auto [action, time] : llvm::zip_equal(actions, times)) {
       if (action.isMessage())
         continue;
       rank.spans.push_back({action.kind, action.stage, action.microbatch, time.begin, time.end});
       rank.busy += costs.getDuration(action);
-      if (action.isCompute())
+      if (action.isCompute() && hasBackward) // for which it keeps
         stash.add(action, costs.stages[action.stage]);
     }
     rank.peakStash = stash.peak;

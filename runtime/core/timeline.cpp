@@ -90,18 +90,29 @@ private:
       const Instr &instr = program_.instrs()[event.row];
       if (instr.op == Opcode::Wait) {
         auto signal = signals_.find(uint32_t(program_.params(instr)[0]));
-        addWait(event, signal == signals_.end() ? "a row" : tellRow(signal->second));
+        signal == signals_.end() ? addWait(event, "a row") : addWaitFor(event, signal->second);
       } else if (isCommunication(instr.op)) {
-        addWait(event, tellRow(event.row));
+        addWaitFor(event, event.row);
       } else {
-        std::string label(program_.str(instr.scope));
-        if (pieces_.empty() || pieces_.back().label != label || (label.empty() && hasWaited_))
-          pieces_.push_back({label, event.begin, event.end, 0});
-        hasWaited_ = false;
-        pieces_.back().end = event.end;
+        extend(std::string(program_.str(instr.scope)), event);
         pieces_.back().busy += event.end - event.begin;
       }
     }
+  }
+
+  void extend(const std::string &label, const Trace::Event &event) {
+    if (pieces_.empty() || pieces_.back().label != label || (label.empty() && hasWaited_))
+      pieces_.push_back({label, event.begin, event.end, 0});
+    hasWaited_ = false;
+    pieces_.back().end = event.end;
+  }
+
+  // The exchange of the norm is a span, in which the rank computes nothing.
+  void addWaitFor(const Trace::Event &event, uint32_t row) {
+    std::string label(program_.str(program_.instrs()[row].scope));
+    if (parseActionLabel(label).kind == 'N')
+      extend(label, event);
+    addWait(event, tellRow(row));
   }
 
   void addWait(const Trace::Event &event, const std::string &what) {
@@ -180,6 +191,7 @@ public:
     timeline.microseconds = 1000;
     for (size_t rank = 0; rank < texts.size(); ++rank)
       addRank(rank, ReportJson::parse(texts[rank]));
+    alignNorm();
     for (TimelineTransfer &transfer : timeline.transfers) {
       auto &channel = arrivals_[{transfer.from, transfer.to}];
       if (!channel.empty()) {
@@ -192,6 +204,24 @@ public:
   }
 
 private:
+  // Each exchange begins when the last rank has come, as in a simulation; until then the others are idle.
+  void alignNorm() {
+    std::vector<double> begins; // of the exchanges of a step, in order
+    auto visit = [&](auto act) {
+      for (TimelineRank &rank : measured_.timeline.ranks) {
+        size_t number = 0;
+        for (TimelineSpan &span : rank.spans)
+          if (span.kind == 'N')
+            act(span, number++);
+      }
+    };
+    visit([&](const TimelineSpan &span, size_t number) {
+      begins.resize(std::max(begins.size(), number + 1), span.begin);
+      begins[number] = std::max(begins[number], span.begin);
+    });
+    visit([&](TimelineSpan &span, size_t number) { span.begin = std::clamp(begins[number], span.begin, span.end); });
+  }
+
   void addRank(size_t number, const ReportJson &told) {
     TimelineRank &rank = measured_.timeline.ranks.emplace_back();
     rank.name = told["name"];

@@ -108,6 +108,59 @@ TEST(Timeline, DrawsSpansWaitsAndMessages) {
     EXPECT_NE(page.find(part), std::string::npos) << part;
 }
 
+// Rank 0 comes to the exchange at 12, rank 1 at 7; both leave it at 14. A second one follows at once.
+TEST(Timeline, TheNormBeginsWhenTheLastRankHasCome) {
+  BlobBuilder blob("p");
+  blob.addAxis("pipe", 2);
+  blob.header().arenaBytes = 64;
+  blob.header().numKernels = 1;
+  uint32_t view = blob.addView(0, 16, DType::F32), group = blob.addGroup({0});
+  auto launch = [&](const char *scope) { blob.addInstr({.operands = {view}, .name = "k", .scope = scope}); };
+  launch("B0@0");                                              // 0
+  launch("U");                                                 // 1: squares
+  blob.addInstr({.op = Opcode::AllReduce, .stream = 1, .event = 0, .a = group, .operands = {view, view},
+                 .name = "all_reduce {pipe}", .scope = "N"});  // 2
+  blob.addInstr({.op = Opcode::Wait, .params = {0}});          // 3
+  launch("U");                                                 // 4
+  blob.addInstr({.op = Opcode::AllReduce, .a = group, .operands = {view, view}, .name = "again", .scope = "N"}); // 5
+  std::vector<unsigned char> bytes = blob.finish();
+  Program program(bytes.data(), bytes.size());
+  std::vector<std::string> told;
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    int64_t came = rank == 0 ? 12 : 7;
+    Trace trace(program, uint32_t(rank), 2);
+    trace.beginStep(1);
+    trace.add(0, 0, 0, (came - 1) * kMs);
+    trace.add(0, 1, (came - 1) * kMs, came * kMs);
+    trace.add(1, 2, came * kMs, 14 * kMs);
+    trace.add(0, 3, came * kMs, 14 * kMs);
+    trace.add(0, 4, 14 * kMs, 16 * kMs);
+    trace.add(0, 5, 16 * kMs, (18 + rank) * kMs);
+    told.push_back(tellRank(program, uint32_t(rank), trace, 1, 0));
+  }
+  Timeline timeline = joinTimeline(told).timeline;
+  for (const TimelineRank &rank : timeline.ranks) {
+    ASSERT_EQ(rank.spans.size(), 5u);
+    const TimelineSpan &norm = rank.spans[2];
+    EXPECT_EQ(std::tuple(norm.kind, norm.begin, norm.end), std::tuple('N', 12.0, 14.0));
+    EXPECT_EQ(rank.spans[4].begin, 16);
+    EXPECT_EQ(rank.waits.size(), 2u);
+  }
+  EXPECT_EQ(timeline.ranks[0].normWait(), 0.0);
+  EXPECT_EQ(timeline.ranks[1].normWait(), 5.0);
+  EXPECT_EQ(timeline.ranks[1].busy, 9) << "to exchange the norm is no work";
+  EXPECT_NE(writeTimelinePage(timeline).find("<rect class=\"act N\""), std::string::npos);
+}
+
+TEST(Timeline, WithoutBackwardPassesNothingIsStashed) {
+  TimelineRank rank;
+  rank.spans = {{'F', 0, 0, 0, 1}, {'F', 1, 0, 1, 2}};
+  EXPECT_EQ(countPeakStash(rank.spans), 0);
+  Timeline timeline;
+  timeline.ranks = {rank};
+  EXPECT_EQ(toChromeTrace(timeline).dump().find("\"stash\""), std::string::npos);
+}
+
 TEST(Timeline, LabelsThatAreNoneAreOtherWork) {
   for (const char *text : {"", "F", "F0", "F0@", "F@1", "X0@1", "F0@1x", "SF", "S0@1", "UU", "F99999999999@1"})
     EXPECT_EQ(parseActionLabel(text).kind, 0) << text;

@@ -101,6 +101,19 @@ TEST(Simulate, StashBytes) {
   EXPECT_EQ(timeline.ranks[0].peakBytes, 130) << "of micro-batch 0 only what W needs";
 }
 
+TEST(Simulate, EvaluationStashesNothing) {
+  StageCosts bytes = durations(1, 1, 1);
+  bytes.stashBytes = 100;
+  GenerateOptions options;
+  options.isForwardOnly = true;
+  Schedule schedule = make("1f1b", 2, 4, 1, options);
+  Timeline timeline = *simulate(schedule, Costs::uniform(schedule.shape, bytes));
+  for (const RankTimeline &rank : timeline.ranks) {
+    EXPECT_EQ(rank.peakStash, 0);
+    EXPECT_EQ(rank.peakBytes, 0);
+  }
+}
+
 TEST(Simulate, NothingOfACycle) {
   Schedule schedule = read("F0 B0 F1 B1\nF1 F0 B0 B1");
   EXPECT_FALSE(simulate(schedule, Costs::uniform(schedule.shape)).has_value());
@@ -151,6 +164,20 @@ TEST(TimelinePage, DrawsEverySpanAndMessage) {
   EXPECT_NE(page.find("<div class=\"value\">27</div>"), std::string::npos);
   EXPECT_NE(page.find("4 MiB"), std::string::npos);
   EXPECT_EQ(page.find("act B\""), std::string::npos);
+  EXPECT_NE(page.find("<div class=\"value\">48 messages, 48 KiB</div>"), std::string::npos);
+  EXPECT_NE(page.find("100 pixels: "), std::string::npos) << "pages of other makespans have another scale";
+}
+
+// What is sent behind the micro-batches is drawn, and no activation of any stage.
+TEST(TimelinePage, CountsMessagesOfTheSchedule) {
+  rt::Timeline timeline = report::toTimeline(makeTimeline("1f1b", 2, 2));
+  size_t messages = timeline.transfers.size();
+  timeline.transfers.push_back({0, 1, false, -1, -1, 512, 1, 2});
+  std::string page = rt::writeTimelinePage(timeline);
+  EXPECT_NE(page.find("<div class=\"value\">4 messages, 4 KiB</div>"), std::string::npos);
+  EXPECT_NE(page.find("a sum over stages, rank 0 to rank 1, 512 B"), std::string::npos);
+  EXPECT_EQ(rt::toReport(timeline)["messages"], messages);
+  EXPECT_EQ(rt::toReport(timeline)["bytes"], 4096);
 }
 
 TEST(TimelinePage, LoadsAndRunsNothing) {

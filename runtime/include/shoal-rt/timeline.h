@@ -82,6 +82,14 @@ struct TimelineTransfer {
   int64_t stage = -1, microbatch = -1; // the stage that sends
   uint64_t bytes = 0;
   double begin = 0, end = 0;
+
+  bool isOfSchedule() const { return stage >= 0; } // else a term of a sum over stages, behind the micro-batches
+  // "activations of micro-batch 3 from stage 5".
+  std::string name() const {
+    return !isOfSchedule() ? "a sum over stages"
+                           : std::string(backward ? "cotangents" : "activations") + " of micro-batch " +
+                                 std::to_string(microbatch) + " from stage " + std::to_string(stage);
+  }
 };
 
 struct TimelineRank {
@@ -96,23 +104,38 @@ struct TimelineRank {
   double end() const { return spans.empty() ? 0 : spans.back().end; }
   // Between its own first start and last end: what a step costs where the next one follows without a barrier.
   double ownIdle() const { return std::max(0.0, end() - begin() - busy); } // not less by a rounding
-  // What the update waits after the rank's last backward pass, for the slowest rank's; none without a global norm.
+  // What the update waits for the slowest rank, until when the norm is exchanged; none without a global norm.
   std::optional<double> normWait() const {
     double ended = begin();
+    std::optional<double> wait;
     for (const TimelineSpan &span : spans) {
       if (span.kind == 'N')
-        return span.begin - ended;
+        wait = wait.value_or(0) + std::max(0.0, span.begin - ended);
       ended = span.end;
     }
-    return std::nullopt;
+    return wait;
   }
+};
+
+// What a span adds to the stash; of a rank without backward passes nothing, since it keeps nothing for them.
+class StashSteps {
+public:
+  explicit StashSteps(const std::vector<TimelineSpan> &spans)
+      : isEmpty_(std::none_of(spans.begin(), spans.end(), isEnd)) {}
+
+  int64_t get(const TimelineSpan &span) const { return isEmpty_ ? 0 : span.kind == 'F' ? 1 : isEnd(span) ? -1 : 0; }
+
+private:
+  static bool isEnd(const TimelineSpan &span) { return span.kind == 'B' || span.kind == 'W'; }
+  bool isEmpty_;
 };
 
 // The most micro-batches (times chunks) that are between F and B or W at once.
 inline int64_t countPeakStash(const std::vector<TimelineSpan> &spans) {
   int64_t count = 0, peak = 0;
+  StashSteps steps(spans);
   for (const TimelineSpan &span : spans) {
-    count += span.kind == 'F' ? 1 : span.kind == 'B' || span.kind == 'W' ? -1 : 0;
+    count += steps.get(span);
     peak = std::max(peak, count);
   }
   return peak;
@@ -148,10 +171,15 @@ struct Timeline {
       busy += rank.busy;
     return all > 0 ? std::max(0.0, 1 - busy / all) : 0;
   }
-  uint64_t transferBytes() const {
+  // Messages of the schedule, activations and cotangents, and their bytes; not what else is sent behind it.
+  uint64_t numMessages() const {
+    auto isOfSchedule = [](const TimelineTransfer &it) { return it.isOfSchedule(); };
+    return uint64_t(std::count_if(transfers.begin(), transfers.end(), isOfSchedule));
+  }
+  uint64_t messageBytes() const {
     uint64_t bytes = 0;
     for (const TimelineTransfer &transfer : transfers)
-      bytes += transfer.bytes;
+      bytes += transfer.isOfSchedule() ? transfer.bytes : 0;
     return bytes;
   }
 };
@@ -174,8 +202,8 @@ inline nlohmann::ordered_json toReport(const Timeline &timeline) {
           {"unit", timeline.unit},
           {"makespan", makespan},
           {"bubble", timeline.bubble()},
-          {"messages", timeline.transfers.size()},
-          {"bytes", timeline.transferBytes()},
+          {"messages", timeline.numMessages()},
+          {"bytes", timeline.messageBytes()},
           {"ranks", ranks}};
 }
 
@@ -214,21 +242,18 @@ inline nlohmann::ordered_json toChromeTrace(const Timeline &timeline) {
     if (!line.waits.empty())
       name("thread_name", rank, kWaits, "waits");
     int64_t stash = 0;
+    StashSteps steps(line.spans);
     for (const TimelineSpan &span : line.spans) {
       std::string text = span.name() + (span.isPass() ? " of stage " + std::to_string(span.stage) : "");
       complete(text, std::string(1, span.kind), rank, kComputes, span.begin, span.end);
-      if (span.kind == 'F')
-        count(rank, span.begin, ++stash);
-      else if (span.kind == 'B' || span.kind == 'W')
-        count(rank, span.end, --stash);
+      if (int64_t step = steps.get(span))
+        count(rank, step > 0 ? span.begin : span.end, stash += step);
     }
     for (const TimelineWait &wait : line.waits)
       complete(wait.what, "waiting", rank, kWaits, wait.begin, wait.end);
   }
   for (const TimelineTransfer &it : timeline.transfers)
-    complete((it.backward ? "cotangents of " : "activations of ") + std::to_string(it.microbatch) + " to rank " +
-                 std::to_string(it.to),
-             "S", size_t(it.from), kSends, it.begin, it.end);
+    complete(it.name() + " to rank " + std::to_string(it.to), "S", size_t(it.from), kSends, it.begin, it.end);
   return {{"displayTimeUnit", "ms"}, {"traceEvents", events}};
 }
 

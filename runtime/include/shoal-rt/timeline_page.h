@@ -214,9 +214,7 @@ private:
                {"y2", showPoint(y(size_t(transfer.to)) + (isDown ? 0 : kRow))}},
               [&] {
                 html_.tag("title", {},
-                          std::string(transfer.backward ? "cotangents" : "activations") + " of micro-batch " +
-                              std::to_string(transfer.microbatch) + " from stage " + std::to_string(transfer.stage) +
-                              ", rank " + std::to_string(transfer.from) + " to rank " + std::to_string(transfer.to) +
+                          transfer.name() + ", rank " + std::to_string(transfer.from) + " to rank " + std::to_string(transfer.to) +
                               (transfer.bytes ? ", " + showBytes(transfer.bytes) : "") +
                               showPeriod(transfer.begin, transfer.end));
               });
@@ -251,6 +249,8 @@ private:
             });
             html_.text(backward ? "cotangents" : "activations");
           });
+      if (makespan_ > 0)
+        html_.tag("span", {}, "100 pixels: " + showTime(100 * makespan_ / width_));
     });
   }
 
@@ -311,9 +311,9 @@ inline void TimelineWriter::writeSummary() {
         writeTile("stash bytes", showBytes(peakBytes));
       if (normWait)
         writeTile("longest wait for the norm", showTime(*normWait));
-      writeTile("messages", showCount(timeline_.transfers.size()));
-      if (uint64_t bytes = timeline_.transferBytes())
-        writeTile("sent", showBytes(bytes));
+      uint64_t bytes = timeline_.messageBytes();
+      writeTile("activations and cotangents",
+                showNumberOf(timeline_.numMessages(), "message") + (bytes ? ", " + showBytes(bytes) : ""));
     });
   });
 }

@@ -1,5 +1,6 @@
 // pipe-unroll: the calls of stages in the order of a schedule, as one straight line for all ranks. What a rank computes
 // is limited to its positions on the axis of the pipeline; what stages hand over becomes messages.
+#include "NameNorm.h"
 #include "PlaceRest.h"
 
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
@@ -75,7 +76,9 @@ private:
   SmallVector<BitVector> ranksOfSums;
   DenseMap<Key, Value> made, slices;
   DenseMap<std::pair<int64_t, Key>, Value> received; // by stage
-  DenseSet<Operation *> current;                     // what the action under way has made
+  /// What the action under way has made, numbered from 1 as it stands in the block; an add as what it was put behind.
+  /// The block's own order would be counted anew for each op that is put into its middle.
+  DenseMap<Operation *, int64_t> current;
   /// A term that is still being reduced when its action ends.
   struct LateTerm {
     unsigned sum;
@@ -103,13 +106,19 @@ LogicalResult Unroller::collectCalls() {
   sums.resize(loop.getNumResults());
   ranksOfSums.assign(loop.getNumResults(), BitVector(shape.ranks));
   late.resize(shape.ranks);
-  for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands()))
+  for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
     for (Value term : dist::collectTerms(value, body.getTerminator())) {
       if (!term.getDefiningOp<CallOp>())
         return emitError(term.getLoc()) << "a sum over micro-batches must be of what a pipe.call makes";
       sumsOf[term].push_back({index, term});
       ranksOfSums[index].set(shape.getRank(term.getDefiningOp<CallOp>().getStage()));
     }
+    if (ranksOfSums[index].count() > 1)
+      return emitError(value.getLoc()) << "a sum over micro-batches must be of what one rank of the pipeline makes, got "
+                                          "terms of ranks "
+                                       << ranksOfSums[index].find_first() << " and " << ranksOfSums[index].find_last()
+                                       << "; yield a sum for each and add them behind the region";
+  }
   return checkCalls();
 }
 
@@ -175,14 +184,14 @@ Value Unroller::lookup(Value value, int64_t stage, int64_t micro) {
   return received.lookup({stage, {value, micro}});
 }
 
-/// Adds what a call has made to the sums over micro-batches.
-/// Of the terms that are reduced the last may arrive while the rank computes its next action.
+/// Adds what a call has made to the sums over micro-batches. Of the terms that are being reduced the last may arrive
+/// while the rank computes its next action.
 void Unroller::addTerms(CallOp call, int64_t micro, StringAttr scope) {
   Operation *last = nullptr; // reduction
   for (Value result : call.getResults())
     for (auto [index, term] : sumsOf.lookup(result))
       if (Operation *def = made.lookup({term, micro}).getDefiningOp();
-          current.contains(def) && dist::isTensorCollective(def) && (!last || last->isBeforeInBlock(def)))
+          def && dist::isTensorCollective(def) && current.lookup(def) > current.lookup(last))
         last = def;
   for (Value result : call.getResults())
     for (auto [index, term] : sumsOf.lookup(result)) {
@@ -194,17 +203,20 @@ void Unroller::addTerms(CallOp call, int64_t micro, StringAttr scope) {
     }
 }
 
-
-/// As soon as there are both, so that no term is held beside the sum; one that is reduced may arrive until the action
-/// ends.
+/// Behind what makes the term and the sum, so that the term is not held beside the sum for long; a term that is being
+/// reduced is added last.
 Value Unroller::addTerm(Value sum, Value term, int64_t micro, StringAttr scope) {
   OpBuilder b = builder;
   Operation *def = term.getDefiningOp(), *other = sum.getDefiningOp();
-  if (current.contains(def) && !dist::isTensorCollective(def))
-    b.setInsertionPointAfter(current.contains(other) && def->isBeforeInBlock(other) ? other : def);
+  int64_t number = current.size() + 1;
+  if (current.contains(def) && !dist::isTensorCollective(def)) {
+    Operation *later = current.lookup(def) > current.lookup(other) ? def : other;
+    b.setInsertionPointAfter(later);
+    number = current.lookup(later);
+  }
   Operation *add = dist::addToRunningSum(b, sum, term, getNumber(micro));
   add->setAttr(exec::ExecDialect::kScopeAttr, scope);
-  current.insert(add);
+  current.insert({add, number});
   return add->getResult(0);
 }
 
@@ -220,7 +232,7 @@ void Unroller::copy(func::FuncOp callee, CallOp call, int64_t micro, const BitVe
   dist::GroupNumbers groups(freeGroup);
   for (Operation &op : block.without_terminator()) {
     Operation *copy = builder.clone(op, mapping);
-    current.insert(copy);
+    current.insert({copy, current.size() + 1});
     if (op.hasAttr(PipeDialect::kStageAttr) ||
         llvm::any_of(op.getOperands(), [&](Value operand) { return ofStages.contains(operand); })) {
       copy->setAttr(exec::ExecDialect::kScopeAttr, scope);
@@ -344,6 +356,7 @@ LogicalResult Unroller::run() {
                               << format(schedule.ranks[rank][next[rank]], shape, rank) << " (pipe-verify says more)";
   finishSums();
   nameRest();
+  nameNorm(func, axis.name);
   return success();
 }
 
