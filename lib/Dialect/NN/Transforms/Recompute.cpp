@@ -148,14 +148,12 @@ SmallVector<Operation *> Recomputer::findMissing(Value value) const {
 }
 
 void Recomputer::repeat(Operation *op, OpBuilder &builder) {
-  // Operands that are kept are not in the map; results that are kept stay out of it.
-  IRMapping results(again);
-  Operation *copy = builder.clone(*op, results);
+  Operation *copy = builder.clone(*op, again);
   copy->setDiscardableAttr(NNDialect::kRecomputeAttr, builder.getUnitAttr());
   repeated.insert(op);
   for (auto [value, repeatedValue] : llvm::zip_equal(op->getResults(), copy->getResults()))
-    if (!isSavedForBackward(value))
-      again.map(value, repeatedValue);
+    if (isSavedForBackward(value)) // its readers find the one that is kept
+      again.erase(value);
 }
 
 LogicalResult Recomputer::run() {

@@ -194,7 +194,7 @@ void Assigner::keep(StageUnit &unit, Operation *op) {
   }
   auto rule = dyn_cast<ShardingRuleOpInterface>(op);
   bool isInLayer = op->hasAttr(nn::NNDialect::kLayerAttr);
-  if (isInLayer && memory.recompute != "none" && !(memory.recompute == "selective" && rule && rule.getFlops() > 0))
+  if (isInLayer && memory.recompute != "none" && !(memory.recompute == "selective" && rule && isContraction(rule.getShardingRule())))
     return;
   for (Value result : op->getResults())
     unit.kept += getBytes(result.getType());
