@@ -12,33 +12,36 @@ namespace shoal::pipe {
 
 using llvm::BitVector;
 
+bool Homes::need(Value value, const BitVector &by) {
+  BitVector &ranks = needs[value];
+  if (BitVector fresh = by; !fresh.reset(ranks).any())
+    return false;
+  ranks |= by;
+  return true;
+}
+
 void Homes::follow(Operation *op) {
-  bool isSum = false;
-  if (isa<nn::AddOp>(op)) {
-    Value lhs = op->getOperand(0), rhs = op->getOperand(1);
-    isSum = pending.contains(lhs) || pending.contains(rhs) || (!isFree(lhs) && !isFree(rhs) && get(lhs) != get(rhs));
-  }
-  BitVector home(ranks, !isSum);
-  bool isAllFree = true;
+  bool isFree = true, isSum = false;
+  BitVector common(ranks, true), any(ranks);
   for (Value operand : op->getOperands()) {
+    isSum |= pending.contains(operand);
+    if (this->isFree(operand))
+      continue;
+    isFree = false;
+    common &= get(operand);
+    any |= get(operand);
+  }
+  if (isFree)
+    return;
+  BitVector missing = needs.lookup(op->getNumResults() == 1 ? op->getResult(0) : Value());
+  isSum = isa<nn::AddOp>(op) && (isSum || common.none() || missing.reset(common).any());
+  for (Value operand : op->getOperands())
     if (!isSum || !operand.hasOneUse())
       pending.erase(operand);
-    if (isFree(operand))
-      continue;
-    isAllFree = false;
-    if (isSum)
-      home |= get(operand);
-    else
-      home &= get(operand);
-  }
-  if (isAllFree)
-    return;
-  if (home.none())
-    home.set();
   if (isSum)
     sums.insert(op);
   for (Value result : op->getResults()) {
-    set(result, home);
+    set(result, isSum ? any : common.any() ? common : BitVector(ranks, true));
     if (isSum)
       pending.insert(result);
   }
@@ -82,14 +85,44 @@ static Homes findHomesOfSums(dist::AccumulateOp loop, const Shape &shape) {
   return homes;
 }
 
+using Updates = SmallVector<std::pair<Value, Value>>; // an argument, and what replaces it
+
+/// Who needs what: stages what they read, and a rank that makes a value all that the value is made of.
+static void findNeeds(func::FuncOp func, dist::AccumulateOp loop, const Updates &updates, const ReadersOf &readers,
+                      Homes &homes) {
+  DenseMap<Value, SmallVector<Value, 1>> replacing;
+  for (auto [argument, value] : updates)
+    replacing[argument].push_back(value);
+  SmallVector<std::pair<Value, BitVector>> work;
+  auto need = [&](Value value, const BitVector &by) {
+    if (by.any() && homes.need(value, by))
+      work.push_back({value, by});
+  };
+  for (auto &[argument, of] : readers.arguments)
+    need(argument, of.stages);
+  for (auto &[op, of] : readers.ops)
+    for (Value result : op->getResults())
+      need(result, of.stages);
+  while (!work.empty()) {
+    auto [value, by] = work.pop_back_val();
+    for (Value next : replacing.lookup(value))
+      need(next, by);
+    if (Operation *def = value.getDefiningOp(); def && def != loop)
+      for (Value operand : def->getOperands())
+        need(operand, by);
+  }
+}
+
 Homes placeArguments(func::FuncOp func, dist::AccumulateOp loop, const Shape &shape, const ReadersOf &readers) {
   Block &block = func.getBody().front();
-  SmallVector<std::pair<Value, Value>> updates;
+  Updates updates;
   for (auto [value, number] : llvm::zip_equal(block.getTerminator()->getOperands(), nn::updatedArguments(func)))
     if (number)
       updates.push_back({func.getArgument(*number), value});
   // What is computed from an argument is where the argument is, another's new value, too.
   Homes sums = findHomesOfSums(loop, shape), arguments(shape.ranks);
+  findNeeds(func, loop, updates, readers, sums);
+  findNeeds(func, loop, updates, readers, arguments);
   bool changed = true;
   for (size_t round = 0; changed && round <= updates.size(); ++round) {
     changed = false;

@@ -13,7 +13,8 @@
 
 namespace shoal::pipe {
 
-/// The ranks that have a value. What comes from no stage, as a constant, every rank makes for itself: it is free.
+/// The ranks that have a value, and those that need it. What comes from no stage, as a constant, every rank makes for
+/// itself: it is free.
 class Homes {
 public:
   explicit Homes(unsigned ranks) : ranks(ranks) {}
@@ -24,18 +25,20 @@ public:
   }
   bool isFree(mlir::Value value) const { return !homes.contains(value); }
   void set(mlir::Value value, const llvm::BitVector &home) { homes[value] = home; }
-  unsigned getRanks() const { return ranks; }
 
-  /// Follows ops that are beside the stages, in order. An add of terms of which no rank has all, or of which one rank has
-  /// what others have, too, is a sum over stages: of the norm of a shared parameter's gradient, which its ranks all
-  /// have, and another's, one rank could make the sum, and those that share would not have it. Such sums are where any
-  /// term is; other ops where all that they read is, or everywhere if that is nowhere (each operand goes to all).
+  /// Adds ranks that need a value; whether they are new.
+  bool need(mlir::Value value, const llvm::BitVector &by);
+
+  /// Follows ops that are beside the stages, in order. They are where all that they read is, or everywhere if that is
+  /// nowhere (each operand goes to all). An add that is not where its sum is needed is a sum over stages, which is
+  /// where any of its terms is: of the norm of a shared parameter's gradient, which its ranks all have, and another's,
+  /// one rank could make the sum, and those that share would not have it.
   void follow(mlir::Operation *op);
   bool isSum(mlir::Operation *op) const { return sums.contains(op); }
 
 private:
   unsigned ranks;
-  llvm::DenseMap<mlir::Value, llvm::BitVector> homes;
+  llvm::DenseMap<mlir::Value, llvm::BitVector> homes, needs;
   llvm::DenseSet<mlir::Operation *> sums;
   llvm::DenseSet<mlir::Value> pending; // sums that only sums have read
 };
@@ -54,8 +57,8 @@ struct ReadersOf {
 };
 ReadersOf findReaders(mlir::func::FuncOp func, dist::AccumulateOp loop, const Shape &shape);
 
-/// The ranks of the arguments that the step replaces: those that have the new value or read the argument in a stage.
-/// `loop` is not yet unrolled.
+/// The ranks of the arguments that the step replaces: those that have the new value or read the argument in a stage;
+/// and who needs what the ops beside the stages make. `loop` is not yet unrolled.
 Homes placeArguments(mlir::func::FuncOp func, dist::AccumulateOp loop, const Shape &shape, const ReadersOf &readers);
 
 } // namespace shoal::pipe
