@@ -86,9 +86,12 @@ void StageParts::spreadOverTerms(OpOperand &use) {
     for (Value term : sum->getOperands()) {
       Operation *part = b.clone(*op);
       part->setOperand(0, term);
+      part->removeAttr(dist::DistDialect::kGlobalsAttr);
       parts.push_back(part->getResult(0));
     }
     auto whole = b.create<nn::AddOp>(sum.getLoc(), parts[0], parts[1]);
+    if (Attribute tag = op->getAttr(dist::DistDialect::kGlobalsAttr)) // what one device has is the sum of them
+      whole->setAttr(dist::DistDialect::kGlobalsAttr, tag);
     next->set(whole);
     op->erase();
     sum->erase();
