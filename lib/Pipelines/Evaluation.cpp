@@ -65,6 +65,8 @@ SmallVector<StringAttr> getReads(func::FuncOp func, Operation *op) {
   return names;
 }
 
+constexpr size_t kOwnParts = 2; // of a signature: what the op is and its layer, in front of what it reads
+
 /// What an op has in common with its counterpart in another program of the same model.
 Attribute getSignature(func::FuncOp func, Operation *op) {
   Builder b(op->getContext());
@@ -88,12 +90,18 @@ llvm::DenseMap<StringAttr, Attribute> findBufferStages(func::FuncOp func) {
   return stages;
 }
 
-/// The lengths of longest common subsequences of what is left of two lists, from `a[i]` and `b[j]` on. A row, of one i,
+/// What a pair of counterparts is worth: one that reads a parameter is sure, and more than any number of others, which
+/// may be alike by chance.
+uint64_t getWorth(Attribute signature, size_t others) {
+  return cast<ArrayAttr>(signature).size() > kOwnParts ? others + 1 : 1;
+}
+
+/// The worth of the best common subsequences of what is left of two lists, from `a[i]` and `b[j]` on. A row, of one i,
 /// follows from that of i + 1: of all rows there are some, and those in between are computed again when they are asked
 /// for, in order, so that the table takes the room of a few hundred rows.
-class RestLengths {
+class RestWorths {
 public:
-  RestLengths(ArrayRef<Attribute> a, ArrayRef<Attribute> b) : a(a), b(b), stride(std::sqrt(a.size()) + 1) {
+  RestWorths(ArrayRef<Attribute> a, ArrayRef<Attribute> b) : a(a), b(b), stride(std::sqrt(a.size()) + 1) {
     Row row(b.size() + 1, 0);
     for (size_t i = a.size();; --i) {
       if (i % stride == 0 || i == a.size())
@@ -104,19 +112,19 @@ public:
     }
   }
 
-  uint32_t get(size_t i, size_t j) {
+  uint64_t get(size_t i, size_t j) {
     if (i < first || i >= first + rows.size())
       computeFrom(i);
     return rows[i - first][j];
   }
 
 private:
-  using Row = std::vector<uint32_t>;
+  using Row = std::vector<uint64_t>;
 
   Row getBefore(size_t i, const Row &next) const {
     Row row(b.size() + 1, 0);
     for (size_t j = b.size(); j-- > 0;)
-      row[j] = a[i] == b[j] ? next[j + 1] + 1 : std::max(next[j], row[j + 1]);
+      row[j] = a[i] == b[j] ? next[j + 1] + getWorth(a[i], a.size()) : std::max(next[j], row[j + 1]);
     return row;
   }
 
@@ -137,16 +145,16 @@ private:
   size_t first = 0;
 };
 
-/// Pairs of a longest common subsequence, in order.
+/// Pairs of a best common subsequence, in order.
 SmallVector<std::pair<size_t, size_t>> align(ArrayRef<Attribute> a, ArrayRef<Attribute> b) {
-  RestLengths longest(a, b);
+  RestWorths best(a, b);
   SmallVector<std::pair<size_t, size_t>> pairs;
   for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
     if (a[i] == b[j]) {
       pairs.push_back({i++, j++});
       continue;
     }
-    uint32_t withoutOther = longest.get(i, j + 1), withoutOne = longest.get(i + 1, j);
+    uint64_t withoutOther = best.get(i, j + 1), withoutOne = best.get(i + 1, j);
     (withoutOne >= withoutOther ? i : j)++;
   }
   return pairs;
