@@ -16,6 +16,8 @@ from tensor_files import read_npy, read_safetensors, tensor, write_npy, write_sa
 
 args = by_hand.begin(by_hand.make_parser(__doc__, "pmpi"))
 ROWS, COLUMNS, BATCH, EPOCHS, RATE = 23, 3, 5, 4, 0.1
+
+
 def start(mode, ranks, *options, launch=None, env=None, program=None):
     return by_hand.launch(launch or ranks, program or f"linear-{mode}-{ranks}", *options, env=env)
 

@@ -18,6 +18,8 @@ from tensor_files import read_npy, read_safetensors, tensor, write_npy, write_sa
 args = by_hand.begin(by_hand.make_parser(__doc__, "signal"))
 PLANS = ("0", "0-1", "1-0", "1-0-2")  # the rank of each stage
 ROWS, COLUMNS, BATCH, STEPS, RATE, MOMENTUM = 23, 3, 5, 7, 0.0625, 0.5
+
+
 def start(plan, *options, mode="train", env=None):
     return by_hand.launch(plan.count("-") + 1, f"stages-{mode}-{plan}", *options, env=env)
 
