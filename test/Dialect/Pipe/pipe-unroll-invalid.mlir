@@ -117,3 +117,24 @@ func.func @step(%x: tensor<4xf32> {nn.input = #nn.input<"x", unbatched>},
   } : (tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+// A sum over micro-batches is a rank's own: what two ranks make meets behind the region, by an exchange.
+dist.mesh @mesh <["pipe"=2]>
+pipe.schedule @schedule placement = loop microbatches = 1 chunks = 1 ranks ["F0 SF0>1", "RF0<0 F0"]
+func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = nn.tanh %x : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func @step(%x: tensor<4xf32> {nn.input = #nn.input<"x", unbatched>}) -> (tensor<4xf32> {nn.output = "y"}) {
+  %y = dist.accumulate(%x) microbatches = 1 {
+  ^bb0(%part: tensor<4xf32>):
+    %0 = pipe.call forward stage 0 @f(%part) : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = pipe.call forward stage 1 @f(%0) : (tensor<4xf32>) -> tensor<4xf32>
+    // expected-error @+1 {{a sum over micro-batches must be of what one rank of the pipeline makes, got terms of ranks 0 and 1; yield a sum for each and add them behind the region}}
+    %2 = nn.add %0, %1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    dist.yield %2 : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
