@@ -101,3 +101,63 @@ func.func @told(%x: tensor<4x6xf32> {nn.input = "x"}, %w: tensor<6x6xf32> {nn.pa
   %norm = nn.reduce sum %r#4 dims = [0, 1] : tensor<6x6xf32> -> tensor<f32>
   return %r#0, %r#1, %r#2, %r#3, %r#4, %norm : tensor<f32>, tensor<f32>, tensor<6xf32>, tensor<6x6xf32>, tensor<6x6xf32>, tensor<f32>
 }
+
+// -----
+
+// A gradient that no stage says and that cotangents of two stages meet in, once by way of each other, is made where the
+// last of them is: in the first of the stages.
+dist.mesh @mesh <["pipe"=2]>
+pipe.schedule @schedule placement = loop microbatches = 1 chunks = 1 ranks [
+  "F0 SF0>1 RB0<1 B0",
+  "RF0<0 F0 B0 SB0>0"
+]
+// CHECK-LABEL: func private @met.stage1.backward
+// CHECK-NOT: nn.exp
+// CHECK-LABEL: func private @met.stage0.backward
+// CHECK: %[[W:.*]] = nn.matmul
+// CHECK: %[[OWN:.*]] = nn.neg %[[W]]
+// CHECK: %[[BOTH:.*]] = nn.mul %[[OWN]], %{{arg[0-9]+}}
+// CHECK: %[[GRAD:.*]] = nn.exp %[[BOTH]]
+// CHECK: return %[[GRAD]]
+// CHECK-LABEL: func.func @met(
+func.func @met(%x: tensor<6x6xf32> {nn.input = "x"}, %w: tensor<6x6xf32> {nn.param = #nn.param<"w", init = zeros>})
+    -> (tensor<f32> {nn.loss}, tensor<6x6xf32> {nn.grad = "w"}) {
+  %r:2 = dist.accumulate(%x) microbatches = 1 {
+  ^bb0(%rows: tensor<6x6xf32>):
+    %h = nn.matmul %rows, %w {pipe.stage = 0 : i64} : (tensor<6x6xf32>, tensor<6x6xf32>) -> tensor<6x6xf32>
+    %o = nn.matmul %h, %w {pipe.stage = 1 : i64} : (tensor<6x6xf32>, tensor<6x6xf32>) -> tensor<6x6xf32>
+    %loss = nn.reduce sum %o dims = [0, 1] {pipe.stage = 1 : i64} : tensor<6x6xf32> -> tensor<f32>
+    %d = nn.matmul %o, %w {pipe.stage = 1 : i64, transpose_b} : (tensor<6x6xf32>, tensor<6x6xf32>) -> tensor<6x6xf32>
+    %dw = nn.matmul %rows, %d {pipe.stage = 0 : i64, transpose_a} : (tensor<6x6xf32>, tensor<6x6xf32>) -> tensor<6x6xf32>
+    %own = nn.neg %dw : tensor<6x6xf32>
+    %both = nn.mul %own, %d : (tensor<6x6xf32>, tensor<6x6xf32>) -> tensor<6x6xf32>
+    %g = nn.exp %both : tensor<6x6xf32>
+    dist.yield %loss, %g : tensor<f32>, tensor<6x6xf32>
+  } : (tensor<6x6xf32>) -> (tensor<f32>, tensor<6x6xf32>)
+  return %r#0, %r#1 : tensor<f32>, tensor<6x6xf32>
+}
+
+// -----
+
+// The cast of a sum of two stages' terms is of the forward pass, as the sum is, also where it is cut: inference has no
+// other pass.
+dist.mesh @mesh <["pipe"=2]>
+pipe.schedule @schedule placement = loop microbatches = 1 chunks = 1 ranks ["F0 SF0>1", "RF0<0 F0"]
+// CHECK-LABEL: func private @cast.stage0.forward
+// CHECK: nn.cast
+// CHECK-LABEL: func private @cast.stage1.forward
+// CHECK: nn.cast
+// CHECK-NOT: backward
+// CHECK-LABEL: func.func @cast(
+// CHECK-NOT: backward
+func.func @cast(%x: tensor<4xf32> {nn.input = #nn.input<"x", unbatched>}) -> (tensor<4xf64> {nn.output = "y"}) {
+  %r = dist.accumulate(%x) microbatches = 1 {
+  ^bb0(%part: tensor<4xf32>):
+    %0 = nn.tanh %part {pipe.stage = 0 : i64} : tensor<4xf32>
+    %1 = nn.exp %0 {pipe.stage = 1 : i64} : tensor<4xf32>
+    %2 = nn.add %0, %1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %3 = nn.cast %2 : tensor<4xf32> -> tensor<4xf64>
+    dist.yield %3 : tensor<4xf64>
+  } : (tensor<4xf32>) -> tensor<4xf64>
+  return %r : tensor<4xf64>
+}

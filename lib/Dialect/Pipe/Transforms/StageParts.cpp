@@ -33,11 +33,18 @@ static bool isFree(Operation *op) {
   return op->hasTrait<OpTrait::ConstantLike>() || isa<nn::IotaOp, dist::AxisIndexOp>(op);
 }
 
+/// Forward passes go up the stages, and backward passes down.
+static PartId getLater(PartId a, PartId b) {
+  if (a.isForward() != b.isForward())
+    return a.isForward() ? b : a;
+  return (a.stage < b.stage) == a.isForward() ? b : a;
+}
+
 /// Where ops that say no stage are computed: in every stage that reads them, as early as that does.
 void StageParts::place(Operation *op, bool isTerm) {
   SmallVector<PartId, 1> &where = copies[op];
   if (std::optional<int64_t> stage = getStage(op)) {
-    where.push_back({*stage, forward.contains(op) ? Part::Forward : Part::Backward});
+    where.push_back({*stage, getPass(op)});
     return;
   }
   for (Value result : op->getResults())
@@ -51,17 +58,22 @@ void StageParts::place(Operation *op, bool isTerm) {
     }
   if (!where.empty() || !isTerm)
     return;
-  // A sum that nothing else reads is made where its terms are.
-  SmallVector<Value> work = getReads(op);
-  int64_t stage = 0;
+  // What nothing else reads is made where the last of what it reads is made.
+  PartId last{0, Part::Forward};
+  llvm::SetVector<Value> work;
+  auto follow = [&](Operation *reader) {
+    SmallVector<Value> reads = getReads(reader);
+    work.insert(reads.begin(), reads.end());
+  };
+  follow(op);
   for (size_t i = 0; i < work.size(); ++i)
     if (Operation *def = getInner(work[i])) {
-      if (std::optional<int64_t> own = getStage(def))
-        stage = std::max(stage, *own);
+      if (std::optional<int64_t> stage = getStage(def))
+        last = getLater(last, {*stage, getPass(def)});
       else
-        llvm::append_range(work, getReads(def));
+        follow(def);
     }
-  where.push_back({stage, forward.contains(op) ? Part::Forward : Part::Backward});
+  where.push_back({last.stage, getPass(op)});
 }
 
 /// A cast or another shape of a sum of several stages' terms becomes the sum of those of the terms, so that each stage has
@@ -92,6 +104,10 @@ void StageParts::spreadOverTerms(OpOperand &use) {
     auto whole = b.create<nn::AddOp>(sum.getLoc(), parts[0], parts[1]);
     if (Attribute tag = op->getAttr(dist::DistDialect::kGlobalsAttr)) // what one device has is the sum of them
       whole->setAttr(dist::DistDialect::kGlobalsAttr, tag);
+    forward.erase(sum);
+    if (forward.erase(op))
+      for (Operation *made : {parts[0].getDefiningOp(), parts[1].getDefiningOp(), whole.getOperation()})
+        forward.insert(made);
     next->set(whole);
     op->erase();
     sum->erase();
@@ -99,19 +115,34 @@ void StageParts::spreadOverTerms(OpOperand &use) {
   }
 }
 
+/// A term that a sum has several times becomes one, which its stage makes.
+void StageParts::addRepeated(SmallVectorImpl<Value> &terms) {
+  llvm::MapVector<Value, Value> sums;
+  OpBuilder b(body.getTerminator());
+  for (Value term : terms) {
+    auto [sum, isNew] = sums.insert({term, term});
+    if (isNew)
+      continue;
+    sum->second = b.create<nn::AddOp>(term.getLoc(), sum->second, term);
+    if (forward.contains(term.getDefiningOp()))
+      forward.insert(sum->second.getDefiningOp());
+  }
+  terms = llvm::map_to_vector(sums, [](const auto &sum) { return sum.second; });
+}
+
 LogicalResult StageParts::placeOps() {
   for (OpOperand &yielded : body.getTerminator()->getOpOperands())
     spreadOverTerms(yielded);
   llvm::DenseSet<Value> yielded;
   for (Value value : body.getTerminator()->getOperands()) {
-    terms.push_back(dist::collectTerms(value, body.getTerminator()));
-    yielded.insert(terms.back().begin(), terms.back().end());
-  }
-  for (const SmallVector<Value> &sum : terms)
+    SmallVector<Value> &sum = terms.emplace_back(dist::collectTerms(value, body.getTerminator()));
     for (Value term : sum)
       if (!getInner(term))
         return emitError(term.getLoc()) << "a sum over micro-batches must be computed by a stage of the pipeline, got a "
                                            "value from outside";
+    addRepeated(sum);
+    yielded.insert(sum.begin(), sum.end());
+  }
   for (Operation &op : llvm::reverse(body.without_terminator())) {
     bool isTerm = llvm::any_of(op.getResults(), [&](Value result) { return yielded.contains(result); });
     bool isRead = llvm::any_of(op.getResults(), [&](Value result) { return needs.contains(result); });

@@ -61,6 +61,7 @@ private:
   llvm::LogicalResult connect();
   llvm::LogicalResult request(PartId part, mlir::Value value);
 
+  Part getPass(mlir::Operation *op) const { return forward.contains(op) ? Part::Forward : Part::Backward; }
   Part getBackward() const { return splitsBackward ? Part::BackwardInput : Part::Backward; }
 
   mlir::Block &body;

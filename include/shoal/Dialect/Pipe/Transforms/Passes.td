@@ -122,9 +122,10 @@ def SplitPass : Pass<"pipe-split", "::mlir::ModuleOp"> {
     function, whose arguments and results are all that it shares with others, and the body becomes their `pipe.call`s.
 
     A value that several stages read travels from stage to stage, forward or backward, through all between. Ops without
-    a stage are computed in each stage that reads them, as early as that does. A sum over micro-batches with terms of
-    several stages, as the gradient of a parameter that two of them read, becomes one sum for each of them, and
-    their sum follows the region.
+    a stage are computed in each stage that reads them, as early as that does; what only a sum over micro-batches reads,
+    where the last of its operands is made: the forward pass goes up the stages, the backward pass down. A sum over
+    micro-batches with terms of several stages, as the gradient of a parameter that two of them read, becomes one sum
+    for each of them, and their sum follows the region.
 
     ```mlir
     %g:2 = dist.accumulate(%x) microbatches = 2 {
