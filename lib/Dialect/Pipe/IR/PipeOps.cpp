@@ -130,8 +130,11 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError() << "calls a function of its module, got: " << getCalleeAttr();
   if (callee.isExternal())
     return emitOpError() << "calls a function with a body, got the declaration of " << getCalleeAttr();
+  auto calls = (*this)->getBlock()->getOps<CallOp>();
+  auto first = llvm::find_if(calls, [&](CallOp call) { return call.getCalleeAttr() == getCalleeAttr(); });
   CallOp inner;
-  callee->walk([&](CallOp call) { return inner = call, WalkResult::interrupt(); });
+  if (*first == *this) // of all calls in the block that have the callee
+    callee->walk([&](CallOp call) { return inner = call, WalkResult::interrupt(); });
   if (inner) {
     auto diag = emitOpError() << "calls what one stage computes, in which is no pipe.call, got: " << getCalleeAttr();
     diag.attachNote(inner.getLoc()) << "it calls " << inner.getCalleeAttr();
