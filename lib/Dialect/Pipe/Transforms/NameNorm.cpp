@@ -10,34 +10,50 @@ using namespace mlir;
 
 namespace shoal::pipe {
 
-/// Whether a new value of an argument is made of what `op` makes.
-static bool reachesUpdate(func::FuncOp step, Operation *op) {
-  DenseSet<Value> reached(op->result_begin(), op->result_end());
-  Operation *end = step.getBody().front().getTerminator();
-  for (Operation *later = op->getNextNode(); later != end; later = later->getNextNode())
-    if (later->walk([&](Operation *inner) {
-          return llvm::any_of(inner->getOperands(), [&](Value it) { return reached.contains(it); })
-                     ? WalkResult::interrupt()
-                     : WalkResult::advance();
-        }).wasInterrupted())
-      reached.insert(later->result_begin(), later->result_end());
-  for (OpOperand &result : end->getOpOperands())
-    if (reached.contains(result.get()) &&
-        step.getResultAttr(result.getOperandNumber(), nn::NNDialect::kUpdatesAttr))
-      return true;
+static bool isScalar(Value value) { return cast<RankedTensorType>(value.getType()).getRank() == 0; }
+
+/// Whether an optimizer's update is made of what `op` makes.
+static bool reachesUpdate(Operation *op) {
+  DenseSet<Operation *> seen;
+  SmallVector<Operation *> work{op};
+  while (!work.empty()) {
+    for (Operation *user : work.pop_back_val()->getUsers()) {
+      if (isa<nn::OptimizerUpdateOpInterface>(user))
+        return true;
+      if (seen.insert(user).second)
+        work.push_back(user);
+    }
+  }
   return false;
+}
+
+/// The collectives behind which only sums, casts and the choice of a rank's term make the number.
+static SmallVector<dist::CollectiveOpInterface> findExchanges(Value number) {
+  SmallVector<dist::CollectiveOpInterface> found;
+  DenseSet<Operation *> seen;
+  SmallVector<Value> work{number};
+  while (!work.empty()) {
+    Operation *def = work.pop_back_val().getDefiningOp();
+    bool isExchange = def && dist::isTensorCollective(def);
+    if (!def || !(isExchange || isa<nn::AddOp, nn::CastOp, dist::SelectOp>(def)) || !seen.insert(def).second)
+      continue;
+    if (isExchange)
+      found.push_back(cast<dist::CollectiveOpInterface>(def));
+    work.append(def->operand_begin(), def->operand_end());
+  }
+  return found;
 }
 
 void nameNorm(func::FuncOp step, StringAttr axis) {
   auto scope = StringAttr::get(step.getContext(), getScope({.kind = ActionKind::Norm}));
   auto update = StringAttr::get(step.getContext(), getScope({.kind = ActionKind::Update}));
-  for (Operation &op : step.getBody().front().without_terminator()) {
-    if (!dist::isTensorCollective(&op) || op.getAttr(exec::ExecDialect::kScopeAttr) != update)
+  for (auto root : step.getBody().front().getOps<nn::SqrtOp>()) {
+    if (!isScalar(root) || !reachesUpdate(root))
       continue;
-    auto collective = cast<dist::CollectiveOpInterface>(op);
-    if (collective.communicates() && llvm::is_contained(collective.getAxesAttr().getAxes(), axis) &&
-        cast<RankedTensorType>(op.getResult(0).getType()).getRank() == 0 && reachesUpdate(step, &op))
-      op.setAttr(exec::ExecDialect::kScopeAttr, scope);
+    for (dist::CollectiveOpInterface exchange : findExchanges(root.getOperand()))
+      if (exchange.communicates() && llvm::is_contained(exchange.getAxesAttr().getAxes(), axis) &&
+          exchange->getAttr(exec::ExecDialect::kScopeAttr) == update)
+        exchange->setAttr(exec::ExecDialect::kScopeAttr, scope);
   }
 }
 

@@ -6,9 +6,9 @@
 
 namespace shoal::pipe {
 
-/// A number that is summed over the stages and that an update reads is the global norm, whose exchange is N
-/// (`exec.scope`) in a timeline. One that is only told, as the loss, is of the update like all that follows the
-/// micro-batches.
+/// Where an optimizer's update reads a root of a number that is summed over the stages, that is the global norm, and its
+/// exchange is N (`exec.scope`) in a timeline. All else that follows the micro-batches is of the update: sums that are
+/// told or that buffers keep, as the loss, a norm that clips nothing, the gradient of what several stages share.
 void nameNorm(mlir::func::FuncOp step, mlir::StringAttr axis);
 
 } // namespace shoal::pipe
