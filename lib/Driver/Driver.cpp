@@ -20,6 +20,8 @@
 #include "shoal/Report/Page.h"
 #include "shoal/Report/TimelinePage.h"
 
+#include "shoal-rt/timeline.h"
+
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/raw_ostream.h"
@@ -273,19 +275,18 @@ Outcome Compilation::simulate(ModuleOp module, CompilerOutput &output) {
   return Outcome::Success;
 }
 
-/// Exchanges between stages that are part of no message of the schedule, and their bytes.
-static std::pair<uint64_t, uint64_t> countSums(func::FuncOp step, bool overlap) {
-  StringAttr axis = dist::getPipeAxis(dist::lookupMesh(step).getMesh());
-  uint64_t count = 0, bytes = 0;
-  for (const dist::Explanation &it : dist::explain(step, overlap)) {
+/// Exchanges between stages that are part of no message of the schedule, and the bytes of the rank that sends most for
+/// them.
+static std::pair<uint64_t, uint64_t> countSums(ArrayRef<dist::Explanation> all, dist::MeshAttr mesh) {
+  auto isSum = [axis = dist::getPipeAxis(mesh)](const dist::Explanation &it) {
     auto scope = it.op->getAttrOfType<StringAttr>(exec::ExecDialect::kScopeAttr);
-    bool isMessage = scope && (scope.getValue().starts_with("S") || scope.getValue().starts_with("R"));
-    if (isMessage || !llvm::is_contained(it.axes.getAxes(), axis))
-      continue;
-    count += it.count;
-    bytes += it.sentBytes;
-  }
-  return {count, bytes};
+    bool isMessage = scope && rt::parseActionLabel(scope.getValue()).kind == 'S';
+    return !isMessage && llvm::is_contained(it.axes.getAxes(), axis);
+  };
+  uint64_t count = 0;
+  for (const dist::Explanation &it : all)
+    count += isSum(it) ? it.count : 0;
+  return {count, *llvm::max_element(dist::countSent(all, mesh, isSum))};
 }
 
 /// The collectives of the step, as --report counts them: evaluation left out where it stands beside training.
@@ -300,9 +301,10 @@ Outcome Compilation::explain(ModuleOp module, CompilerOutput &output) {
   for (func::FuncOp step : *steps) {
     if (plan.mode != "eval" && exec::isEvaluation(step))
       continue;
-    dist::printExplanations(step, plan.overlap, os);
+    dist::Explanations all = dist::explainOnce(step, plan.overlap);
+    dist::printExplanations(step, all, os);
     if (pipeline)
-      os << tellPipeline(*pipeline, countSums(step, plan.overlap));
+      os << tellPipeline(*pipeline, countSums(all.named, dist::lookupMesh(step).getMesh()));
   }
   return Outcome::Success;
 }

@@ -131,20 +131,26 @@ static bool takesPart(const Explanation &it, int64_t position) {
   return true;
 }
 
-/// A position whose rank sends most; nothing where all send the same.
-static std::optional<int64_t> findBusiest(ArrayRef<Explanation> all, MeshAttr mesh) {
+SmallVector<uint64_t> countSent(ArrayRef<Explanation> all, MeshAttr mesh,
+                                function_ref<bool(const Explanation &)> isMeant) {
   SmallVector<uint64_t> sent(mesh.getNumDevices(), 0);
   for (const Explanation &it : all)
-    for (auto [position, bytes] : llvm::enumerate(sent))
-      if (takesPart(it, position))
-        bytes += it.sentBytes;
+    if (isMeant(it))
+      for (auto [position, bytes] : llvm::enumerate(sent))
+        if (takesPart(it, position))
+          bytes += it.sentBytes;
+  return sent;
+}
+
+/// A position whose rank sends most; nothing where all send the same.
+static std::optional<int64_t> findBusiest(ArrayRef<Explanation> all, MeshAttr mesh) {
+  SmallVector<uint64_t> sent = countSent(all, mesh, [](const Explanation &) { return true; });
   if (llvm::all_equal(sent))
     return std::nullopt;
   return llvm::max_element(sent) - sent.begin();
 }
 
-void printExplanations(func::FuncOp local, bool overlap, raw_ostream &os) {
-  Explanations all = explainOnce(local, overlap);
+void printExplanations(func::FuncOp local, const Explanations &all, raw_ostream &os) {
   uint64_t count = 0;
   for (const Explanation &it : all.named)
     count += it.count;
@@ -204,7 +210,7 @@ struct ExplainPass : impl::ExplainPassBase<ExplainPass> {
         return signalPassFailure();
       if (mesh && hasControlFlow(func) && failed(foldControlFlow(func, mesh.getMesh(), kMaxUnrolledOps)))
         return signalPassFailure();
-      printExplanations(func, overlap, llvm::errs());
+      printExplanations(func, explainOnce(func, overlap), llvm::errs());
     }
   }
 };

@@ -55,9 +55,13 @@ Explanations explainOnce(mlir::func::FuncOp local, bool overlap = true);
 /// "3 ops, until nn.add reads it"; of several the first and the last.
 std::string tellOverlaps(const ExplanationEntry &entry);
 
+/// What each mesh position sends for those that are meant.
+llvm::SmallVector<uint64_t> countSent(llvm::ArrayRef<Explanation> all, MeshAttr mesh,
+                                      llvm::function_ref<bool(const Explanation &)> isMeant);
+
 /// The explanations of a function as text: equal ones of different layers once, then totals by kind and axes, which
 /// are the report's.
-void printExplanations(mlir::func::FuncOp local, bool overlap, llvm::raw_ostream &os);
+void printExplanations(mlir::func::FuncOp local, const Explanations &all, llvm::raw_ostream &os);
 
 } // namespace shoal::dist
 
