@@ -100,7 +100,7 @@ std::string tellPipeline(const pipe::Timeline &simulated, std::pair<uint64_t, ui
   }
   if (slowest)
     text += "  the update waits for the norm of all stages' gradients: " + slowest->name + " the longest, " +
-            time(*slowest->normWait()) + " after its last backward pass\n";
+            time(*slowest->normWait()) + " from when it comes to the exchange\n";
   return text;
 }
 
