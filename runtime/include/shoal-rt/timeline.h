@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -68,6 +70,7 @@ struct TimelineSpan {
     return kind == 'O' ? "other work" : microbatch < 0 ? std::string(1, kind) : kind + std::to_string(microbatch);
   }
   bool isPass() const { return stage >= 0; }
+  bool isBackward() const { return isPass() && kind != 'F'; }
 };
 
 // A time in which a rank did nothing.
@@ -117,27 +120,36 @@ struct TimelineRank {
   }
 };
 
-// What a span adds to the stash; of a rank without backward passes nothing, since it keeps nothing for them.
-class StashSteps {
-public:
-  explicit StashSteps(const std::vector<TimelineSpan> &spans)
-      : isEmpty_(std::none_of(spans.begin(), spans.end(), isEnd)) {}
+// What each span adds to the stash: a micro-batch is in it from the forward pass of a stage to the last of its backward
+// passes there, in whatever parts, and without a backward pass never.
+inline std::vector<int64_t> getStashSteps(const std::vector<TimelineSpan> &spans) {
+  struct Held {
+    std::optional<size_t> first, last;
+  };
+  std::map<std::pair<int64_t, int64_t>, Held> held; // stage, micro-batch
+  for (size_t i = 0; i < spans.size(); ++i) {
+    if (!spans[i].isPass())
+      continue;
+    Held &it = held[{spans[i].stage, spans[i].microbatch}];
+    if (spans[i].isBackward())
+      it.last = i;
+    else if (!it.first)
+      it.first = i;
+  }
+  std::vector<int64_t> steps(spans.size(), 0);
+  for (const auto &[key, it] : held)
+    if (it.first && it.last) {
+      ++steps[*it.first];
+      --steps[*it.last];
+    }
+  return steps;
+}
 
-  int64_t get(const TimelineSpan &span) const { return isEmpty_ ? 0 : span.kind == 'F' ? 1 : isEnd(span) ? -1 : 0; }
-
-private:
-  static bool isEnd(const TimelineSpan &span) { return span.kind == 'B' || span.kind == 'W'; }
-  bool isEmpty_;
-};
-
-// The most micro-batches (times chunks) that are between F and B or W at once.
+// The most micro-batches (times chunks) that are in the stash at once.
 inline int64_t countPeakStash(const std::vector<TimelineSpan> &spans) {
   int64_t count = 0, peak = 0;
-  StashSteps steps(spans);
-  for (const TimelineSpan &span : spans) {
-    count += steps.get(span);
-    peak = std::max(peak, count);
-  }
+  for (int64_t step : getStashSteps(spans))
+    peak = std::max(peak, count += step);
   return peak;
 }
 
@@ -242,12 +254,13 @@ inline nlohmann::ordered_json toChromeTrace(const Timeline &timeline) {
     if (!line.waits.empty())
       name("thread_name", rank, kWaits, "waits");
     int64_t stash = 0;
-    StashSteps steps(line.spans);
-    for (const TimelineSpan &span : line.spans) {
+    std::vector<int64_t> steps = getStashSteps(line.spans);
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const TimelineSpan &span = line.spans[i];
       std::string text = span.name() + (span.isPass() ? " of stage " + std::to_string(span.stage) : "");
       complete(text, std::string(1, span.kind), rank, kComputes, span.begin, span.end);
-      if (int64_t step = steps.get(span))
-        count(rank, step > 0 ? span.begin : span.end, stash += step);
+      if (steps[i])
+        count(rank, steps[i] > 0 ? span.begin : span.end, stash += steps[i]);
     }
     for (const TimelineWait &wait : line.waits)
       complete(wait.what, "waiting", rank, kWaits, wait.begin, wait.end);
