@@ -418,7 +418,7 @@ void Run::writeTimeline() {
   std::vector<std::string> texts = world_.gather(tellRank(program_, position_, *trace_, timelineStep_, traceZero_));
   if (!timelineFile_)
     return;
-  MeasuredTimeline measured = joinTimeline(texts);
+  MeasuredTimeline measured = joinTimeline(texts, countStages(program_.stages()));
   measured.timeline.title = program_.name();
   measured.timeline.note = cat("Measured in step ", timelineStep_, " of ", plan_.total, ".");
   measured.timeline.facts = {meshText(program_), std::string(program_.plan())};

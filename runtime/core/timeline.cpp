@@ -185,6 +185,8 @@ struct PassTimes {
 
 class Joiner {
 public:
+  explicit Joiner(int64_t stages) : stages_(stages) {}
+
   MeasuredTimeline join(const std::vector<std::string> &texts) {
     Timeline &timeline = measured_.timeline;
     timeline.unit = "ms";
@@ -256,12 +258,19 @@ private:
 
   ReportJson costs() const {
     ReportJson stages = ReportJson::array();
-    // As far as each has passes: what a program by hand calls its actions may have any number.
-    int64_t count = 0;
-    for (const auto &[key, times] : passes_)
-      count += key.first == count;
+    int64_t count = stages_;
+    bool hasBackward = false;
+    for (const auto &[key, times] : passes_) {
+      count += !stages_ && key.first == count; // what a program by hand calls its actions may have any number
+      hasBackward |= key.second != 'F';
+    }
     for (int64_t stage = 0; stage < count; ++stage) {
-      ReportJson parts = ReportJson::object();
+      // A stage without ops takes no time, and says so.
+      ReportJson parts = {{"forward", 0.0}};
+      bool isHandedBack = std::any_of(passes_.lower_bound({stage, 0}), passes_.lower_bound({stage + 1, 0}),
+                                      [](const auto &it) { return it.first.second != 'F'; });
+      if (hasBackward && !isHandedBack)
+        parts["backward"] = 0.0;
       for (auto [kind, name] : {std::pair('F', "forward"), {'B', "backward"}, {'I', "backward_input"},
                                 {'W', "backward_weight"}})
         if (auto found = passes_.find({stage, kind}); found != passes_.end())
@@ -274,6 +283,7 @@ private:
     return {{"unit", "s"}, {"stages", stages}, {"update", update}};
   }
 
+  int64_t stages_;
   MeasuredTimeline measured_;
   std::map<std::pair<int64_t, char>, PassTimes> passes_; // of a stage
   std::map<size_t, double> updates_;                     // per rank, milliseconds
@@ -291,6 +301,8 @@ std::string tellRank(const Program &program, uint32_t position, const Trace &tra
   return toText(RankTeller(program, position, trace, step, zero).tell(), -1);
 }
 
-MeasuredTimeline joinTimeline(const std::vector<std::string> &ranks) { return Joiner().join(ranks); }
+MeasuredTimeline joinTimeline(const std::vector<std::string> &ranks, int64_t stages) {
+  return Joiner(stages).join(ranks);
+}
 
 } // namespace shoal::rt

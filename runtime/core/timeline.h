@@ -23,7 +23,9 @@ struct MeasuredTimeline {
   Timeline timeline; // in milliseconds
   ReportJson costs;  // mean seconds per stage and part, as shoalc --pipeline-costs reads them
 };
-MeasuredTimeline joinTimeline(const std::vector<std::string> &ranks);
+// Costs are of `stages`; of a program that does not say how many it has (0), of those that compute, as far as they are
+// numbered without a gap.
+MeasuredTimeline joinTimeline(const std::vector<std::string> &ranks, int64_t stages);
 
 } // namespace shoal::rt
 

@@ -113,6 +113,30 @@ def check_costs(work, model):
 
 def check_pages(work, data):
     """The step that is asked for, on a page; what is none is refused."""
+def check_empty(work):
+    """A stage that computes nothing takes no time, and the compiler takes that."""
+    path = f"{work}/empty"
+    with open(f"{path}.mlir", "w") as f:
+        f.write("""func.func @empty(%x: tensor<8x5xf32> {nn.input = "x"},
+    %a: tensor<5x5xf32> {nn.param = #nn.param<"a", init = ones>}, %b: tensor<5x5xf32> {nn.param = #nn.param<"b", init = ones>})
+    -> (tensor<f32> {nn.loss}) {
+  %0 = nn.matmul %x, %a {pipe.stage = 0 : i64} : (tensor<8x5xf32>, tensor<5x5xf32>) -> tensor<8x5xf32>
+  %1 = nn.matmul %0, %b {pipe.stage = 2 : i64} : (tensor<8x5xf32>, tensor<5x5xf32>) -> tensor<8x5xf32>
+  %loss = nn.reduce mean %1 dims = [0, 1] : tensor<8x5xf32> -> tensor<f32>
+  return %loss : tensor<f32>
+}
+""")
+    write_npy(f"{path}.npy", tensor("f32", (8, 5), [0.25] * 40))
+    program = shoal.shoalc(f"{path}.mlir", path, "--mesh", "pipe=3", *PLAN)
+    shoal.run(3, program, "--data", f"x={path}.npy", "--steps", "2", "--timeline", f"{path}.json")
+    with open(f"{path}.json") as f:
+        stages = json.load(f)["pipelineCosts"]["stages"]
+    shoal.call(["shoalc", f"{path}.mlir", "--mesh", "pipe=3", *PLAN, "--pipeline-costs", f"{path}.json", "--timeline",
+                f"{path}.html"], shoal.COMPILE_LIMIT)
+    ok = len(stages) == 3 and stages[1] == {"forward": 0, "backward": 0} and stages[2]["forward"] > 0
+    return [] if ok else [f"with an empty stage: costs {stages}"]
+
+
     program, faults = f"{work}/1f1b", []
     for options, step in ((["--timeline-step", "2"], 2), ([], 3)):
         shoal.run(4, program, *data, "--steps", "3", "--timeline", f"{work}/run.html", *options)
@@ -171,6 +195,7 @@ def main():
     faults += check_costs(work, model)
     faults += check_pages(work, data)
     faults += check_kinds(work, model, data)
+    faults += check_empty(work)
     # A program without stages has rows only.
     plain = shoal.shoalc(model, f"{work}/plain", "--mesh", "data=2", *PLAN)
     said = shoal.run(2, plain, *data, "--timeline", f"{work}/run.html", expect=2)

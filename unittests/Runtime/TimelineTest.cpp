@@ -39,7 +39,7 @@ std::vector<unsigned char> makeProgram() {
 
 constexpr int64_t kMs = 1000000; // in nanoseconds
 
-MeasuredTimeline measure() {
+MeasuredTimeline measure(int64_t stages = 2) {
   std::vector<unsigned char> bytes = makeProgram();
   Program program(bytes.data(), bytes.size());
   Trace first(program, 0, 2), second(program, 1, 2);
@@ -57,7 +57,8 @@ MeasuredTimeline measure() {
   second.add(0, 6, 1106 * kMs, 1110 * kMs);
   second.add(0, 7, 1110 * kMs, 1116 * kMs);
   second.add(0, 8, 1116 * kMs, 1117 * kMs);
-  return joinTimeline({tellRank(program, 0, first, 2, 0), tellRank(program, 1, second, 2, 1000 * kMs)});
+  return joinTimeline({tellRank(program, 0, first, 2, 0), tellRank(program, 1, second, 2, 1000 * kMs)},
+                      stages);
 }
 
 } // namespace
@@ -97,8 +98,11 @@ TEST(Timeline, AMessageEndsWhereItIsReceived) {
 }
 
 TEST(Timeline, TellsCostsOfStages) {
-  EXPECT_EQ(measure().costs.dump(), R"({"unit":"s","stages":[{"forward":0.004},{"forward":0.004,"backward":0.006}],)"
-                                    R"("update":0.001})");
+  std::string two = R"({"unit":"s","stages":[{"forward":0.004,"backward":0.0},{"forward":0.004,"backward":0.006})";
+  std::string end = R"(],"update":0.001})";
+  EXPECT_EQ(measure().costs.dump(), two + end);
+  EXPECT_EQ(measure(3).costs.dump(), two + R"(,{"forward":0.0,"backward":0.0})" + end) << "it computes nothing";
+  EXPECT_EQ(measure(0).costs.dump(), two + end) << "as many as have passes";
 }
 
 TEST(Timeline, DrawsSpansWaitsAndMessages) {
@@ -138,7 +142,7 @@ TEST(Timeline, TheNormBeginsWhenTheLastRankHasCome) {
     trace.add(0, 5, 16 * kMs, (18 + rank) * kMs);
     told.push_back(tellRank(program, uint32_t(rank), trace, 1, 0));
   }
-  Timeline timeline = joinTimeline(told).timeline;
+  Timeline timeline = joinTimeline(told, 1).timeline;
   for (const TimelineRank &rank : timeline.ranks) {
     ASSERT_EQ(rank.spans.size(), 5u);
     const TimelineSpan &norm = rank.spans[2];
@@ -159,6 +163,26 @@ TEST(Timeline, WithoutBackwardPassesNothingIsStashed) {
   Timeline timeline;
   timeline.ranks = {rank};
   EXPECT_EQ(toChromeTrace(timeline).dump().find("\"stash\""), std::string::npos);
+}
+
+TEST(Timeline, AProgramSaysHowManyStagesItHas) {
+  EXPECT_EQ(countStages("m, 12 stages (0123456789abcdef), micro-batches of 1x8xi64"), 12);
+  EXPECT_EQ(countStages("5 stages (of, 2 stages (01)"), 2) << "a model of any name";
+  for (const char *text : {"", "m", "stages (", " stages (", "m, x stages (", "m, 3 stages"})
+    EXPECT_EQ(countStages(text), 0) << text;
+  EXPECT_EQ(countStages("m, 99999999999 stages ("), 9999999) << "of so many digits none is made";
+}
+
+// A stage that only hands cotangents on has no W, one whose input nobody differentiates no I.
+TEST(Timeline, AMicrobatchIsStashedUntilItsLastBackwardPass) {
+  auto peak = [](std::vector<TimelineSpan> spans) { return countPeakStash(spans); };
+  EXPECT_EQ(peak({{'F', 0, 1}, {'F', 1, 1}, {'I', 0, 1}, {'W', 0, 1}, {'I', 1, 1}, {'W', 1, 1}}), 2);
+  EXPECT_EQ(peak({{'F', 0, 1}, {'I', 0, 1}, {'F', 1, 1}, {'W', 0, 1}, {'I', 1, 1}, {'W', 1, 1}}), 2);
+  EXPECT_EQ(peak({{'F', 0, 1}, {'I', 0, 1}, {'F', 1, 1}, {'I', 1, 1}}), 1) << "I alone is a backward pass";
+  EXPECT_EQ(peak({{'F', 0, 0}, {'W', 0, 0}, {'F', 1, 0}, {'W', 1, 0}}), 1);
+  EXPECT_EQ(peak({{'F', 0, 0}, {'F', 0, 2}, {'B', 0, 2}, {'F', 1, 0}, {'F', 1, 2}, {'B', 1, 2}}), 1)
+      << "stage 0 keeps nothing";
+  EXPECT_EQ(peak({{'B', 0, 2}, {'F', 0, 0}, {'B', 0, 0}}), 1) << "stage 2 has nothing to keep";
 }
 
 TEST(Timeline, LabelsThatAreNoneAreOtherWork) {

@@ -60,6 +60,18 @@ inline ActionLabel parseActionLabel(std::string_view text) {
   return number(label.stage) && text.empty() ? label : ActionLabel();
 }
 
+// How many stages a program says that its costs are of, "NAME, 3 stages (...)": also those that compute nothing. 0 where
+// it does not say.
+inline int64_t countStages(std::string_view text) {
+  constexpr size_t kMostDigits = 7;
+  size_t end = text.rfind(" stages ("), begin = end == text.npos ? 0 : end;
+  int64_t count = 0;
+  for (int64_t value = 1; begin > 0 && end - begin < kMostDigits && text[begin - 1] >= '0' && text[begin - 1] <= '9';
+       value *= 10)
+    count += value * (text[--begin] - '0');
+  return count;
+}
+
 struct TimelineSpan {
   char kind = 'O'; // F B I W N U; O: any other work
   int64_t microbatch = -1, stage = -1;
