@@ -96,9 +96,11 @@ def check_costs(work, model):
         of = json.load(f)["pipelineCosts"]["of"]
     write_gpt(work, "twice", BATCH * 2)
     write_gpt(work, "wide", BATCH, n_inner=48)
+    write_gpt(work, "one", BATCH // PARTS)
     for name, options, takes in (
             ("gpt", {}, True), ("gpt", {"--pipeline-schedule": "zb-h1"}, True), ("gpt", {"--lr": "0.2"}, True),
             ("twice", {"--mesh": "pipe=2,data=2", "--microbatches": str(2 * PARTS)}, True),
+            ("one", {"--microbatches": "1"}, True), ("gpt", {"--microbatches": "1"}, False),
             ("gpt", {"--mesh": "pipe=2"}, False), ("gpt", {"--microbatches": "2"}, False), ("wide", {}, False),
             ("gpt", {"--dtype": "bf16"}, False), ("gpt", {"--recompute": "full"}, False),
             ("gpt", {"--optimizer": "adam"}, False)):
@@ -111,8 +113,6 @@ def check_costs(work, model):
     return faults
 
 
-def check_pages(work, data):
-    """The step that is asked for, on a page; what is none is refused."""
 def check_empty(work):
     """A stage that computes nothing takes no time, and the compiler takes that."""
     path = f"{work}/empty"
@@ -137,6 +137,8 @@ def check_empty(work):
     return [] if ok else [f"with an empty stage: costs {stages}"]
 
 
+def check_pages(work, data):
+    """The step that is asked for, on a page; what is none is refused."""
     program, faults = f"{work}/1f1b", []
     for options, step in ((["--timeline-step", "2"], 2), ([], 3)):
         shoal.run(4, program, *data, "--steps", "3", "--timeline", f"{work}/run.html", *options)
@@ -193,9 +195,9 @@ def main():
     faults = check(work, model, data, "1f1b", orders, [2, 1])
     faults += check(work, model, data, "interleaved", [None, None], [5, 3])
     faults += check_costs(work, model)
+    faults += check_empty(work)
     faults += check_pages(work, data)
     faults += check_kinds(work, model, data)
-    faults += check_empty(work)
     # A program without stages has rows only.
     plain = shoal.shoalc(model, f"{work}/plain", "--mesh", "data=2", *PLAN)
     said = shoal.run(2, plain, *data, "--timeline", f"{work}/run.html", expect=2)

@@ -156,6 +156,13 @@ static uint64_t fingerprint(ModuleOp module, dist::AccumulateOp loop) {
   return llvm::xxh3_64bits(llvm::join(lines, "\n"));
 }
 
+/// Of one micro-batch the whole input is in the shape of a list of them.
+static bool isInput(Value value) {
+  if (auto reshape = value.getDefiningOp<nn::ReshapeOp>())
+    value = reshape.getInput();
+  return isa<BlockArgument>(value);
+}
+
 std::string describeStages(ModuleOp module, const Shape &shape) {
   dist::AccumulateOp loop = findStages(module);
   if (!loop)
@@ -166,7 +173,7 @@ std::string describeStages(ModuleOp module, const Shape &shape) {
   line << step.getSymName() << ", " << shape.getStages() << " stages ("
        << llvm::utohexstr(fingerprint(module, loop), true, 16) << "), micro-batches of";
   for (auto [argument, input] : llvm::zip_equal(loop.getBody().getArguments(), loop.getInputs()))
-    if (isa<BlockArgument>(input)) {
+    if (isInput(input)) {
       auto type = cast<RankedTensorType>(argument.getType());
       line << " ";
       llvm::interleave(type.getShape(), line, "x");
