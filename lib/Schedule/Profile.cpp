@@ -18,7 +18,8 @@ constexpr const char *kAdvice = "; ./program --timeline FILE.json measures them"
 
 class ProfileReader {
 public:
-  ProfileReader(const InputJson &root, llvm::StringRef own, Costs &costs) : root(root), own(own), costs(costs) {}
+  ProfileReader(const InputJson &root, std::optional<llvm::StringRef> own, Costs &costs)
+      : root(root), own(own), costs(costs) {}
 
   std::string run() {
     auto found = root.find("pipelineCosts");
@@ -35,9 +36,10 @@ public:
     if (stages->size() != costs.stages.size())
       return "pipelineCosts: must be of as many stages as the pipeline has, " + std::to_string(costs.stages.size()) +
              " (ranks along \"pipe\" times chunks), got: " + std::to_string(stages->size());
-    if (auto of = found->find("of"); of != found->end() && !own.empty() && *of != own.str())
-      return "pipelineCosts: must be of these stages, \"" + own.str() + "\", got: " + shorten(rt::toMessage(*of)) +
-             "; a run of this program measures them, and costs by hand leave \"of\" out";
+    if (auto of = found->find("of"); of != found->end() && own)
+      checkStages(*of);
+    if (!error.empty())
+      return error;
     for (size_t stage = 0; stage < stages->size() && error.empty(); ++stage)
       readStage((*stages)[stage], "pipelineCosts: stage " + std::to_string(stage), costs.stages[stage]);
     if (std::optional<double> update = read(*found, "update", "pipelineCosts"))
@@ -46,6 +48,15 @@ public:
   }
 
 private:
+  void checkStages(const InputJson &of) {
+    std::string got = ", got: " + shorten(rt::toMessage(of));
+    if (own->empty())
+      error = "pipelineCosts: \"of\" must be left out for a pipeline of one rank, which no run measures" + got;
+    else if (of != own->str())
+      error = "pipelineCosts: must be of these stages, \"" + own->str() + "\"" + got +
+              "; a run of this program measures them, and costs by hand leave \"of\" out";
+  }
+
   static std::string shorten(std::string text) {
     constexpr size_t kMost = 300;
     return text.size() > kMost ? text.substr(0, kMost) + "..." : text;
@@ -104,14 +115,15 @@ private:
   }
 
   const InputJson &root;
-  llvm::StringRef own;
+  std::optional<llvm::StringRef> own;
   Costs &costs;
   std::string error;
 };
 
 } // namespace
 
-bool applyProfile(llvm::StringRef text, llvm::StringRef name, llvm::StringRef own, Costs &costs, std::string &error) {
+bool applyProfile(llvm::StringRef text, llvm::StringRef name, std::optional<llvm::StringRef> own, Costs &costs,
+                  std::string &error) {
   rt::ParsedObject parsed = rt::parseJsonObject(text);
   std::string problem = parsed.problem.empty() ? ProfileReader(parsed.value, own, costs).run() : parsed.problem;
   if (!problem.empty())

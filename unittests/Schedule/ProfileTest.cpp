@@ -85,5 +85,20 @@ TEST(Profile, RefusesWhatIsNone) {
             "this program measures them, and costs by hand leave \"of\" out");
 }
 
+TEST(Profile, SaysOfWhat) {
+  auto read = [](std::optional<llvm::StringRef> own) {
+    Costs costs = twoStages();
+    std::string error;
+    applyProfile(R"({"pipelineCosts": {"of": "gpt2, 2 stages", "unit": "s", "stages": [
+        {"forward": 1, "backward": 1}, {"forward": 1, "backward": 1}]}})",
+                 "run.json", own, costs, error);
+    return error;
+  };
+  EXPECT_EQ(read("gpt2, 2 stages"), "");
+  EXPECT_EQ(read(std::nullopt), "") << "of which stages is not known";
+  EXPECT_EQ(read(""), "run.json: pipelineCosts: \"of\" must be left out for a pipeline of one rank, which no run "
+                      "measures, got: \"gpt2, 2 stages\"");
+}
+
 } // namespace
 } // namespace shoal::pipe

@@ -14,9 +14,10 @@ namespace shoal::pipe {
 
 /// Replaces the durations of `costs`, which are in milliseconds, by measured ones. A schedule with parts of the
 /// backward pass takes them from a whole one in the ratio that `costs` has, and the other way their sum. False with one line in
-/// `error`, "NAME: ...", where the text is no profile of as many stages, or says that it is of others than `own`, if
-/// that is not empty.
-bool applyProfile(llvm::StringRef text, llvm::StringRef name, llvm::StringRef own, Costs &costs, std::string &error);
+/// `error`, "NAME: ...", where the text is no profile of as many stages, or says that it is of others than `own`: of
+/// none, where that is empty, since no run measures them; unknown ones may be any.
+bool applyProfile(llvm::StringRef text, llvm::StringRef name, std::optional<llvm::StringRef> own, Costs &costs,
+                  std::string &error);
 
 } // namespace shoal::pipe
 

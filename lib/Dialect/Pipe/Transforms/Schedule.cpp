@@ -65,7 +65,9 @@ private:
   FailureOr<Costs> findCosts(ModuleOp module, const Schedule &schedule) {
     if (!estimate) {
       FailureOr<Costs> costs = readCosts(module, schedule.shape);
-      if (failed(costs) || (!costsFile.empty() && failed(readProfile(module, costsFile, /*own=*/"", *costs))))
+      // What one rank runs is not cut. Of more ranks nobody says here which stages they have.
+      std::optional<StringRef> own = schedule.shape.ranks == 1 ? std::optional<StringRef>("") : std::nullopt;
+      if (failed(costs) || (!costsFile.empty() && failed(readProfile(module, costsFile, own, *costs))))
         return failure();
       return costs;
     }

@@ -186,7 +186,7 @@ std::string describeStages(ModuleOp module, const Shape &shape) {
   return text;
 }
 
-LogicalResult readProfile(ModuleOp module, StringRef profile, StringRef own, Costs &costs) {
+LogicalResult readProfile(ModuleOp module, StringRef profile, std::optional<StringRef> own, Costs &costs) {
   std::string error;
   std::unique_ptr<llvm::MemoryBuffer> text = openInput(profile, kMostProfileBytes, error);
   if (!text || !applyProfile(text->getBuffer(), profile, own, costs, error))
@@ -204,7 +204,8 @@ FailureOr<Costs> estimateCosts(ModuleOp module, const Shape &shape, StringRef pr
   if (profile.empty())
     return costs;
   bool isEvaluation = loop->getParentOfType<func::FuncOp>()->hasAttr(nn::kEvaluationAttr);
-  if (failed(readProfile(module, profile, isEvaluation ? "" : describeStages(module, shape), costs)))
+  std::string own = describeStages(module, shape);
+  if (failed(readProfile(module, profile, isEvaluation ? std::nullopt : std::optional<StringRef>(own), costs)))
     return failure();
   return costs;
 }

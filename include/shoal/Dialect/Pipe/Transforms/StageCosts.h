@@ -6,6 +6,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <optional>
 #include <string>
 
 namespace shoal::pipe {
@@ -17,9 +18,10 @@ namespace shoal::pipe {
 /// training.
 mlir::FailureOr<Costs> estimateCosts(mlir::ModuleOp module, const Shape &shape, llvm::StringRef profile);
 
-/// Replaces durations, in milliseconds, by those of the file `profile`, which says nothing of its stages or that they
-/// are `own`, if that is not empty. An error where it is no such profile.
-llvm::LogicalResult readProfile(mlir::ModuleOp module, llvm::StringRef profile, llvm::StringRef own, Costs &costs);
+/// Replaces durations, in milliseconds, by those of the file `profile`, as `applyProfile` (shoal/Schedule/Profile.h) takes
+/// them for the stages `own`. An error where it is no such profile.
+llvm::LogicalResult readProfile(mlir::ModuleOp module, llvm::StringRef profile, std::optional<llvm::StringRef> own,
+                                Costs &costs);
 
 /// What costs of the stages of the module's step (behind `pipe-split`) are costs of, in a line: model, stages, rows of a
 /// micro-batch, other mesh axes, and a number made of all ops of the stages and of the parameters and states that are
