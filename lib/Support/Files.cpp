@@ -116,12 +116,17 @@ std::error_code replaceFile(llvm::StringRef path, llvm::ArrayRef<llvm::StringRef
 }
 
 bool isSameFile(llvm::StringRef a, llvm::StringRef b) {
-  llvm::SmallString<128> first(a), second(b);
-  for (llvm::SmallString<128> *path : {&first, &second}) {
-    (void)llvm::sys::fs::make_absolute(*path);
-    llvm::sys::path::remove_dots(*path, /*remove_dot_dot=*/true);
+  if (a == b || fs::equivalent(a, b))
+    return true;
+  // Of a file to come the folder is there, and links lead to it.
+  llvm::SmallString<128> places[2];
+  for (auto [path, place] : {std::pair(a, &places[0]), std::pair(b, &places[1])}) {
+    llvm::StringRef folder = llvm::sys::path::parent_path(path);
+    if (fs::real_path(folder.empty() ? "." : folder, *place))
+      return false;
+    llvm::sys::path::append(*place, llvm::sys::path::filename(path));
   }
-  return first == second || llvm::sys::fs::equivalent(a, b);
+  return places[0] == places[1];
 }
 
 } // namespace shoal

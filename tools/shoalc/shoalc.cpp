@@ -35,17 +35,20 @@ int fail(int code, const llvm::Twine &message) {
 /// What can be known of the paths before the work.
 int checkPaths(const CommandLine &line) {
   const PlanOptions &plan = line.compiler.plan;
+  bool isExecutable = line.compiler.emit == Emit::Executable;
+  llvm::StringRef runtime = isExecutable ? llvm::StringRef(line.runtime) : llvm::StringRef();
   for (const std::string &output : {line.output, line.report, line.timeline}) {
     if (output.empty() || output == "-")
       continue;
     for (auto [what, input] : {std::pair<const char *, llvm::StringRef>("the model", line.input),
-                               {"--schedule-file", plan.scheduleFile}, {"--pipeline-costs", plan.pipelineCosts}})
+                               {"--schedule-file", plan.scheduleFile}, {"--pipeline-costs", plan.pipelineCosts},
+                               {"the runtime", runtime}})
       if (!input.empty() && isSameFile(output, input))
         return fail(rt::kExitBadInput, "'" + output + "' is " + what + " itself; name another file to write");
     if (std::error_code error = checkWritable(output))
       return fail(rt::kExitBadInput, "cannot write '" + output + "': " + error.message());
   }
-  if (line.compiler.emit == Emit::Executable && !llvm::sys::fs::is_regular_file(line.runtime))
+  if (isExecutable && !llvm::sys::fs::is_regular_file(line.runtime))
     return fail(rt::kExitBadInput, "no runtime executable at '" + line.runtime + "' (see --runtime)");
   return 0;
 }
