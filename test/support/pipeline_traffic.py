@@ -54,10 +54,15 @@ def live(schedule, ranks, parts, rank):
             "zb-h2": min(2 * ranks - 1, parts)}[schedule]
 
 
+def arrives_early(schedule, ranks, parts, rank):
+    """Whether most is kept while the next micro-batch has already come: then that is in a backward pass, else in the
+    forward pass in front of it."""
+    return schedule in ("1f1b", "zb-h2") and live(schedule, ranks, parts, rank) < parts
+
+
 def ahead(schedule, ranks, parts, rank):
     """Messages that have come before they are read, or wait for a weight part, where most is kept."""
-    kept = live(schedule, ranks, parts, rank)
-    return {"gpipe": 0, "1f1b": int(kept < parts), "zb-h1": 2, "zb-h2": 2 + int(kept < parts)}[schedule]
+    return 2 * schedule.startswith("zb") + arrives_early(schedule, ranks, parts, rank)
 
 
 def first_tensors(schedule, ranks, parts):
@@ -76,11 +81,14 @@ def last_tensors(schedule, ranks, parts):
 
 
 def last_numbers(schedule, ranks, parts):
-    """Of 8 bytes each: how many rows are real, two factors made of that, the sum of the loss, the first row of a
-    micro-batch, and the number of each micro-batch until all have been forward. With weight parts most is kept while a
-    micro-batch is in its loss: its term, too."""
-    is_forward = not schedule.startswith("zb") or live(schedule, ranks, parts, ranks - 1) < parts
-    return 5 + (parts if is_forward else 0) + int(schedule == "zb-h1" or not is_forward)
+    """Of 8 bytes each, where most is kept: how many rows are real, two factors made of that, and the sum of the loss; the
+    first row of each micro-batch that waits for the backward pass of its loss, which masks by it and where that is in two
+    parts follows at once; the numbers of all micro-batches, until all have been forward; in a forward pass the term of
+    the loss that it makes."""
+    kept = live(schedule, ranks, parts, ranks - 1)
+    first_rows = 1 if schedule.startswith("zb") else kept
+    numbers = parts if kept < parts else 0
+    return 4 + first_rows + numbers + (not arrives_early(schedule, ranks, parts, ranks - 1))
 
 
 class Findings:
