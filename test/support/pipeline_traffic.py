@@ -81,10 +81,10 @@ def last_tensors(schedule, ranks, parts):
 
 
 def last_numbers(schedule, ranks, parts):
-    """Of 8 bytes each, where most is kept: how many rows are real, two factors made of that, and the sum of the loss; the
-    first row of each micro-batch that waits for the backward pass of its loss, which masks by it and where that is in two
-    parts follows at once; the numbers of all micro-batches, until all have been forward; in a forward pass the term of
-    the loss that it makes."""
+    """Of 8 bytes each, where most is kept: how many rows are real, two factors made of that, and the sum of the loss;
+    the first row of each micro-batch that waits for the backward pass of its loss, which masks by it and where that is
+    in two parts follows at once; the numbers of all micro-batches, until all have been forward; in a forward pass the
+    term of the loss that it makes."""
     kept = live(schedule, ranks, parts, ranks - 1)
     first_rows = 1 if schedule.startswith("zb") else kept
     numbers = parts if kept < parts else 0

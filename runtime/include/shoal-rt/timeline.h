@@ -60,8 +60,8 @@ inline ActionLabel parseActionLabel(std::string_view text) {
   return number(label.stage) && text.empty() ? label : ActionLabel();
 }
 
-// How many stages a program says that its costs are of, "NAME, 3 stages (...)": also those that compute nothing. 0 where
-// it does not say.
+// How many stages a program says that its costs are of, "NAME, 3 stages (...)": also those that compute nothing. 0
+// where it does not say.
 inline int64_t countStages(std::string_view text) {
   constexpr size_t kMostDigits = 7;
   size_t end = text.rfind(" stages ("), begin = end == text.npos ? 0 : end;

@@ -1,5 +1,5 @@
-// Sums over two stages behind the micro-batches that are no norm: a loss that a buffer keeps, and the gradient of a scalar
-// that both stages read.
+// Sums over two stages behind the micro-batches that are no norm: a loss that a buffer keeps, and the gradient of a
+// scalar that both stages read.
 func.func @sums(
     %x: tensor<8x4xf32> {nn.input = "x"},
     %w: tensor<4x4xf32> {nn.param = #nn.param<"w", init = normal(0.0, 0.5)>},

@@ -6,8 +6,8 @@
 
 namespace shoal::pipe {
 
-/// Where an optimizer's update reads a root of a number that is summed over the stages, that is the global norm, and its
-/// exchange is N (`exec.scope`) in a timeline. All else that follows the micro-batches is of the update: sums that are
+/// Where an optimizer's update reads a root of a number that is summed over the stages, that is the global norm, and
+/// its exchange is N (`exec.scope`) in a timeline. All else that follows the micro-batches is of the update: sums that are
 /// told or that buffers keep, as the loss, a norm that clips nothing, the gradient of what several stages share.
 void nameNorm(mlir::func::FuncOp step, mlir::StringAttr axis);
 

@@ -18,8 +18,8 @@ namespace shoal::pipe {
 /// training.
 mlir::FailureOr<Costs> estimateCosts(mlir::ModuleOp module, const Shape &shape, llvm::StringRef profile);
 
-/// Replaces durations, in milliseconds, by those of the file `profile`, as `applyProfile` (shoal/Schedule/Profile.h) takes
-/// them for the stages `own`. An error where it is no such profile.
+/// Replaces durations, in milliseconds, by those of the file `profile`, as `applyProfile` (shoal/Schedule/Profile.h)
+/// takes them for the stages `own`. An error where it is no such profile.
 llvm::LogicalResult readProfile(mlir::ModuleOp module, llvm::StringRef profile, std::optional<llvm::StringRef> own,
                                 Costs &costs);
 
