@@ -19,6 +19,8 @@
 #include "shoal/Pipelines/Pipelines.h"
 #include "shoal/Report/Page.h"
 #include "shoal/Report/TimelinePage.h"
+#include "shoal/Schedule/Text.h"
+#include "shoal/Support/Files.h"
 
 #include "shoal-rt/timeline.h"
 
@@ -426,6 +428,32 @@ static int64_t findCut(ModuleOp module, const CompilerOptions &options) {
   return best;
 }
 
+/// Reads the file of --schedule-file, once, since it may be a pipe of a shell. Its micro-batches are the plan's where nobody
+/// says others. What is wrong in it is told with its line by the passes.
+static LogicalResult readScheduleFile(MLIRContext *context, CompilerOptions &options) {
+  PlanOptions &plan = options.plan;
+  if (plan.scheduleFile.empty())
+    return success();
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> text = openInput(plan.scheduleFile, pipe::kMostScheduleBytes, error);
+  if (!text)
+    return emitError(UnknownLoc::get(context)) << error;
+  plan.scheduleText = text->getBuffer().str();
+  std::optional<pipe::Schedule> schedule = pipe::readSchedule(plan.scheduleText, plan.scheduleFile, error);
+  bool isSaid = llvm::any_of(options.given, [](const PlanOption *option) { return option->name == "microbatches"; });
+  if (!schedule)
+    return success();
+  int64_t count = schedule->shape.microbatches;
+  if (isSaid && plan.microbatches != count)
+    return emitError(UnknownLoc::get(context)) << "--microbatches must be that of --schedule-file (" << count
+                                               << "), got: " << plan.microbatches << "; it may be left out";
+  if (plan.mode == "infer" && count > 1)
+    return emitError(UnknownLoc::get(context))
+           << "--mode infer takes its batch whole, as one micro-batch; that of --schedule-file has " << count;
+  plan.microbatches = count;
+  return success();
+}
+
 Outcome compile(ModuleOp module, const CompilerOptions &options, CompilerOutput &output) {
   // Annotations of the file may name the mesh that --mesh brings, so it is verified with it.
   if (failed(setMesh(module, options)) || failed(verify(module)))
@@ -436,8 +464,10 @@ Outcome compile(ModuleOp module, const CompilerOptions &options, CompilerOutput 
     return Outcome::InputWrong;
   }
   CompilerOptions chosen = options;
+  if (failed(readScheduleFile(module.getContext(), chosen)))
+    return Outcome::InputWrong;
   if (options.plan.memoryLimitGb > 0)
-    chosen.plan.lighterCut = findCut(module, options);
+    chosen.plan.lighterCut = findCut(module, chosen);
   Compilation compilation(chosen, module.getContext());
   if (Outcome outcome = compilation.makeLocal(module); outcome != Outcome::Success)
     return outcome;

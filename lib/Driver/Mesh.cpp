@@ -2,7 +2,8 @@
 #include "Mesh.h"
 
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
-#include "shoal/Dialect/Dist/IR/Dist.h"
+
+#include "shoal-rt/report.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Verifier.h"
@@ -57,7 +58,7 @@ LogicalResult setMesh(ModuleOp module, const CompilerOptions &options) {
     return resizeMesh(module, existing, mesh, origin, options.name);
   if (options.mesh.empty())
     for (const PlanOption *option : options.given)
-      if (option->ofMesh())
+      if (option->ofMesh() && !option->isOff(options.plan))
         return emitError(UnknownLoc::get(context))
                << option->getFlag() << " acts over a mesh: give --mesh, without which there is one device";
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
@@ -65,12 +66,24 @@ LogicalResult setMesh(ModuleOp module, const CompilerOptions &options) {
   return success();
 }
 
+std::string spellMesh(dist::MeshAttr mesh) {
+  std::vector<std::pair<std::string, uint64_t>> axes; // whole where the compiler split one
+  for (dist::MeshAxisAttr axis : mesh.getAxes())
+    rt::addAxisValue(axes, axis.getName().str(), axis.getSize(), axis.getSize(), /*isSize=*/true);
+  std::string text;
+  for (const auto &[name, size] : axes)
+    text += (text.empty() ? "" : ",") + name + "=" + std::to_string(size);
+  return text;
+}
+
 LogicalResult checkAxes(ModuleOp module, const CompilerOptions &options) {
   dist::MeshAttr mesh = dist::lookupMesh(module).getMesh();
   for (const PlanOption *option : options.given)
-    if (!option->axis.empty() && !mesh.getAxisSize(StringAttr::get(module.getContext(), option->axis)))
+    if (!option->axis.empty() && !option->isOff(options.plan) &&
+        !mesh.getAxisSize(StringAttr::get(module.getContext(), option->axis)))
       return emitError(UnknownLoc::get(module.getContext()))
-             << option->getFlag() << " acts over mesh axis '" << option->axis << "', which the mesh lacks: " << mesh;
+             << option->getFlag() << " acts over mesh axis '" << option->axis << "', which the mesh lacks: "
+             << spellMesh(mesh);
   return success();
 }
 

@@ -84,6 +84,7 @@ void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
   pipe::AssignStagesPassOptions stages;
   stages.chunks = getChunks(options);
   stages.file = options.scheduleFile;
+  stages.fileText = options.scheduleText;
   stages.microbatches = options.microbatches;
   stages.forwardOnly = options.mode != "train";
   setMemory(stages, options);
@@ -155,6 +156,7 @@ void buildSchedulePipeline(OpPassManager &pm, const PlanOptions &options) {
   schedule.ranks = options.pipeRanks;
   schedule.microbatches = options.microbatches;
   schedule.file = options.scheduleFile;
+  schedule.fileText = options.scheduleText;
   if (schedule.file.empty()) {
     schedule.schedule = options.pipelineSchedule;
     schedule.chunks = getChunks(options);

@@ -107,6 +107,10 @@ std::vector<PlanOption> makeTable() {
        kToGlobal | kToLocal,
        /*isOfTraining=*/false,
        /*axis=*/dist::kPipeAxis},
+      {{.name = "schedule-text", .member = get<&PlanOptions::scheduleText>,
+        .help = "what stands in the schedule's file, where it has been read already"},
+       "",
+       kToGlobal | kToLocal},
       {{.name = "memory-limit-gb",
         .member = get<&PlanOptions::memoryLimitGb>,
         .help = "GiB that a rank may hold: a plan that needs more is refused; a pipeline is cut into the fastest stages that "
@@ -184,6 +188,8 @@ std::vector<PlanOption> makeTable() {
 } // namespace
 
 std::string PlanOption::getFlag() const { return "--" + (flag.empty() ? name : flag).str(); }
+
+bool PlanOption::isOff(const PlanOptions &plan) const { return isDefault(plan) && show(plan) == "0"; }
 
 llvm::ArrayRef<PlanOption> getPlanOptions() {
   static const std::vector<PlanOption> rows = makeTable();

@@ -33,6 +33,7 @@ struct PlanOptions {
   std::string pipelineSchedule = "1f1b"; // by name, see shoal/Schedule/Generate.h
   int64_t pipelineChunks = 0;            // stages of a rank; 0: as many as the schedule is made for
   std::string scheduleFile;              // the order of a file instead; empty: none
+  std::string scheduleText;              // what stands in the file; empty: not read yet
   double memoryLimitGb = 0;   // of a rank, units of 2^30 bytes; 0: any
   int64_t lighterCut = 0;     // how many cuts into stages hold more than the one to take
   std::string pipelineCosts;             // a file of measured costs of stages; empty: estimated
@@ -56,6 +57,8 @@ struct PlanOption : OptionRow<PlanOptions> {
   /// As shoalc spells it: "--lr", "--no-overlap".
   std::string getFlag() const;
   bool ofMesh() const { return ofAnyAxis || !axis.empty(); }
+  /// Whether it says that it is not in use, as --zero 0 does.
+  bool isOff(const PlanOptions &plan) const;
   bool plansModel() const { return !(stages & kToExec); }
 };
 

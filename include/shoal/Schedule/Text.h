@@ -23,6 +23,9 @@
 
 namespace shoal::pipe {
 
+/// Of a file; a line of a schedule at its largest is far below.
+inline constexpr uint64_t kMostScheduleBytes = uint64_t(1) << 28;
+
 /// Reads text or JSON. What is wrong comes as one line, "NAME:LINE: message". `lines`: where each rank stands.
 std::optional<Schedule> readSchedule(llvm::StringRef text, llvm::StringRef name, std::string &error,
                                      std::vector<int64_t> *lines = nullptr);

@@ -288,7 +288,7 @@ struct AssignStagesPass : impl::AssignStagesPassBase<AssignStagesPass> {
 private:
   FailureOr<Schedule> findSchedule(int64_t ranks) {
     if (!file.empty())
-      return readScheduleFile(&getContext(), file, Shape{ranks, microbatches, /*chunks=*/0});
+      return readScheduleFile(&getContext(), file, fileText, Shape{ranks, microbatches, /*chunks=*/0});
     Shape shape{ranks, microbatches == 0 ? 1 : microbatches, chunks};
     std::string error = findFault(shape);
     std::optional<Schedule> made;

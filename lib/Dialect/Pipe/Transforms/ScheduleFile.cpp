@@ -10,18 +10,16 @@ using namespace mlir;
 
 namespace shoal::pipe {
 
-// A line of a schedule at its largest is far below.
-static constexpr uint64_t kMostFileBytes = uint64_t(1) << 28;
-
 Location getScheduleFileLoc(MLIRContext *context, StringRef path, int64_t line) {
   return FileLineColLoc::get(context, path, unsigned(line), 0);
 }
 
-FailureOr<Schedule> readScheduleFile(MLIRContext *context, StringRef path, const Shape &said,
+FailureOr<Schedule> readScheduleFile(MLIRContext *context, StringRef path, StringRef text, const Shape &said,
                                      std::vector<int64_t> *lines) {
   std::string error;
-  std::unique_ptr<llvm::MemoryBuffer> text = openInput(path, kMostFileBytes, error);
-  std::optional<Schedule> read = text ? readSchedule(text->getBuffer(), path, error, lines) : std::nullopt;
+  std::unique_ptr<llvm::MemoryBuffer> opened = text.empty() ? openInput(path, kMostScheduleBytes, error) : nullptr;
+  std::optional<Schedule> read = error.empty() ? readSchedule(opened ? opened->getBuffer() : text, path, error, lines)
+                                               : std::nullopt;
   if (!read)
     return emitError(UnknownLoc::get(context)) << error; // which names the file
   const Shape &shape = read->shape;

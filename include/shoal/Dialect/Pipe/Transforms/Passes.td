@@ -54,6 +54,7 @@ def SchedulePass : Pass<"pipe-schedule", "::mlir::ModuleOp"> {
            "what the step has: none, update, or norm, for which all ranks' updates wait; none when this is not said, or as "
            "the file has it">,
     Option<"file", "file", "std::string", "\"\"", "read the schedule from this file instead">,
+    Option<"fileText", "file-text", "std::string", "\"\"", "what stands in the file, where it has been read already">,
     Option<"forwardOnly", "forward-only", "bool", "false", "of a step without gradients, as evaluation is">,
     Option<"messages", "messages", "bool", "true", "with sends and receives">,
     Option<"symbol", "symbol", "std::string", "\"schedule\"", "the name of the op">,
@@ -99,6 +100,7 @@ def AssignStagesPass : Pass<"pipe-assign-stages", "::mlir::ModuleOp"> {
   let options = [
     Option<"chunks", "chunks", "int64_t", "1", "stages per rank">,
     Option<"file", "file", "std::string", "\"\"", "file of a schedule, whose chunks these are instead">,
+    Option<"fileText", "file-text", "std::string", "\"\"", "what stands in the file, where it has been read already">,
     Option<"lighter", "lighter", "int64_t", "0", "how many cuts hold more than the one to take">,
     Option<"schedule", "schedule", "std::string", "\"1f1b\"", "without a file, what tells how much a rank keeps at once">,
     Option<"microbatches", "microbatches", "int64_t", "0", "parts of the batch; 0: 1, or those of the file">,
