@@ -264,6 +264,8 @@ Outcome Compilation::simulate(ModuleOp module, CompilerOutput &output) {
   if (failed(simulated))
     return Outcome::InputWrong;
   pipeline = std::move(*simulated);
+  if (pipeline)
+    pipeline->facts = {"mesh " + spellMesh(dist::lookupMesh(module).getMesh()), tellPlan()};
   if (!isAsked)
     return Outcome::Success;
   if (!pipeline) {
@@ -400,24 +402,35 @@ Outcome Compilation::emitBinary(ModuleOp module, CompilerOutput &output) {
 }
 
 /// Of the cuts into stages, from the fastest to lighter ones, the first that has an arena within the limit, or else the one
-/// whose arena is the smallest. Faults are left to the compilation under that cut.
+/// whose arena is the smallest. Faults are left to the compilation under that cut: costs that were measured of other stages
+/// are of none of those that are only tried. Another cut than the fastest is told.
 static int64_t findCut(ModuleOp module, const CompilerOptions &options) {
   constexpr int64_t kMostCuts = 16;
   bool isCutByHand = false;
   module.walk([&](Operation *op) { isCutByHand |= op->hasAttr(pipe::PipeDialect::kStageAttr); });
   if (!hasPipeline(module) || dist::isLocalProgram(module) || isCutByHand)
     return 0;
-  ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &) { return success(); });
+  auto quiet = std::make_optional<ScopedDiagnosticHandler>(module.getContext(), [](Diagnostic &) { return success(); });
   CompilerOptions trial = options;
   trial.emit = Emit::Exec;
   trial.verifyPlan = false;
   trial.plan.memoryLimitGb = 0;
-  int64_t best = 0, least = INT64_MAX;
-  for (int64_t &cut = trial.plan.lighterCut; cut < kMostCuts; ++cut) {
+  int64_t best = 0, least = INT64_MAX, fastest = 0;
+  auto measure = [&]() {
     OwningOpRef<ModuleOp> copy = module.clone();
-    std::optional<int64_t> arena = Compilation(trial, module.getContext()).measureArena(*copy);
+    return Compilation(trial, module.getContext()).measureArena(*copy);
+  };
+  for (int64_t &cut = trial.plan.lighterCut; cut < kMostCuts; ++cut) {
+    std::optional<int64_t> arena = measure();
+    if (!arena && !trial.plan.pipelineCosts.empty()) {
+      trial.plan.pipelineCosts.clear();
+      arena = measure();
+      trial.plan.pipelineCosts = options.plan.pipelineCosts;
+    }
     if (!arena)
       break;
+    if (cut == 0)
+      fastest = *arena;
     if (*arena < least) {
       least = *arena;
       best = cut;
@@ -425,6 +438,11 @@ static int64_t findCut(ModuleOp module, const CompilerOptions &options) {
     if (double(*arena) <= options.plan.memoryLimitGb * double(int64_t(1) << 30))
       break;
   }
+  quiet.reset();
+  if (best > 0)
+    emitRemark(UnknownLoc::get(module.getContext()))
+        << "--memory-limit-gb: the fastest cut into stages needs " << fastest << " bytes of a rank; another is taken, which "
+        << "needs " << least << " and may be slower";
   return best;
 }
 

@@ -33,12 +33,28 @@ static std::optional<int64_t> getBubble(StringRef schedule, const pipe::Shape &s
   return timeline ? std::optional(int64_t(std::lround(100 * timeline->getBubble()))) : std::nullopt;
 }
 
+/// One micro-batch at a time is meant so; of several, others could be on the way.
+static void tellNaive(ModuleOp module, const pipe::Shape &shape) {
+  if (shape.microbatches == 1)
+    return;
+  constexpr StringRef kBetter = "1f1b";
+  std::optional<int64_t> own = getBubble("naive", shape), better = getBubble(kBetter, shape);
+  if (own && better)
+    emitRemark(UnknownLoc::get(module.getContext()))
+        << "--pipeline-schedule naive takes one micro-batch at a time, which leaves the " << shape.ranks
+        << " ranks of the pipeline idle for " << *own << " % of the step, where stages take equally long, and " << kBetter
+        << " with these " << shape.microbatches << " for " << *better << " %";
+}
+
 void tellFewMicrobatches(ModuleOp module, const PlanOptions &plan) {
   dist::MeshOp mesh = dist::lookupMesh(module);
   StringAttr axis = mesh ? dist::getPipeAxis(mesh.getMesh()) : StringAttr();
   int64_t ranks = axis ? *mesh.getMesh().getAxisSize(axis) : 1;
-  bool isMeant = !plan.scheduleFile.empty() || plan.pipelineSchedule == "naive";
-  if (plan.mode != "train" || isMeant || plan.microbatches >= ranks)
+  if (plan.mode != "train" || ranks == 1 || !plan.scheduleFile.empty())
+    return;
+  if (plan.pipelineSchedule == "naive")
+    return tellNaive(module, {ranks, plan.microbatches, getChunks(plan)});
+  if (plan.microbatches >= ranks)
     return;
   constexpr int64_t kPerRank = 4; // from which on bubbles are small: Huang et al. 2019
   pipe::Shape shape{ranks, plan.microbatches, getChunks(plan)};
@@ -77,7 +93,7 @@ FailureOr<std::optional<pipe::Timeline>> simulatePipeline(ModuleOp module, Strin
 
 std::string tellPipeline(const pipe::Timeline &simulated, std::pair<uint64_t, uint64_t> sums) {
   rt::Timeline timeline = report::toTimeline(simulated);
-  auto time = [&](double value) { return rt::showNumber(value) + " " + timeline.unit; };
+  auto time = [scale = rt::TimeScale(timeline)](double value) { return scale.show(value); };
   double makespan = timeline.makespan();
   std::string text = "the pipeline: makespan " + time(makespan) + ", bubble " +
                      rt::showNumber(100 * timeline.bubble(), "%.1f") + " %, " +
@@ -89,7 +105,7 @@ std::string tellPipeline(const pipe::Timeline &simulated, std::pair<uint64_t, ui
   text += timeline.note + "\n";
   const rt::TimelineRank *slowest = nullptr;
   for (const rt::TimelineRank &rank : timeline.ranks) {
-    text += "  " + rank.name + ": busy " + time(rank.busy) + ", idle " + time(makespan - rank.busy);
+    text += "  " + rank.name + ": busy " + time(rank.busy) + ", idle " + time(rt::idleTime(makespan, rank.busy));
     if (rank.peakStash)
       text += ", stashes at most " + rt::showCount(uint64_t(rank.peakStash)) +
               (rank.peakStash == 1 ? " micro-batch" : " micro-batches") +

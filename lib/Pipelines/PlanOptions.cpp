@@ -211,8 +211,9 @@ std::vector<std::string> spellFlags(const PlanOptions &plan, llvm::ArrayRef<cons
 }
 
 std::string describePlan(const PlanOptions &plan, llvm::ArrayRef<const PlanOption *> given) {
+  // Inference has no order of passes, and an order of one's own is named by its file.
   auto acts = [&](const PlanOption &row) {
-    return !(row.isOfTraining && plan.mode == "infer") &&
+    return plan.mode != "infer" && !(row.name == "pipeline-schedule" && !plan.scheduleFile.empty()) &&
            (row.axis.empty() || llvm::is_contained(plan.dataAxes, row.axis) ||
             llvm::is_contained(plan.modelAxes, row.axis) || (row.axis == dist::kPipeAxis && plan.pipeRanks > 1));
   };

@@ -17,9 +17,11 @@ rt::Timeline toTimeline(const pipe::Timeline &timeline) {
   made.title = timeline.title;
   made.note = timeline.note;
   made.unit = timeline.unit;
-  made.facts = {rt::showNumberOf(shape.ranks, "rank"),
-                rt::showCount(shape.microbatches) + (shape.microbatches == 1 ? " micro-batch" : " micro-batches"),
-                rt::showNumberOf(shape.chunks, "chunk") + " per rank"};
+  made.facts = timeline.facts;
+  made.facts.insert(made.facts.end(),
+                    {"a line of " + rt::showNumberOf(shape.ranks, "rank"),
+                     rt::showCount(shape.microbatches) + (shape.microbatches == 1 ? " micro-batch" : " micro-batches"),
+                     rt::showNumberOf(shape.chunks, "chunk") + " per rank"});
   for (auto [index, line] : llvm::enumerate(timeline.ranks)) {
     rt::TimelineRank &rank = made.ranks.emplace_back();
     rank.name = "rank " + std::to_string(index);

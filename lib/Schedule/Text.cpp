@@ -191,6 +191,11 @@ bool readHead(llvm::StringRef key, llvm::StringRef value, WrittenSchedule &writt
   }
   if (key == "peak") {
     written.peak.clear();
+    // As pipe.schedule prints it.
+    if (value.consume_front("[") && !value.consume_back("]")) {
+      error = "a bracket is open at the end of the peak";
+      return false;
+    }
     while (!(value = value.ltrim(" \t,")).empty()) {
       std::optional<int64_t> number = takeNumber(value, "a peak", error);
       if (!number)

@@ -16,7 +16,7 @@
 // CHECK: exec.arg param "q" at {{[0-9]+}} init = {{[^{]*}} : <5xf64>
 // CHECK: exec.arg state "q.m" {{.*}}{exec.at = array<i64: 0>}
 // TOLD: for rank 2 of the pipeline reads 'q', which rank 0 updates
-// TOLD-NEXT: because --pipeline-schedule: stages of different ranks share it
+// TOLD-NEXT: because the pipeline: stages of different ranks share it
 
 dist.mesh @mesh <MESH>
 

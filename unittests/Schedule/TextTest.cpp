@@ -75,6 +75,8 @@ TEST(Text, WrongLines) {
   EXPECT_EQ(readError("colour = red\nF0"),
             "s.txt:1: unknown key 'colour', expected placement, microbatches, chunks or peak");
   EXPECT_EQ(readError("chunks = 2 3\nF0"), "s.txt:1: chunks must be one number, got more: ' 3'");
+  EXPECT_EQ(readError("peak = [1 2\nF0"), "s.txt:1: a bracket is open at the end of the peak");
+  EXPECT_EQ(read("peak = [2, 1]\nF0 F1\nF0 F1").peak, (std::vector<int64_t>{2, 1})) << "as pipe.schedule prints it";
   EXPECT_EQ(readError("peak = 1 x\nF0"), "s.txt:1: a peak must be a number from 0 to 4194304, got: 'x'");
   EXPECT_EQ(readError("\npeak = 1 2\nF0"), "s.txt:2: the peak needs one number per rank (1), got: 2");
   EXPECT_EQ(readError("microbatches = 2\nF0\nF0 F2"), "s.txt:3: a micro-batch must be below 2, got: 2");

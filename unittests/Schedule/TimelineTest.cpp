@@ -180,6 +180,46 @@ TEST(TimelinePage, CountsMessagesOfTheSchedule) {
   EXPECT_EQ(rt::toReport(timeline)["bytes"], 4096);
 }
 
+// No time is written with an exponent, none of rounding is left, and ticks are round in the unit that is shown.
+TEST(TimelinePage, TimesHaveAUnitOfTheirSize) {
+  Timeline timeline = makeTimeline("1f1b", 2, 2);
+  timeline.unit = "ms";
+  auto scaled = [&](double factor) {
+    rt::Timeline made = report::toTimeline(timeline);
+    for (rt::TimelineRank &rank : made.ranks) {
+      rank.busy *= factor * (1 - 1e-15);
+      for (rt::TimelineSpan &span : rank.spans) {
+        span.begin *= factor;
+        span.end *= factor;
+      }
+    }
+    return rt::writeTimelinePage(made);
+  };
+  double makespan = timeline.getMakespan();
+  EXPECT_NE(scaled(8.429e6 / makespan).find("<div class=\"value\">8429 s</div>"), std::string::npos);
+  EXPECT_NE(scaled(8.429e6 / makespan).find(">1000 s</text>"), std::string::npos);
+  EXPECT_NE(scaled(0.008166 / makespan).find("<div class=\"value\">8.166 µs</div>"), std::string::npos);
+  EXPECT_NE(scaled(0.008166 / makespan).find(">1 µs</text>"), std::string::npos);
+  for (double size : {3.7e7, 1e4, 9999.0, 27.0, 0.1, 1e-3, 1e-7})
+    for (const char *exponent : {"e+", "e-0", "e-1"})
+      EXPECT_EQ(scaled(size / makespan).find(exponent), std::string::npos) << size;
+  rt::TimelineRank rank;
+  rank.spans = {{'F', 0, 0, 0, 0.1}, {'F', 1, 0, 0.1, 0.3}};
+  rank.busy = 0.3 - 1e-16;
+  EXPECT_EQ(rank.ownIdle(), 0);
+}
+
+// What inference has none of is neither in the legend nor in the table.
+TEST(TimelinePage, ForwardPassesAloneHaveNoCotangents) {
+  GenerateOptions options;
+  options.isForwardOnly = true;
+  Schedule schedule = make("1f1b", 2, 2, 1, options);
+  std::string page = report::writeTimelinePage(*simulate(schedule, Costs::uniform(schedule.shape)));
+  EXPECT_NE(page.find("/></svg>activations</span>"), std::string::npos);
+  EXPECT_EQ(page.find("/></svg>cotangents</span>"), std::string::npos);
+  EXPECT_EQ(page.find("width:0%"), std::string::npos) << "a bar of nothing";
+}
+
 TEST(TimelinePage, LoadsAndRunsNothing) {
   Timeline timeline = makeTimeline("1f1b", 2, 2);
   timeline.title = "<script>alert(1)</script>\"'&";

@@ -37,6 +37,7 @@ struct RankTimeline {
 struct Timeline {
   std::string title, unit; // "1f1b"; "ms", or empty where costs have none
   std::string note;        // one sentence for people: where the costs come from
+  std::vector<std::string> facts; // of the plan: its mesh, its options
   Shape shape;
   std::vector<RankTimeline> ranks;
   std::vector<Transfer> transfers; // by sender and time

@@ -4,7 +4,9 @@
 #define SHOAL_RT_TIMELINE_H
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <map>
 #include <optional>
 #include <string>
@@ -107,6 +109,12 @@ struct TimelineTransfer {
   }
 };
 
+// Idle time of a rank that is busy for part of a period, without what rounding makes of none.
+inline double idleTime(double period, double busy) {
+  constexpr double kRounding = 1e-9;
+  return period - busy > kRounding * period ? period - busy : 0;
+}
+
 struct TimelineRank {
   std::string name; // "rank 0"
   std::vector<TimelineSpan> spans; // in order
@@ -118,7 +126,7 @@ struct TimelineRank {
   double begin() const { return spans.empty() ? 0 : spans.front().begin; }
   double end() const { return spans.empty() ? 0 : spans.back().end; }
   // Between its own first start and last end: what a step costs where the next one follows without a barrier.
-  double ownIdle() const { return std::max(0.0, end() - begin() - busy); } // not less by a rounding
+  double ownIdle() const { return idleTime(end() - begin(), busy); }
   // What the update waits for the slowest rank, until when the norm is exchanged; none without a global norm.
   std::optional<double> normWait() const {
     double ended = begin();
@@ -208,6 +216,43 @@ struct Timeline {
   }
 };
 
+// How times of one timeline are written: in a unit in which its makespan has a few digits, and all with as many digits
+// behind the point as tell four of the makespan.
+class TimeScale {
+public:
+  explicit TimeScale(const Timeline &timeline) : unit_(timeline.unit) {
+    double makespan = timeline.makespan();
+    if (unit_ == "ms" && makespan >= 1e4) {
+      factor_ = 1e-3;
+      unit_ = "s";
+    } else if (unit_ == "ms" && makespan > 0 && makespan < 1) {
+      factor_ = 1e3;
+      unit_ = "µs";
+    }
+    if (makespan > 0)
+      decimals_ = std::clamp(3 - int(std::floor(std::log10(makespan * factor_))), 0, 9);
+  }
+
+  double factor() const { return factor_; }
+  // "8.17 µs", "27".
+  std::string show(double time) const {
+    char text[400]; // of the largest double
+    std::snprintf(text, sizeof text, "%.*f", decimals_, time * factor_);
+    std::string number = text;
+    if (decimals_ > 0) {
+      number.erase(number.find_last_not_of('0') + 1);
+      if (number.back() == '.')
+        number.pop_back();
+    }
+    return (number == "-0" ? "0" : number) + (unit_.empty() ? "" : " " + unit_);
+  }
+
+private:
+  std::string unit_;
+  double factor_ = 1; // of the timeline's unit
+  int decimals_ = 3;
+};
+
 // The numbers of the page, for reports.
 inline nlohmann::ordered_json toReport(const Timeline &timeline) {
   using Json = nlohmann::ordered_json;
@@ -215,7 +260,7 @@ inline nlohmann::ordered_json toReport(const Timeline &timeline) {
   double makespan = timeline.makespan();
   for (const TimelineRank &rank : timeline.ranks) {
     ranks.push_back({{"busy", rank.busy},
-                     {"idle", makespan - rank.busy},
+                     {"idle", idleTime(makespan, rank.busy)},
                      {"own_idle", rank.ownIdle()},
                      {"peak_stash", rank.peakStash},
                      {"stash_bytes", rank.peakBytes}});

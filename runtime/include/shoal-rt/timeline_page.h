@@ -39,7 +39,8 @@ inline constexpr std::string_view kTimelineStyle = R"css(
 class TimelineWriter {
 public:
   TimelineWriter(const Timeline &timeline, Html &html)
-      : timeline_(timeline), html_(html), makespan_(timeline.makespan()), start_(timeline.limits().first) {
+      : timeline_(timeline), html_(html), scale_(timeline), makespan_(timeline.makespan()),
+        start_(timeline.limits().first) {
     size_t longest = 0, most = 0; // characters of a name, spans of a rank
     double busy = 0;
     for (const TimelineRank &rank : timeline.ranks) {
@@ -84,9 +85,7 @@ private:
       {'O', "other work"},
   };
 
-  std::string showTime(double value) const {
-    return showNumber(value) + (timeline_.unit.empty() ? "" : " " + timeline_.unit);
-  }
+  std::string showTime(double value) const { return scale_.show(value); }
   static std::string showPercent(double part) { return showNumber(100 * part, "%.1f") + " %"; }
   double x(double time) const { return makespan_ > 0 ? kLeft + (time - start_) / makespan_ * width_ : kLeft; }
   static double y(size_t rank) { return kTop + double(rank) * (kRow + kGap); }
@@ -98,6 +97,11 @@ private:
   }
   std::string classOf(size_t rank, const TimelineSpan &span) const {
     return std::string("act ") + span.kind + (isOdd(rank, span) ? " odd" : "");
+  }
+  bool hasMessages(bool backward) const {
+    return std::any_of(timeline_.transfers.begin(), timeline_.transfers.end(), [&](const TimelineTransfer &it) {
+      return it.backward == backward && it.isOfSchedule();
+    });
   }
   bool drawsWords() const { return numSpans_ <= kMostWords; }
 
@@ -112,8 +116,8 @@ private:
     if (!(makespan_ > 0))
       return;
     // Ticks at 1, 2 or 5 times a power of ten, some 90 pixels apart.
-    double wish = makespan_ * 90 / width_, power = std::pow(10, std::floor(std::log10(wish)));
-    double step = power * (wish <= power ? 1 : wish <= 2 * power ? 2 : wish <= 5 * power ? 5 : 10);
+    double wish = makespan_ * scale_.factor() * 90 / width_, power = std::pow(10, std::floor(std::log10(wish)));
+    double step = power * (wish <= power ? 1 : wish <= 2 * power ? 2 : wish <= 5 * power ? 5 : 10) / scale_.factor();
     std::string bottom = showPoint(y(timeline_.ranks.size()) - kGap / 2);
     for (int64_t tick = 0; double(tick) * step <= makespan_ * (1 + 1e-9); ++tick) {
       std::string at = showPoint(x(start_ + double(tick) * step));
@@ -237,8 +241,8 @@ private:
           html_.tag("i", {{"class", "swatch wait"}}, "");
           html_.text("lower half light: waiting");
         });
-      if (!timeline_.transfers.empty() && drawsWords())
-        for (bool backward : {false, true})
+      for (bool backward : {false, true})
+        if (drawsWords() && hasMessages(backward))
           html_.tag("span", {}, [&] {
             html_.tag("svg", {{"width", "22"}, {"height", "3"}}, [&] {
               html_.leaf("line", {{"class", backward ? "send back" : "send go"},
@@ -257,13 +261,15 @@ private:
   void writeBar(std::string_view kind, double part) {
     html_.tag("td", {{"class", std::string(kind)}}, [&] {
       html_.tag("div", {{"class", "bar"}}, [&] {
-        html_.tag("div", {{"style", "width:" + showPoint(100 * std::clamp(part, 0.0, 1.0)) + "%"}}, "");
+        if (part > 0)
+          html_.tag("div", {{"style", "width:" + showPoint(100 * std::min(part, 1.0)) + "%"}}, "");
       });
     });
   }
 
   const Timeline &timeline_;
   Html &html_;
+  TimeScale scale_;
   double makespan_, start_, width_ = 0, nameWidth_ = 0;
   size_t numSpans_ = 0;
   std::set<char> used_;
@@ -371,7 +377,7 @@ inline void TimelineWriter::writeRanks() {
         number("th", "stash bytes");
     });
     for (const TimelineRank &rank : timeline_.ranks) {
-      double idle = makespan_ - rank.busy, bubble = makespan_ > 0 ? std::max(0.0, idle / makespan_) : 0;
+      double idle = idleTime(makespan_, rank.busy), bubble = makespan_ > 0 ? idle / makespan_ : 0;
       html_.newline();
       html_.tag("tr", {}, [&] {
         html_.tag("td", {}, rank.name.starts_with("rank ") ? rank.name.substr(5) : rank.name);

@@ -41,3 +41,16 @@ func.func @unknown(%a: tensor<4xf32>, %steps: index) -> tensor<4xf32> {
   }
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// Messages between stages are not there yet: that nothing is sent would be wrong.
+dist.mesh @mesh <["pipe"=2]>
+func.func private @step.stage0.forward(%a: tensor<4xf32>) -> tensor<4xf32> {
+  return %a : tensor<4xf32>
+}
+func.func @step(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{calls a stage of a pipeline, whose messages nothing shows yet; run pipe-unroll and dist-narrow-positions before}}
+  %0 = pipe.call forward stage 0 @step.stage0.forward(%a) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

@@ -31,8 +31,9 @@ func.func @on_function() attributes {pipe.stage = 1} {
 
 // -----
 
-// expected-error @+1 {{unknown attribute "pipe.stage", the pipe dialect knows on arguments: pipe.ranks; an op has a stage}}
-func.func @on_argument(%x: tensor<4xf32> {pipe.stage = 1}) {
+func.func @on_argument(%x: tensor<4xf32> {nn.input = "x"},
+    // expected-error @+1 {{argument 1 "y": unknown attribute "pipe.stage", the pipe dialect knows on arguments: pipe.ranks; an op has a stage}}
+    %y: tensor<4xf32> {nn.input = "y", pipe.stage = 1}) {
   return
 }
 

@@ -185,6 +185,18 @@ void printExplanations(func::FuncOp local, const Explanations &all, raw_ostream 
 
 namespace {
 
+/// The first op of a cut program that stands for a stage.
+Operation *findCut(func::FuncOp func) {
+  Operation *found = nullptr;
+  func.walk([&](Operation *op) {
+    if (op->getName().getDialectNamespace() != "pipe")
+      return WalkResult::advance();
+    found = op;
+    return WalkResult::interrupt();
+  });
+  return found;
+}
+
 struct ExplainPass : impl::ExplainPassBase<ExplainPass> {
   using ExplainPassBase::ExplainPassBase;
 
@@ -201,6 +213,12 @@ struct ExplainPass : impl::ExplainPassBase<ExplainPass> {
         continue;
       if (!func.getBody().hasOneBlock()) {
         func.emitOpError("must have one block to be explained, got: ") << llvm::range_size(func.getBody());
+        return signalPassFailure();
+      }
+      // Its messages are made where its stages stand in the order of the schedule.
+      if (Operation *op = findCut(func)) {
+        op->emitOpError() << "calls a stage of a pipeline, whose messages nothing shows yet; run pipe-unroll and "
+                             "dist-narrow-positions before";
         return signalPassFailure();
       }
       WalkResult isLocal = func.walk([](Operation *op) {

@@ -1,4 +1,5 @@
 // The pipe dialect and its attributes.
+#include "shoal/Dialect/NN/IR/SignatureErrors.h"
 #include "shoal/Dialect/Pipe/IR/Pipe.h"
 #include "shoal/Interfaces/Origin.h"
 
@@ -44,14 +45,17 @@ LogicalResult PipeDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   return success();
 }
 
-LogicalResult PipeDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned, NamedAttribute attribute) {
+LogicalResult PipeDialect::verifyRegionArgAttribute(Operation *op, unsigned, unsigned index,
+                                                    NamedAttribute attribute) {
+  auto func = dyn_cast<FunctionOpInterface>(op);
+  auto emit = [&] { return func ? nn::emitArgError(func, index) : op->emitOpError(); };
   if (attribute.getName() != kRanksAttr)
-    return op->emitOpError() << "unknown attribute " << attribute.getName()
-                             << ", the pipe dialect knows on arguments: " << kRanksAttr << "; an op has a stage";
+    return emit() << "unknown attribute " << attribute.getName()
+                  << ", the pipe dialect knows on arguments: " << kRanksAttr << "; an op has a stage";
   auto ranks = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
   if (!ranks || ranks.empty() || ranks.asArrayRef().front() < 0 ||
       !llvm::is_sorted(ranks.asArrayRef(), std::less_equal<int64_t>()))
-    return op->emitOpError() << "'" << kRanksAttr << "' must be ranks along \"pipe\" in ascending order, got: "
+    return emit() << "'" << kRanksAttr << "' must be ranks along \"pipe\" in ascending order, got: "
                              << attribute.getValue();
   return success();
 }

@@ -30,9 +30,9 @@ void print(const Timeline &timeline, raw_ostream &out) {
       << plural(shape.chunks) << " per rank\n"
       << "  rank        busy    own idle        idle   bubble  peak stash   stash bytes\n";
   for (auto [index, rank] : llvm::enumerate(timeline.ranks)) {
-    double idle = makespan - rank.busy;
-    out << llvm::format("  %4zu  %10.6g  %10.6g  %10.6g  %6.1f%%  %10lld  %12lld\n", index, rank.busy, rank.getIdle(),
-                        idle, makespan > 0 ? 100 * idle / makespan : 0, (long long)rank.peakStash,
+    double idle = rt::idleTime(makespan, rank.busy);
+    out << llvm::format("  %4zu  %10.6g  %10.6g  %10.6g  %6.1f%%  %10lld  %12lld\n", index, rank.busy,
+                        rt::idleTime(rank.getEnd() - rank.getBegin(), rank.busy), idle, makespan > 0 ? 100 * idle / makespan : 0, (long long)rank.peakStash,
                         (long long)rank.peakBytes);
   }
   out << llvm::format("  makespan %.6g, bubble %.1f%%, ", makespan, 100 * timeline.getBubble())

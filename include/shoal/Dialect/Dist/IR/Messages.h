@@ -12,7 +12,7 @@ namespace shoal::dist {
 inline constexpr llvm::StringLiteral kAsyncAttr = "dist.async";
 
 /// What a pipeline calls itself as the cause of messages and reductions between its stages (#dist.cause).
-inline constexpr llvm::StringLiteral kPipelineStrategy = "--pipeline-schedule";
+inline constexpr llvm::StringLiteral kPipelineStrategy = "the pipeline";
 
 } // namespace shoal::dist
 
