@@ -20,6 +20,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "test", "support"))
 import compile_scaling  # noqa: E402
+import pass_growth  # noqa: E402
 import shoal  # noqa: E402
 from common import MB, TORCH_PYTHON, at_least, at_most, exit_status, step_seconds, table, verdict  # noqa: E402
 from generate_mlp import generate  # noqa: E402
@@ -217,6 +218,7 @@ def compile_time(work, rounds):
                      f"{os.path.getsize(f'{work}/compiled') / MB:.1f}"])
     table("shoalc, source to executable", ["best, s", "median, s", "bound, s", "executable, MB"], rows)
     compile_scaling.print_tables(work)
+    pass_growth.print_table(work)
 
 
 def main():
