@@ -401,9 +401,9 @@ Outcome Compilation::emitBinary(ModuleOp module, CompilerOutput &output) {
               Outcome::WorkFailed);
 }
 
-/// Of the cuts into stages, from the fastest to lighter ones, the first that has an arena within the limit, or else the one
-/// whose arena is the smallest. Faults are left to the compilation under that cut: costs that were measured of other stages
-/// are of none of those that are only tried. Another cut than the fastest is told.
+/// Of the cuts into stages, from the fastest to lighter ones, the first that has an arena within the limit, or else the
+/// one whose arena is the smallest; another than the fastest is told. Faults are left to the compilation under that
+/// cut: one that is only tried may have other stages than those whose costs were measured.
 static int64_t findCut(ModuleOp module, const CompilerOptions &options) {
   constexpr int64_t kMostCuts = 16;
   bool isCutByHand = false;
@@ -441,13 +441,13 @@ static int64_t findCut(ModuleOp module, const CompilerOptions &options) {
   quiet.reset();
   if (best > 0)
     emitRemark(UnknownLoc::get(module.getContext()))
-        << "--memory-limit-gb: the fastest cut into stages needs " << fastest << " bytes of a rank; another is taken, which "
-        << "needs " << least << " and may be slower";
+        << "--memory-limit-gb: the fastest cut into stages needs " << fastest
+        << " bytes of a rank; another is taken, which needs " << least << " and may be slower";
   return best;
 }
 
-/// Reads the file of --schedule-file, once, since it may be a pipe of a shell. Its micro-batches are the plan's where nobody
-/// says others. What is wrong in it is told with its line by the passes.
+/// Reads the file of --schedule-file, once, since it may be a pipe of a shell. Its micro-batches are the plan's where
+/// nobody says others. What is wrong in it is told with its line by the passes.
 static LogicalResult readScheduleFile(MLIRContext *context, CompilerOptions &options) {
   PlanOptions &plan = options.plan;
   if (plan.scheduleFile.empty())

@@ -42,8 +42,8 @@ static void tellNaive(ModuleOp module, const pipe::Shape &shape) {
   if (own && better)
     emitRemark(UnknownLoc::get(module.getContext()))
         << "--pipeline-schedule naive takes one micro-batch at a time, which leaves the " << shape.ranks
-        << " ranks of the pipeline idle for " << *own << " % of the step, where stages take equally long, and " << kBetter
-        << " with these " << shape.microbatches << " for " << *better << " %";
+        << " ranks of the pipeline idle for " << *own << " % of the step, where stages take equally long, and "
+        << kBetter << " with these " << shape.microbatches << " for " << *better << " %";
 }
 
 void tellFewMicrobatches(ModuleOp module, const PlanOptions &plan) {

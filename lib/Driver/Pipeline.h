@@ -11,8 +11,8 @@
 
 namespace shoal {
 
-/// Tells of a named schedule that micro-batches are too few for: fewer than it has ranks never keep all of these busy. Of
-/// naive, that it makes nothing of several.
+/// Tells of a named schedule that micro-batches are too few for: fewer than it has ranks never keep all of these busy.
+/// Of naive, that it makes nothing of several.
 void tellFewMicrobatches(mlir::ModuleOp module, const PlanOptions &plan);
 
 /// Simulates the schedule of a module at L2, in milliseconds of one line of ranks, with estimated costs or with those of

@@ -267,6 +267,17 @@ TEST(PlanOptions, WordsOfThePlan) {
   EXPECT_EQ(describePlan(plan, {&find("dtype")}), "dtype bf16, optimizer adamw, lr 0.01");
   plan.mode = "infer";
   EXPECT_EQ(describePlan(plan, {&find("dtype"), &find("mode")}), "mode infer, dtype bf16");
+  // An order of backward passes is of a pipeline that has them, and not where a file has the order.
+  plan = {};
+  plan.dataAxes = {};
+  plan.pipeRanks = 2;
+  EXPECT_EQ(describePlan(plan, {}), "pipeline-schedule 1f1b, optimizer sgd, lr 0.01, dtype as in the model");
+  plan.scheduleFile = "order.txt";
+  EXPECT_EQ(describePlan(plan, {&find("schedule-file")}),
+            "schedule-file order.txt, optimizer sgd, lr 0.01, dtype as in the model");
+  plan.scheduleFile = "";
+  plan.mode = "infer";
+  EXPECT_EQ(describePlan(plan, {}), "dtype as in the model");
 }
 
 } // namespace

@@ -115,7 +115,8 @@ LogicalResult Assigner::fillBoundaries() {
         auto diag = op.emitError() << "stages must follow each other in the order of the program: behind stage "
                                    << stage << " comes stage " << stage << " or " << stage + 1 << ", got: " << said.getInt();
         if (said.getInt() > stage)
-          diag.attachNote(func.getLoc()) << "an op whose results nothing needs is gone by here, and its boundary with it";
+          diag.attachNote(func.getLoc())
+              << "an op whose results nothing needs is gone by here, and its boundary with it";
         if (last)
           diag.attachNote(last->getLoc()) << "stage " << stage << " begins here";
         return diag;

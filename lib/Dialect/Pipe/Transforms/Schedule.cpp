@@ -115,7 +115,8 @@ private:
     if (!schedule.empty())
       return fail(module, "the order is that of the file: schedule must not be said, got: " + schedule.getValue());
     std::vector<int64_t> lines;
-    FailureOr<Schedule> read = readScheduleFile(&getContext(), file, fileText, Shape{ranks, microbatches, chunks}, &lines);
+    Shape said{ranks, microbatches, chunks};
+    FailureOr<Schedule> read = readScheduleFile(&getContext(), file, fileText, said, &lines);
     FailureOr<Optimizer> step = readOptimizer(module);
     if (failed(read) || failed(step))
       return std::nullopt;

@@ -32,8 +32,8 @@ void print(const Timeline &timeline, raw_ostream &out) {
   for (auto [index, rank] : llvm::enumerate(timeline.ranks)) {
     double idle = rt::idleTime(makespan, rank.busy);
     out << llvm::format("  %4zu  %10.6g  %10.6g  %10.6g  %6.1f%%  %10lld  %12lld\n", index, rank.busy,
-                        rt::idleTime(rank.getEnd() - rank.getBegin(), rank.busy), idle, makespan > 0 ? 100 * idle / makespan : 0, (long long)rank.peakStash,
-                        (long long)rank.peakBytes);
+                        rt::idleTime(rank.getEnd() - rank.getBegin(), rank.busy), idle,
+                        makespan > 0 ? 100 * idle / makespan : 0, (long long)rank.peakStash, (long long)rank.peakBytes);
   }
   out << llvm::format("  makespan %.6g, bubble %.1f%%, ", makespan, 100 * timeline.getBubble())
       << timeline.transfers.size() << " message" << plural(timeline.transfers.size()) << " of "
