@@ -33,8 +33,9 @@ void Homes::follow(Operation *op) {
   }
   if (isFree)
     return;
-  BitVector missing = needs.lookup(op->getNumResults() == 1 ? op->getResult(0) : Value());
-  isSum = isa<nn::AddOp>(op) && (isSum || common.none() || missing.reset(common).any());
+  BitVector partly = needs.lookup(op->getNumResults() == 1 ? op->getResult(0) : Value());
+  partly &= any;
+  isSum = isa<nn::AddOp>(op) && (isSum || common.none() || partly.reset(common).any());
   for (Value operand : op->getOperands())
     if (!isSum || !operand.hasOneUse())
       pending.erase(operand);

@@ -61,8 +61,13 @@ SmallVector<Value> Placer::addOwn(ArrayRef<Value> leaves, Location loc, OpBuilde
   SmallVector<Value> own(ranks);
   BitVector holders = getHolders(leaves);
   for (Value leaf : leaves) {
-    Value &sum = own[(homes.isFree(leaf) ? holders : of(leaf)).find_first()];
-    sum = sum ? Value(b.create<nn::AddOp>(loc, sum, leaf)) : leaf;
+    unsigned rank = (homes.isFree(leaf) ? holders : of(leaf)).find_first();
+    if (Value &sum = own[rank]; !sum) {
+      sum = leaf;
+    } else {
+      sum = b.create<nn::AddOp>(loc, sum, leaf);
+      dist::setPositions(sum.getDefiningOp(), axis.getPositions(rank)); // arguments, as values, are everywhere
+    }
   }
   return own;
 }
