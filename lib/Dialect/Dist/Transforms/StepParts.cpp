@@ -4,6 +4,9 @@
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Interfaces/Origin.h"
+
+#include "shoal-rt/timeline.h"
 
 using namespace mlir;
 
@@ -86,8 +89,32 @@ int64_t countRuns(Operation *op) {
   return runs;
 }
 
+/// What an action of a pipeline's schedule is for, messages included; none of ops that no pass of a stage is.
+static std::optional<StepParts::Part> findPart(Operation *op) {
+  auto scope = op->getAttrOfType<StringAttr>(origin::kScope);
+  rt::ActionLabel action = scope ? rt::parseActionLabel(scope.getValue()) : rt::ActionLabel();
+  bool isMessage = action.kind == 'S' || action.kind == 'R';
+  if (!isMessage && !action.isPass())
+    return std::nullopt;
+  return (isMessage ? action.backward : action.kind != 'F') ? StepParts::Backward : StepParts::Forward;
+}
+
 StepParts::StepParts(FunctionOpInterface step)
-    : forward(findForwardOps(step)), backward(slice(findResults(step, {nn::NNDialect::kGradAttr}))) {}
+    : forward(findForwardOps(step)), backward(slice(findResults(step, {nn::NNDialect::kGradAttr}))) {
+  if (!hasGradients())
+    return;
+  SmallVector<Operation *> ops;
+  step.walk<WalkOrder::PreOrder>([&](Operation *op) { ops.push_back(op); });
+  for (Operation *op : llvm::reverse(ops)) {
+    std::optional<Part> part = findPart(op);
+    if (!part && !op->hasAttr(origin::kScope)) // what passes of stages read, several of which may share it
+      for (Operation *user : op->getUsers())
+        if (auto found = ofStages.find(user); found != ofStages.end())
+          part = std::min(part.value_or(get(op)), found->second);
+    if (part)
+      ofStages[op] = *part;
+  }
+}
 
 LogicalResult verifyRecompute(FunctionOpInterface func) {
   SmallVector<Operation *> marked;

@@ -4,6 +4,7 @@
 #define SHOAL_DIALECT_DIST_TRANSFORMS_STEPPARTS_H
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 
 namespace shoal::dist {
@@ -26,7 +27,11 @@ public:
   /// By part, as users read it.
   static constexpr const char *kNames[] = {"the forward pass", "the backward pass", "the update"};
   /// Forward is whatever the loss needs, backward what gradients need beyond. A function without gradients is forward.
+  /// Where stages hand each other messages, which no operand follows, ops are of the part that their action is of
+  /// (origin::kScope).
   Part get(mlir::Operation *op) const {
+    if (auto found = ofStages.find(op); found != ofStages.end())
+      return found->second;
     if (!hasGradients() || forward.contains(op))
       return Forward;
     return backward.contains(op) ? Backward : Update;
@@ -35,6 +40,7 @@ public:
 
 private:
   llvm::DenseSet<mlir::Operation *> forward, backward;
+  llvm::DenseMap<mlir::Operation *, Part> ofStages;
 };
 
 /// Diagnoses an op that computes a value again (`nn.recompute`) and that the forward pass reads: it has become one with
