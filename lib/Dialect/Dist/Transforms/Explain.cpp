@@ -4,55 +4,38 @@
 
 #include "Causes.h"
 #include "DimGroups.h"
+#include "ExplainPipeline.h"
 #include "PlanMesh.h"
 #include "Reasons.h"
 #include "Traffic.h"
 
 #include "shoal/Dialect/Dist/IR/Collectives.h"
-#include "shoal/Dialect/Dist/IR/Messages.h"
+#include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
-#include "shoal/Interfaces/Origin.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Support/Elements.h"
 
-#include "shoal-rt/timeline.h"
 #include "shoal-rt/traffic.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace shoal::dist {
-namespace {
-
-// Overlap.
 
 /// Ops that cost nothing at run time: their result lies where their operand does.
-bool isFree(Operation *op) { return isa<nn::ReshapeOp, UnpackOp, PackOp>(op); }
+static bool isFree(Operation *op) { return isa<nn::ReshapeOp, UnpackOp, PackOp>(op); }
 
-std::string printFlops(double flops) {
-  constexpr std::pair<double, const char *> kUnits[] = {
-      {1e12, "TFLOP"}, {1e9, "GFLOP"}, {1e6, "MFLOP"}, {1e3, "kFLOP"}};
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  for (auto [size, name] : kUnits)
-    if (flops >= size) {
-      os << llvm::format("%.3g ", flops / size) << name;
-      return text;
-    }
-  os << llvm::format("%.0f FLOP", flops);
-  return text;
-}
-
-/// What a user knows of what an op makes is what is made of it: of one that only moves it, or that cuts out a rank's
-/// part, the op behind.
 bool passesOn(Operation *op) { return isFree(op) || isa<AllSliceOp>(op); }
 
 /// The tensors of a bucket, which itself has a name that no user gave; else the name.
-std::string nameTensors(StringRef name, BucketAttr bucket) {
+static std::string nameTensors(StringRef name, BucketAttr bucket) {
   if (!bucket)
     return "\"" + name.str() + "\"";
   SmallVector<StringRef> names;
@@ -61,7 +44,11 @@ std::string nameTensors(StringRef name, BucketAttr bucket) {
   return listNames(names);
 }
 
-/// How messages call a result of the step: by its role, "result 2" without one.
+std::string nameArgument(FunctionOpInterface func, unsigned index) {
+  return nameTensors(nn::getArgName(func, index),
+                     func.getArgAttrOfType<BucketAttr>(index, DistDialect::kBucketAttr));
+}
+
 std::string nameResult(FunctionOpInterface func, unsigned index) {
   auto roles = nn::getResultRoles(func, index);
   if (roles.empty())
@@ -88,6 +75,24 @@ std::string nameResult(FunctionOpInterface func, unsigned index) {
   llvm_unreachable("every role is listed");
 }
 
+namespace {
+
+// Overlap.
+
+std::string printFlops(double flops) {
+  constexpr std::pair<double, const char *> kUnits[] = {
+      {1e12, "TFLOP"}, {1e9, "GFLOP"}, {1e6, "MFLOP"}, {1e3, "kFLOP"}};
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (auto [size, name] : kUnits)
+    if (flops >= size) {
+      os << llvm::format("%.3g ", flops / size) << name;
+      return text;
+    }
+  os << llvm::format("%.0f FLOP", flops);
+  return text;
+}
+
 /// An op in the words of a program: a collective as it is told, what closes a region by what that is for.
 std::string nameOp(Operation *op) {
   if (isa<AccumulateOp>(op))
@@ -110,10 +115,36 @@ std::string tellRead(OpOperand &use, Operation *here, bool namesLayers) {
   return text + " reads it";
 }
 
-/// The computation of a block, counted from its start, so that what lies between two ops is a difference.
+/// What runs beside a collective until it is read.
+struct Overlap {
+  int64_t ops = 0;
+  double flops = 0;
+  std::string reads;
+
+  std::string describe() const {
+    if (ops == 0)
+      return "nothing: " + reads + " at once";
+    std::string text = std::to_string(ops) + (ops == 1 ? " op" : " ops");
+    if (flops >= 1)
+      text += ", " + printFlops(flops);
+    return text + ", until " + reads;
+  }
+};
+
+/// Whether the position runs an op of the step, which those around it may leave to others.
+bool runsAt(Operation *op, int64_t position) {
+  for (; op; op = op->getParentOp())
+    if (auto at = op->getAttrOfType<DenseI64ArrayAttr>(DistDialect::kAtAttr);
+        at && !llvm::is_contained(at.asArrayRef(), position))
+      return false;
+  return true;
+}
+
+/// The computation of a block at one position, counted from its start, so that what lies between two ops is a
+/// difference.
 class Timeline {
 public:
-  explicit Timeline(Block &block) {
+  Timeline(Block &block, MeshAttr mesh, int64_t position) : mesh(mesh), position(position) {
     int64_t ops = 0;
     double flops = 0;
     for (Operation &op : block) {
@@ -127,17 +158,11 @@ public:
     }
   }
 
-  std::string describe(Operation *op, bool namesLayers) const {
+  Overlap find(Operation *op, bool namesLayers) const {
     OpOperand *use = findFirstUse(op, nullptr);
     Operation *reader = use ? placeOf(*use) : op->getBlock()->getTerminator();
     const Point &from = before.lookup(op), &to = before.lookup(reader);
-    std::string reads = use ? tellRead(*use, reader, namesLayers) : "the step ends";
-    if (to.ops == from.ops)
-      return "nothing: " + reads + " at once";
-    std::string text = std::to_string(to.ops - from.ops) + (to.ops - from.ops == 1 ? " op" : " ops");
-    if (double flops = to.flops - from.flops; flops >= 1)
-      text += ", " + printFlops(flops);
-    return text + ", until " + reads;
+    return {to.ops - from.ops, to.flops - from.flops, use ? tellRead(*use, reader, namesLayers) : "the step ends"};
   }
 
 private:
@@ -146,16 +171,19 @@ private:
     double flops = 0;
   };
 
-  static void add(Operation *op, int64_t times, int64_t &ops, double &flops) {
-    if (!isa_and_nonnull<nn::NNDialect>(op->getDialect()) || isFree(op) || op->hasTrait<OpTrait::ConstantLike>())
+  void add(Operation *op, int64_t times, int64_t &ops, double &flops) const {
+    if (!isa_and_nonnull<nn::NNDialect>(op->getDialect()) || isFree(op) || op->hasTrait<OpTrait::ConstantLike>() ||
+        !runsAt(op, position))
       return;
     ops += times;
     if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op); ruled && !op->getNumRegions())
       flops += times * ruled.getFlops();
   }
 
-  /// The op of the block that reads, or that holds the one which does.
+  /// The op of the block that reads, or that holds the one which does; none where other positions read.
   Operation *placeOf(OpOperand &use) const {
+    if (isa<SelectOp>(use.getOwner()) ? !getReadPositions(use, mesh).test(position) : !runsAt(use.getOwner(), position))
+      return nullptr;
     for (Operation *op = use.getOwner(); op; op = op->getParentOp())
       if (before.contains(op))
         return op;
@@ -176,7 +204,51 @@ private:
     return first;
   }
 
+  MeshAttr mesh;
+  int64_t position;
   DenseMap<Operation *, Point> before;
+};
+
+/// Overlap as the rank with the least of it has it: ranks of other stages run other ops in the meantime.
+class Overlaps {
+public:
+  Overlaps(func::FuncOp func, MeshAttr mesh) : mesh(mesh), classOf(mesh.getNumDevices(), 0) {
+    // Positions are of one class that run the same ops.
+    llvm::SetVector<Attribute> limits;
+    func.walk([&](Operation *op) {
+      if (Attribute at = op->getAttr(DistDialect::kAtAttr))
+        limits.insert(at);
+    });
+    for (Attribute at : limits) {
+      std::map<std::pair<unsigned, bool>, unsigned> numbers; // asked, never walked
+      for (auto [position, number] : llvm::enumerate(classOf)) {
+        bool isNamed = llvm::is_contained(cast<DenseI64ArrayAttr>(at).asArrayRef(), int64_t(position));
+        number = numbers.try_emplace({number, isNamed}, numbers.size()).first->second;
+      }
+    }
+  }
+
+  std::string describe(Operation *op, bool namesLayers) {
+    std::optional<Overlap> least;
+    llvm::SmallSet<unsigned, 8> seen;
+    llvm::BitVector positions = getPositions(op, mesh);
+    for (unsigned position : positions.set_bits()) {
+      if (!seen.insert(classOf[position]).second)
+        continue;
+      std::unique_ptr<Timeline> &timeline = timelines[{op->getBlock(), classOf[position]}];
+      if (!timeline)
+        timeline = std::make_unique<Timeline>(*op->getBlock(), mesh, position);
+      Overlap overlap = timeline->find(op, namesLayers);
+      if (!least || overlap.ops < least->ops)
+        least = std::move(overlap);
+    }
+    return least->describe();
+  }
+
+private:
+  MeshAttr mesh;
+  SmallVector<unsigned> classOf; // by position
+  DenseMap<std::pair<Block *, unsigned>, std::unique_ptr<Timeline>> timelines;
 };
 
 // Removal.
@@ -352,36 +424,6 @@ const char *tellPart(const StepParts &parts, Operation *op) {
   return isRepeated(op) ? "the forward pass computed again (--recompute)" : StepParts::kNames[parts.get(op)];
 }
 
-// Pipelines.
-
-bool isOfPipeline(ReasonAttr reason) {
-  return reason && llvm::any_of(reason.getCauses(), [](CauseAttr cause) {
-           return cause.getStrategy() && cause.getStrategy().getValue() == kPipelineStrategy;
-         });
-}
-
-/// What lies in several stages, and what they hand each other, as often as there are micro-batches: in each it is the
-/// same.
-void tellPipeline(Explanation &it, const StepParts &parts) {
-  std::string names = printAxes(it.axes.getAxes());
-  auto scope = it.op->getAttrOfType<StringAttr>(origin::kScope);
-  rt::ActionLabel action = scope ? rt::parseActionLabel(scope.getValue()) : rt::ActionLabel();
-  if (action.kind != 'S') {
-    it.part = !parts.hasGradients() || action.kind != 'U' ? it.part : StepParts::kNames[StepParts::Update];
-    it.cause = kPipelineStrategy.str() + (isa<SendOp>(it.op) ? ": stages of different ranks share it"
-                                                             : ": its terms are in stages of different ranks");
-    it.removal = "stages that share it on one rank: fewer ranks of " + names + ", or other boundaries (pipe.stage)";
-    return;
-  }
-  it.part = !parts.hasGradients() ? "" : StepParts::kNames[action.backward ? StepParts::Backward : StepParts::Forward];
-  if (std::string suffix = " of micro-batch " + std::to_string(action.microbatch);
-      StringRef(it.asker).ends_with(suffix)) // it is the same in each
-    it.asker.resize(it.asker.size() - suffix.size());
-  it.cause = kPipelineStrategy.str() + ": the two stages are on different ranks, and " +
-             (action.backward ? "cotangents go back" : "activations go on") + " from one to the other";
-  it.removal = "both stages on one rank: fewer ranks of " + names + ", or other boundaries (pipe.stage)";
-}
-
 } // namespace
 
 std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLayers) {
@@ -390,7 +432,7 @@ std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLay
   if (!mesh)
     return explanations;
   StepParts parts(local);
-  DenseMap<Block *, std::unique_ptr<Timeline>> timelines;
+  Overlaps overlaps(local, mesh.getMesh());
   local.walk<WalkOrder::PreOrder>([&](CollectiveOpInterface collective) {
     Operation *op = collective;
     AxesAttr axes = collective.getAxesAttr();
@@ -431,10 +473,7 @@ std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLay
     } else if (returnsNothing) {
       it.overlap = "what the schedule has both ranks do in the meantime";
     } else {
-      std::unique_ptr<Timeline> &timeline = timelines[op->getBlock()];
-      if (!timeline)
-        timeline = std::make_unique<Timeline>(*op->getBlock());
-      it.overlap = timeline->describe(op, namesLayers);
+      it.overlap = overlaps.describe(op, namesLayers);
     }
     if (ofPipeline) {
       tellPipeline(it, parts);

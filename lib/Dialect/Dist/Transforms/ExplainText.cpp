@@ -3,6 +3,7 @@
 #include "VerifyLocal.h"
 
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
+#include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Dist/Transforms/Explain.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
@@ -12,6 +13,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/MapVector.h"
 
 #include <map>
 
@@ -53,7 +55,7 @@ std::string toKey(const Explanation &it) {
   return key;
 }
 
-void print(const Explanation &it, const ExplanationEntry &entry, MeshAttr mesh, raw_ostream &os) {
+void print(const Explanation &it, const ExplanationEntry &entry, StringRef places, MeshAttr mesh, raw_ostream &os) {
   uint64_t times = entry.members.size();
   os << "\n" << it.kind << " " << printGroup(it.axes, mesh) << ", " << counted(it.ranks, "rank") << ", " << it.type
      << ": " << counted(it.sentBytes, "byte");
@@ -73,6 +75,7 @@ void print(const Explanation &it, const ExplanationEntry &entry, MeshAttr mesh, 
               (entry.layers.size() > 2 ? " ... " : ", ") + entry.layers.back())
                  .str();
   line("in", it.part + (it.part.empty() || layers.empty() ? "" : " of ") + layers);
+  line("at", places);
   line("for", it.asker + (it.change.empty() ? "" : ": " + it.change));
   line("because", it.cause);
   line("beside", tellOverlaps(entry));
@@ -80,6 +83,34 @@ void print(const Explanation &it, const ExplanationEntry &entry, MeshAttr mesh, 
 }
 
 } // namespace
+
+std::string Explanations::tellPlaces(const ExplanationEntry &entry, MeshAttr mesh) const {
+  StringAttr axis = getPipeAxis(mesh);
+  if (!axis)
+    return "";
+  SmallVector<uint64_t> counts(*mesh.getAxisSize(axis), 0); // by the place on the axis
+  for (unsigned member : entry.members) {
+    llvm::BitVector places(counts.size()), positions = getPositions(named[member].op, mesh);
+    for (unsigned position : positions.set_bits())
+      places.set(mesh.getIndexAlong(position, axis));
+    for (unsigned place : places.set_bits())
+      ++counts[place];
+  }
+  if (llvm::all_equal(counts) && counts.front() == entry.members.size())
+    return "";
+  llvm::MapVector<uint64_t, std::string> places; // by the count
+  for (auto [place, count] : llvm::enumerate(counts))
+    if (count) {
+      std::string &text = places[count];
+      text += (text.empty() ? axis.str() + " " : ", ") + std::to_string(place);
+    }
+  if (places.size() == 1 && places.front().first == entry.members.size())
+    return places.front().second;
+  std::string text;
+  for (const auto &[count, where] : places)
+    text += (text.empty() ? "" : "; ") + where + ": " + (count == 1 ? "once" : std::to_string(count) + " times");
+  return text;
+}
 
 const Explanation &Explanations::tell(const ExplanationEntry &entry) const {
   unsigned first = entry.members.front();
@@ -100,6 +131,16 @@ Explanations explainOnce(func::FuncOp local, bool overlap) {
       entry.layers.insert(it.layer);
     entry.overlaps.insert(it.overlap);
   }
+  // Stages of several ranks come in the order of their schedule, which is none of layers.
+  MeshAttr mesh = all.named.empty() ? MeshAttr() : lookupMesh(local).getMesh();
+  if (StringAttr axis = mesh ? getPipeAxis(mesh) : StringAttr(); axis && *mesh.getAxisSize(axis) > 1)
+    for (ExplanationEntry &entry : all.entries) {
+      if (!llvm::all_equal(llvm::map_range(entry.layers, [](StringRef name) { return maskNumbers(name); })))
+        continue;
+      SmallVector<StringRef> layers = entry.layers.takeVector();
+      llvm::stable_sort(layers, [](StringRef a, StringRef b) { return a.compare_numeric(b) < 0; });
+      entry.layers.insert(layers.begin(), layers.end());
+    }
   // Buckets of equal layers hold tensors of equal names.
   for (const ExplanationEntry &entry : all.entries) {
     Explanation &first = all.alike[entry.members.front()];
@@ -122,23 +163,13 @@ std::string tellOverlaps(const ExplanationEntry &entry) {
                                    : entry.overlaps.front().str();
 }
 
-/// Whether the mesh position takes part in a collective, or in the group or loop that it is in.
-static bool takesPart(const Explanation &it, int64_t position) {
-  for (Operation *op = it.op; op && !isa<func::FuncOp>(op); op = op->getParentOp())
-    if (auto at = op->getAttrOfType<DenseI64ArrayAttr>(DistDialect::kAtAttr);
-        at && !llvm::is_contained(at.asArrayRef(), position))
-      return false;
-  return true;
-}
-
 SmallVector<uint64_t> countSent(ArrayRef<Explanation> all, MeshAttr mesh,
                                 function_ref<bool(const Explanation &)> isMeant) {
   SmallVector<uint64_t> sent(mesh.getNumDevices(), 0);
   for (const Explanation &it : all)
     if (isMeant(it))
-      for (auto [position, bytes] : llvm::enumerate(sent))
-        if (takesPart(it, position))
-          bytes += it.sentBytes;
+      for (unsigned position : getPositions(it.op, mesh).set_bits())
+        sent[position] += it.sentBytes;
   return sent;
 }
 
@@ -164,7 +195,7 @@ void printExplanations(func::FuncOp local, const Explanations &all, raw_ostream 
   uint64_t bytes = 0;
   std::map<std::string, Total> totals;
   for (const Explanation &it : all.named) {
-    if (busiest && !takesPart(it, *busiest))
+    if (!getPositions(it.op, mesh).test(busiest.value_or(0)))
       continue;
     bytes += it.sentBytes;
     Total &total = totals[it.kind + (it.kind == "send" ? "" : " " + printGroup(it.axes, mesh))];
@@ -172,13 +203,19 @@ void printExplanations(func::FuncOp local, const Explanations &all, raw_ostream 
     total.bytes += it.sentBytes;
   }
   if (busiest)
-    os << "the rank that sends most, at mesh position " << *busiest << ", sends ";
+    os << "the rank that sends most, at " << tellRank(*busiest, mesh) << ", sends ";
   else
     os << "one rank sends ";
   os << counted(bytes, "byte") << " in a step\n";
+  std::vector<std::string> places;
   for (const ExplanationEntry &entry : all.entries)
-    print(all.tell(entry), entry, mesh, os);
-  os << "\nin total" << (busiest ? ", of that rank" : "") << "\n";
+    places.push_back(all.tellPlaces(entry, mesh));
+  bool areApart = llvm::any_of(places, [](StringRef text) { return !text.empty(); });
+  if (areApart)
+    os << "  (an entry is of all ranks of the pipeline, and \"at\" says which of them send; the total is of one)\n";
+  for (auto [entry, where] : llvm::zip_equal(all.entries, places))
+    print(all.tell(entry), entry, where, mesh, os);
+  os << "\nin total" << (busiest ? ", of that rank" : areApart ? ", of one rank" : "") << "\n";
   for (const auto &[name, total] : totals)
     os << "  " << name << ": " << counted(total.count, "time") << ", " << counted(total.bytes, "byte") << "\n";
 }

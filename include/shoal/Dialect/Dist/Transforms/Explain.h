@@ -6,6 +6,7 @@
 #include "shoal/Dialect/Dist/IR/Dist.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/SetVector.h"
 
 #include <cstdint>
@@ -50,6 +51,9 @@ struct Explanations {
 
   /// What is said of an entry: as named where all its members are asked for by the same.
   const Explanation &tell(const ExplanationEntry &entry) const;
+  /// Where on the axis of a pipeline the members of an entry are: "pipe 0", or how often each is:
+  /// "pipe 0, 1: 3 times; pipe 2: once". Empty where all are everywhere.
+  std::string tellPlaces(const ExplanationEntry &entry, MeshAttr mesh) const;
 };
 Explanations explainOnce(mlir::func::FuncOp local, bool overlap = true);
 /// "3 ops, until nn.add reads it"; of several the first and the last.
@@ -58,6 +62,10 @@ std::string tellOverlaps(const ExplanationEntry &entry);
 /// What each mesh position sends for those that are meant.
 llvm::SmallVector<uint64_t> countSent(llvm::ArrayRef<Explanation> all, MeshAttr mesh,
                                       llvm::function_ref<bool(const Explanation &)> isMeant);
+/// Where on the axis of a pipeline positions are: "pipe 0, 2". Empty where they are everywhere on it, or it is none.
+std::string tellPlaces(const llvm::BitVector &positions, MeshAttr mesh);
+/// A rank: of a pipeline by its place on each axis, "pipe 1, tensor 0"; else "mesh position 2".
+std::string tellRank(int64_t position, MeshAttr mesh);
 
 /// The explanations of a function as text: equal ones of different layers once, then totals by kind and axes, which
 /// are the report's.
