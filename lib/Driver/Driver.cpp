@@ -89,6 +89,7 @@ private:
   bool isHandWritten = false; // at L2
   std::vector<std::string> verified;
   std::optional<pipe::Timeline> pipeline; // what reports tell of it
+  std::vector<report::PageStage> contents; // of its stages; none of a program by hand
   std::string stages; // what costs that the program measures are of
 };
 
@@ -138,6 +139,8 @@ Outcome Compilation::makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp tra
           llvm::any_of(module.getOps<FunctionOpInterface>(), nn::hasBatchedInput));
   if (failed(run(module, plan, buildGlobalPipeline)))
     return Outcome::InputWrong;
+  if (hasPipeline(module))
+    contents = report::readStages(module);
   return training || succeeded(checkUncut(module, plan)) ? Outcome::Success : Outcome::InputWrong;
 }
 
@@ -266,6 +269,8 @@ Outcome Compilation::simulate(ModuleOp module, CompilerOutput &output) {
   pipeline = std::move(*simulated);
   if (pipeline)
     pipeline->facts = {"mesh " + spellMesh(dist::lookupMesh(module).getMesh()), tellPlan()};
+  for (report::PageStage &it : contents)
+    it.rank = pipeline ? pipeline->shape.getRank(it.stage) : 0;
   if (!isAsked)
     return Outcome::Success;
   if (!pipeline) {
@@ -308,7 +313,7 @@ Outcome Compilation::explain(ModuleOp module, CompilerOutput &output) {
     dist::Explanations all = dist::explainOnce(step, plan.overlap);
     dist::printExplanations(step, all, os);
     if (pipeline)
-      os << tellPipeline(*pipeline, countSums(all.named, dist::lookupMesh(step).getMesh()));
+      os << tellPipeline(*pipeline, countSums(all.named, dist::lookupMesh(step).getMesh())) << tellStages(contents);
   }
   return Outcome::Success;
 }
@@ -320,6 +325,7 @@ FailureOr<std::string> Compilation::writePage(ModuleOp module, report::Page &pag
   page.report = std::move(promise);
   if (pipeline)
     page.pipeline = report::toTimeline(*pipeline);
+  page.stages = contents;
   if (failed(report::readProgram(module, page)))
     return failure();
   return report::writeHtml(page);
@@ -350,6 +356,8 @@ Outcome Compilation::emit(ModuleOp module, CompilerOutput &output) {
       return Outcome::WorkFailed;
     if (pipeline)
       promise->pipeline = rt::toReport(report::toTimeline(*pipeline));
+    if (pipeline && !contents.empty())
+      promise->pipeline["stages"] = toReport(contents);
     FailureOr<std::string> text = options.report == ReportFormat::Json
                                       ? FailureOr<std::string>(rt::toText(*promise))
                                       : writePage(module, page, std::move(*promise));

@@ -120,4 +120,25 @@ std::string tellPipeline(const pipe::Timeline &simulated, std::pair<uint64_t, ui
   return text;
 }
 
+std::string tellStages(ArrayRef<report::PageStage> stages) {
+  std::string text;
+  for (const report::PageStage &it : stages)
+    text += "  stage " + std::to_string(it.stage) + " on rank " + std::to_string(it.rank) + ": " + it.tellLayers("...") +
+            "; " + rt::showNumberOf(it.parameters, "parameter") + " in " + rt::showNumberOf(it.tensors, "tensor") + ", " +
+            rt::showBytes(it.bytes) + "\n";
+  return text;
+}
+
+nlohmann::ordered_json toReport(ArrayRef<report::PageStage> stages) {
+  auto list = nlohmann::ordered_json::array();
+  for (const report::PageStage &it : stages)
+    list.push_back({{"stage", it.stage},
+                    {"rank", it.rank},
+                    {"layers", it.layers},
+                    {"tensors", it.tensors},
+                    {"parameters", it.parameters},
+                    {"bytes", it.bytes}});
+  return list;
+}
+
 } // namespace shoal

@@ -3,6 +3,7 @@
 #define SHOAL_LIB_DRIVER_PIPELINE_H
 
 #include "shoal/Pipelines/PlanOptions.h"
+#include "shoal/Report/Page.h"
 #include "shoal/Schedule/Timeline.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -22,6 +23,11 @@ mlir::FailureOr<std::optional<pipe::Timeline>> simulatePipeline(mlir::ModuleOp m
 /// What people want to know of it, in lines. `sums`: how often stages exchange sums behind the micro-batches, and the
 /// bytes that a rank sends for them at most.
 std::string tellPipeline(const pipe::Timeline &timeline, std::pair<uint64_t, uint64_t> sums);
+
+/// A line per stage: its rank, its layers and their parameters.
+std::string tellStages(llvm::ArrayRef<report::PageStage> stages);
+/// The same for the report's `pipeline`.
+nlohmann::ordered_json toReport(llvm::ArrayRef<report::PageStage> stages);
 
 } // namespace shoal
 

@@ -2,6 +2,7 @@
 #include "Read.h"
 
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
+#include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Interfaces/Lowering.h"
@@ -14,6 +15,18 @@ using namespace mlir;
 
 namespace shoal::report {
 namespace {
+
+/// A section while it is read. Ops of one micro-batch that another has had, too, are told once.
+struct Section : PageLayer {
+  std::vector<PageOp> &of(dist::StepParts::Part part) {
+    return part == dist::StepParts::Forward ? forward : part == dist::StepParts::Backward ? backward : update;
+  }
+  void add(dist::StepParts::Part part, PageOp op, std::optional<int64_t> microbatch);
+
+private:
+  /// Behind which op of a part each micro-batch is.
+  llvm::SmallDenseMap<int64_t, size_t> reached[dist::StepParts::Update + 1];
+};
 
 /// Sections in the order of the forward pass.
 class LayerReader {
@@ -29,17 +42,17 @@ private:
   void findSpans();
   StringRef getLayer(Operation *op) const;
   StringRef findLayer(Operation *op, dist::StepParts::Part part) const;
-  PageLayer &sectionOf(Operation *op, dist::StepParts::Part part);
+  Section &sectionOf(Operation *op, dist::StepParts::Part part, bool isFirst);
   PageOp describe(Operation *op) const;
   bool isBucket(Operation *op);
   void addNamed();
-  void addOwn(PageLayer &section, const char *title);
+  void addOwn(Section &section, const char *title);
 
   func::FuncOp step;
   dist::StepParts parts;
   std::vector<PageLayer> &layers;
-  llvm::MapVector<StringRef, PageLayer> named;
-  PageLayer before, between, after, buckets, rest;
+  llvm::MapVector<StringRef, Section> named;
+  Section before, between, after, buckets, rest;
   /// Of each part of the step the numbers of the first and the last op that says its layer; none: 0.
   struct Span {
     unsigned first = 0, last = 0;
@@ -58,6 +71,31 @@ private:
 };
 
 } // namespace
+
+/// An equal op right behind adds to the last.
+void Section::add(dist::StepParts::Part part, PageOp op, std::optional<int64_t> microbatch) {
+  std::vector<PageOp> &ops = of(part);
+  auto isEqual = [&](const PageOp &other) {
+    PageOp last = other;
+    last.count = op.count;
+    return last == op;
+  };
+  auto begin = ops.empty() ? ops.end() : ops.end() - 1;
+  if (microbatch) {
+    auto [place, isFirst] = reached[part].try_emplace(*microbatch, 0);
+    begin = isFirst ? ops.begin() : ops.begin() + place->second;
+  }
+  auto found = std::find_if(begin, ops.end(), isEqual);
+  if (found != ops.end()) {
+    found->count += op.count;
+  } else {
+    found = ops.insert(!microbatch || begin == ops.end() ? ops.end() : begin + 1, std::move(op));
+    for (auto &[other, place] : reached[part])
+      place += place >= size_t(found - ops.begin());
+  }
+  if (microbatch)
+    reached[part][*microbatch] = found - ops.begin();
+}
 
 /// "8×256×768 f32".
 std::string showType(Type type) {
@@ -184,11 +222,13 @@ StringRef LayerReader::findLayer(Operation *op, dist::StepParts::Part part) cons
   return layer;
 }
 
-PageLayer &LayerReader::sectionOf(Operation *op, dist::StepParts::Part part) {
+/// `isFirst`: of the first micro-batch, or of none.
+Section &LayerReader::sectionOf(Operation *op, dist::StepParts::Part part, bool isFirst) {
   if (isBucket(op))
     return buckets;
   if (StringRef name = findLayer(op, part); !name.empty()) {
-    if (part == dist::StepParts::Forward)
+    // Ranks of a pipeline may be at other micro-batches of earlier layers.
+    if (part == dist::StepParts::Forward && isFirst)
       lastForward[name] = number;
     layerOf[op] = {name, number};
     return named[name];
@@ -203,26 +243,26 @@ PageLayer &LayerReader::sectionOf(Operation *op, dist::StepParts::Part part) {
   return number < span.last ? between : isForward ? after : before;
 }
 
+/// The micro-batch that an op, or what is in its region, is of.
+static std::optional<int64_t> findMicrobatch(Operation *op) {
+  std::optional<int64_t> found;
+  op->walk([&](Operation *inner) {
+    auto number = inner->getAttrOfType<IntegerAttr>(dist::kMicrobatchAttr);
+    if (!number)
+      return WalkResult::advance();
+    found = number.getInt();
+    return WalkResult::interrupt();
+  });
+  return found;
+}
+
 void LayerReader::read() {
   findSpans();
   walkOps(step, [&](Operation *op) {
     ++number;
     dist::StepParts::Part part = parts.get(op);
-    PageLayer &section = sectionOf(op, part);
-    std::vector<PageOp> &ops = part == dist::StepParts::Forward    ? section.forward
-                               : part == dist::StepParts::Backward ? section.backward
-                                                          : section.update;
-    PageOp described = describe(op);
-    if (!ops.empty()) {
-      // An equal op right behind adds to the last.
-      PageOp last = ops.back();
-      last.count = described.count;
-      if (last == described) {
-        ops.back().count += described.count;
-        return;
-      }
-    }
-    ops.push_back(std::move(described));
+    std::optional<int64_t> microbatch = findMicrobatch(op);
+    sectionOf(op, part, microbatch.value_or(0) == 0).add(part, describe(op), microbatch);
   });
   if (named.empty()) {
     llvm::append_range(before.forward, after.forward);
@@ -292,7 +332,7 @@ void LayerReader::addNamed() {
   }
 }
 
-void LayerReader::addOwn(PageLayer &section, const char *title) {
+void LayerReader::addOwn(Section &section, const char *title) {
   section.title = title;
   if (section.forward.size() + section.backward.size() + section.update.size())
     layers.push_back(std::move(section));

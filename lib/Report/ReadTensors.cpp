@@ -1,6 +1,8 @@
 // How parameters, state, inputs and outputs lie on the mesh; equal ones of many layers as one.
 #include "Read.h"
 
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
+#include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 #include "shoal/Support/Elements.h"
 #include "shoal/Support/FoldedNames.h"
@@ -15,14 +17,33 @@ using namespace mlir;
 
 namespace shoal::report {
 
+/// The positions that hold an argument: of a pipeline those that read it, all where none does.
+static llvm::BitVector findHolders(BlockArgument argument, dist::MeshAttr mesh) {
+  llvm::BitVector holders(mesh ? mesh.getNumDevices() : 1);
+  if (mesh && dist::getPipeAxis(mesh))
+    for (OpOperand &use : argument.getUses())
+      if (!use.getOwner()->hasTrait<OpTrait::IsTerminator>())
+        holders |= dist::getReadPositions(use, mesh);
+  return holders.any() ? holders : holders.flip();
+}
+
+/// The positions that have what the step returns.
+static llvm::BitVector findHolders(Value result, dist::MeshAttr mesh) {
+  if (auto argument = dyn_cast<BlockArgument>(result))
+    return findHolders(argument, mesh);
+  return mesh ? dist::getPositions(result.getDefiningOp(), mesh) : llvm::BitVector(1, true);
+}
+
 /// A tensor as one rank has it, and what it is a piece of.
-static PageTensor describe(RankedTensorType local, Attribute attr, dist::MeshAttr mesh) {
+static PageTensor describe(RankedTensorType local, Attribute attr, const llvm::BitVector &holders, dist::MeshAttr mesh) {
   PageTensor tensor;
   llvm::raw_string_ostream(tensor.element) << local.getElementType();
   tensor.bytes = local.getNumElements() * elementBytes(local.getElementType());
   auto global = dyn_cast_or_null<dist::GlobalAttr>(attr);
   RankedTensorType whole = global ? global.getType() : local;
-  tensor.copies = mesh ? mesh.getNumDevices() : 1;
+  tensor.copies = holders.count();
+  if (mesh)
+    tensor.places = dist::tellPlaces(holders, mesh);
   for (int64_t i = 0; i < local.getRank(); ++i) {
     PageDim dim{whole.getDimSize(i), local.getDimSize(i), 1, {}};
     if (global && mesh)
@@ -57,12 +78,12 @@ static StringRef showRole(nn::ArgRole role) {
 }
 
 static bool haveEqualLayout(const PageTensor &a, const PageTensor &b) {
-  return a.element == b.element && a.dims == b.dims;
+  return a.element == b.element && a.dims == b.dims && a.places == b.places;
 }
 
 /// Everything but names: what tensors of one line have in common.
 static std::string layoutKey(const PageTensor &tensor) {
-  std::string key = tensor.role + "\1" + tensor.element;
+  std::string key = tensor.role + "\1" + tensor.element + "\1" + tensor.places;
   for (const PageDim &dim : tensor.dims) {
     key += "\1" + std::to_string(dim.global) + "/" + std::to_string(dim.local);
     for (const std::string &axis : dim.axes)
@@ -143,7 +164,8 @@ void readTensors(func::FuncOp step, Page &page) {
     auto local = dyn_cast<RankedTensorType>(step.getArgument(i).getType());
     if (!local)
       continue;
-    PageTensor tensor = describe(local, step.getArgAttr(i, dist::DistDialect::kGlobalAttr), mesh);
+    PageTensor tensor = describe(local, step.getArgAttr(i, dist::DistDialect::kGlobalAttr),
+                                 findHolders(step.getArgument(i), mesh), mesh);
     tensor.role = showRole(nn::getArgRole(step, i));
     tensor.name = nn::getArgName(step, i).str();
     if (std::optional<ArrayRef<int64_t>> file = nn::getFileShape(step, i))
@@ -164,12 +186,14 @@ void readTensors(func::FuncOp step, Page &page) {
       parameters[tensor.name] = all.size();
     all.push_back(std::move(tensor));
   }
+  Operation *end = step.getBody().back().getTerminator();
   for (unsigned i = 0; i < step.getNumResults(); ++i) {
     auto name = step.getResultAttrOfType<StringAttr>(i, nn::NNDialect::kOutputAttr);
     auto local = dyn_cast<RankedTensorType>(step.getResultTypes()[i]);
     if (!name || !local)
       continue;
-    PageTensor tensor = describe(local, step.getResultAttr(i, dist::DistDialect::kGlobalAttr), mesh);
+    PageTensor tensor = describe(local, step.getResultAttr(i, dist::DistDialect::kGlobalAttr),
+                                 findHolders(end->getOperand(i), mesh), mesh);
     tensor.role = "output";
     tensor.name = name.str();
     all.push_back(std::move(tensor));

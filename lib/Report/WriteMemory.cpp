@@ -280,8 +280,10 @@ void writeMemory(Html &html, const Page &page) {
   html.tag("section", {{"id", "memory"}}, [&] {
     html.tag("h2", {}, "Memory over the step");
     html.tag("p", {{"class", "lead"}},
-             "What is in use at each row of one rank's program, from left to right. All of it lies in one arena, the "
-             "promised peak, which is allocated once.");
+             "What is in use at each row of " +
+                 (page.rowsOf.empty() ? "one rank's program"
+                                      : "the program of the rank at " + page.rowsOf + ", which needs the most") +
+                 ", from left to right. All of it lies in one arena, the promised peak, which is allocated once.");
     html.tag("div", {{"class", "card"}}, [&] {
       Chart(html, page).write();
       html.tag("div", {{"class", "below"}}, [&] {

@@ -110,7 +110,7 @@ static std::string describe(const PageTensor &tensor) {
   return text;
 }
 
-static void writeTensor(Html &html, const PageTensor &tensor) {
+static void writeTensor(Html &html, const PageTensor &tensor, bool hasPlaces) {
   html.tag("tr", {}, [&] {
     html.tag("td", {}, [&] { writePicture(html, tensor); });
     html.tag("td", {{"class", "name"}}, [&] {
@@ -128,6 +128,8 @@ static void writeTensor(Html &html, const PageTensor &tensor) {
       if (std::string padding = showPadding(tensor); !padding.empty())
         html.tag("div", {{"class", "note"}}, padding);
     });
+    if (hasPlaces)
+      html.tag("td", {}, tensor.places.empty() ? "all" : tensor.places);
     html.tag("td", {{"class", "num"}}, tensor.copies == 1 ? "" : showCount(tensor.copies));
     writeBytes(html, "td", uint64_t(tensor.bytes) * tensor.count * (1 + tensor.state.size()));
   });
@@ -135,24 +137,31 @@ static void writeTensor(Html &html, const PageTensor &tensor) {
 }
 
 void writeTensors(Html &html, const Page &page) {
+  // Ranks of a pipeline hold what their stages read.
+  bool hasPlaces = llvm::any_of(page.tensors, [](const PageTensor &tensor) { return !tensor.places.empty(); });
   html.tag("section", {{"id", "tensors"}}, [&] {
     html.tag("h2", {}, "Shardings per tensor");
     html.tag("p", {{"class", "lead"}},
              "Each dimension with the mesh axes that cut it. In the picture the first rank's piece is filled; a tensor "
-             "without cuts is whole on every rank. Bytes are one rank's, padding and the optimizer's state included.");
+             "without cuts is whole on " +
+                 std::string(hasPlaces ? "every rank that holds it" : "every rank") +
+                 ". Bytes are one rank's, padding and the optimizer's state included" +
+                 (hasPlaces ? "; ranks of the pipeline hold what its stages read." : "."));
     html.tag("div", {{"class", "card scroll"}}, [&] {
       html.tag("table", {}, [&] {
         html.tag("thead", {}, [&] {
           html.tag("tr", {}, [&] {
             for (auto [title, style] :
                  {std::pair("", ""), std::pair("tensor", ""), std::pair("dimensions", ""),
-                  std::pair("on one rank", "num"), std::pair("copies", "num"), std::pair("bytes per rank", "num")})
-              html.tag("th", {{"class", style}}, title);
+                  std::pair("on one rank", "num"), std::pair("ranks", ""), std::pair("copies", "num"),
+                  std::pair("bytes per rank", "num")})
+              if (hasPlaces || title != llvm::StringRef("ranks"))
+                html.tag("th", {{"class", style}}, title);
           });
         });
         html.tag("tbody", {}, [&] {
           for (const PageTensor &tensor : page.tensors)
-            writeTensor(html, tensor);
+            writeTensor(html, tensor, hasPlaces);
         });
       });
     });

@@ -37,6 +37,35 @@ rt::Timeline toTimeline(const pipe::Timeline &timeline) {
   return made;
 }
 
+static void writeStages(Html &html, llvm::ArrayRef<PageStage> stages) {
+  if (stages.empty())
+    return;
+  html.tag("p", {{"class", "lead"}}, "What lies in each stage, whole, however other axes cut it.");
+  html.tag("div", {{"class", "card scroll"}}, [&] {
+    html.tag("table", {{"class", "stages"}}, [&] {
+      html.tag("thead", {}, [&] {
+        html.tag("tr", {}, [&] {
+          for (auto [title, style] : {std::pair("stage", "num"), std::pair("rank", "num"), std::pair("layers", ""),
+                                      std::pair("parameters", "num"), std::pair("tensors", "num"),
+                                      std::pair("bytes", "num")})
+            html.tag("th", {{"class", style}}, title);
+        });
+      });
+      html.tag("tbody", {}, [&] {
+        for (const PageStage &it : stages)
+          html.tag("tr", {}, [&] {
+            html.tag("td", {{"class", "num"}}, showCount(uint64_t(it.stage)));
+            html.tag("td", {{"class", "num"}}, showCount(uint64_t(it.rank)));
+            html.tag("td", {}, it.tellLayers("…"));
+            html.tag("td", {{"class", "num"}}, showCount(it.parameters));
+            html.tag("td", {{"class", "num"}}, showCount(it.tensors));
+            writeBytes(html, "td", it.bytes);
+          });
+      });
+    });
+  });
+}
+
 void writePipeline(Html &html, const Page &page) {
   if (!page.pipeline)
     return;
@@ -45,6 +74,7 @@ void writePipeline(Html &html, const Page &page) {
   html.tag("p", {{"class", "lead"}}, page.pipeline->note + " " + rt::kRanksLead);
   html.tag("div", {{"class", "card"}}, [&] { writer.writeChart(); });
   html.tag("div", {{"class", "card scroll"}}, [&] { writer.writeRanks(); });
+  writeStages(html, page.stages);
 }
 
 std::string writeTimelinePage(const pipe::Timeline &timeline) { return rt::writeTimelinePage(toTimeline(timeline)); }

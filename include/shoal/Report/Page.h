@@ -56,6 +56,7 @@ struct PageTensor {
   std::vector<std::string> state; // of a parameter: what the optimizer keeps in the same layout, "m"
   std::vector<std::string> holds; // of a bucket: the tensors that lie in it, one after another
   int64_t copies = 1;             // ranks that hold the same piece
+  std::string places;             // "pipe 0": where on the axis of a pipeline; empty: everywhere
   int64_t bytes = 0;              // of one such tensor on one rank, padding included
   int64_t count = 1;
 };
@@ -104,6 +105,16 @@ struct PageHeld {
   int64_t count = 1;
 };
 
+/// What lies in a stage of a pipeline, wherever axes cut it.
+struct PageStage {
+  int64_t stage = 0, rank = 0; // of a line of ranks
+  std::vector<std::string> layers; // in order
+  uint64_t tensors = 0, parameters = 0, bytes = 0; // of parameters: how many tensors, their elements and bytes
+
+  /// "embed, h.0 … h.5".
+  std::string tellLayers(llvm::StringRef ellipsis) const;
+};
+
 struct Page {
   std::string source; // the file
   std::string mode;   // "train"
@@ -117,9 +128,11 @@ struct Page {
   std::vector<PageCollective> collectives;
 
   std::optional<rt::Timeline> pipeline; // simulated, of one line of ranks
+  std::vector<PageStage> stages;        // of it
 
   std::vector<PageRow> rows; // of the step, then of the evaluation beside it
   size_t stepRows = 0;
+  std::string rowsOf;         // "pipe 1": the rank of a pipeline whose rows they are
   uint64_t arena = 0;         // what the programs allocate
   std::vector<PageHeld> held; // at the peak, the largest first
   int64_t otherHeld = 0;      // buffers that `held` leaves out
@@ -133,6 +146,10 @@ struct Page {
 llvm::LogicalResult readLocal(mlir::ModuleOp module, bool overlap, Page &page);
 /// The arena of its rank programs (L3). An error when it has none, or too many.
 llvm::LogicalResult readProgram(mlir::ModuleOp module, Page &page);
+
+/// Layers and parameters of the stages of a pipeline, of a module that is a plan (L1): in order, ranks left to their
+/// schedule. Empty without stages.
+std::vector<PageStage> readStages(mlir::ModuleOp global);
 
 std::string writeHtml(const Page &page);
 
