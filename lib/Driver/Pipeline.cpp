@@ -108,8 +108,7 @@ std::string tellPipeline(const pipe::Timeline &simulated, std::pair<uint64_t, ui
     text += "  " + rank.name + ": busy " + time(rank.busy) + ", idle " + time(rt::idleTime(makespan, rank.busy));
     if (rank.peakStash)
       text += ", stashes at most " + rt::showCount(uint64_t(rank.peakStash)) +
-              (rank.peakStash == 1 ? " micro-batch" : " micro-batches") +
-              (rank.peakBytes ? " (" + rt::showBytes(rank.peakBytes) + ")" : "");
+              (rank.peakStash == 1 ? " micro-batch" : " micro-batches") + " (" + rt::showBytes(rank.peakBytes) + ")";
     text += "\n";
     if (rank.normWait() && (!slowest || *rank.normWait() > *slowest->normWait()))
       slowest = &rank;
@@ -123,9 +122,9 @@ std::string tellPipeline(const pipe::Timeline &simulated, std::pair<uint64_t, ui
 std::string tellStages(ArrayRef<report::PageStage> stages) {
   std::string text;
   for (const report::PageStage &it : stages)
-    text += "  stage " + std::to_string(it.stage) + " on rank " + std::to_string(it.rank) + ": " + it.tellLayers("...") +
-            "; " + rt::showNumberOf(it.parameters, "parameter") + " in " + rt::showNumberOf(it.tensors, "tensor") + ", " +
-            rt::showBytes(it.bytes) + "\n";
+    text += "  stage " + std::to_string(it.stage) + " on rank " + std::to_string(it.rank) + ": " +
+            it.tellLayers("...") + "; " + rt::showNumberOf(it.parameters, "parameter") + " in " +
+            rt::showNumberOf(it.tensors, "tensor") + ", " + rt::showBytes(it.bytes) + "\n";
   return text;
 }
 

@@ -35,7 +35,8 @@ static llvm::BitVector findHolders(Value result, dist::MeshAttr mesh) {
 }
 
 /// A tensor as one rank has it, and what it is a piece of.
-static PageTensor describe(RankedTensorType local, Attribute attr, const llvm::BitVector &holders, dist::MeshAttr mesh) {
+static PageTensor describe(RankedTensorType local, Attribute attr, const llvm::BitVector &holders,
+                           dist::MeshAttr mesh) {
   PageTensor tensor;
   llvm::raw_string_ostream(tensor.element) << local.getElementType();
   tensor.bytes = local.getNumElements() * elementBytes(local.getElementType());

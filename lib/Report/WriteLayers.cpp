@@ -87,9 +87,10 @@ void writeLayers(Html &html, const Page &page) {
   html.tag("section", {{"id", "layers"}}, [&] {
     html.tag("h2", {}, "The program by layers");
     html.tag("p", {{"class", "lead"}},
-             std::string(page.pipeline ? "What the ranks of a pipeline run, each the layers of its stages, with the shapes "
-                                         "that they see; what every micro-batch repeats is one line."
-                                       : "What one rank runs, with the shapes that it sees.") +
+             std::string(page.pipeline
+                             ? "What the ranks of a pipeline run, each the layers of its stages, with the shapes that "
+                               "they see; what every micro-batch repeats is one line."
+                             : "What one rank runs, with the shapes that it sees.") +
                  " Coloured lines are collectives over the mesh axis of that colour; their reason appears under the "
                  "pointer.");
     for (const PageLayer &layer : page.layers)

@@ -77,6 +77,10 @@ TEST(Html, EveryAxisHasAColour) {
 TEST(Html, TheScriptReadsTheChart) {
   Page page;
   page.rows = {{"a", false, {}, {8, 0, 0, 0, 0}}};
+  page.rowsOf = hostile;
+  page.pipeline.emplace();
+  page.pipeline->title = page.pipeline->note = hostile;
+  page.stages = {{0, 0, {hostile}, 2, 8, 8}};
   page.stepRows = 1;
   page.arena = 64;
   std::string html = writeHtml(page);
@@ -111,11 +115,15 @@ TEST(Html, NoNameOfAModelIsMarkup) {
     page.report.ranks.push_back({rank, {{hostile, 0}, {"data", rank}}, {}, {{hostile, {hostile}, 1, 8}}, {}, {}, {}});
   PageOp op{hostile, hostile, hostile, hostile, {hostile}, true, false, 2};
   page.layers = {{{hostile, hostile}, hostile, {op}, {op}, {op}}};
-  page.tensors = {{hostile, hostile, hostile, {{4, 2, 2, {hostile}}}, {4}, {hostile}, {hostile}, 2, 8, 2}};
+  page.tensors = {{hostile, hostile, hostile, {{4, 2, 2, {hostile}}}, {4}, {hostile}, {hostile}, 2, hostile, 8, 2}};
   page.collectives = {
       {hostile, {hostile}, 2, hostile, 8, 2, hostile, hostile, hostile, hostile, hostile, {{hostile, hostile}}},
       {hostile, {}, 2, hostile, 8, 2, "", "", "", "", "", {{hostile, hostile}, {hostile, hostile}}}};
   page.rows = {{hostile, true, {hostile}, {8, 8, 8, 8, 8}}};
+  page.rowsOf = hostile;
+  page.pipeline.emplace();
+  page.pipeline->title = page.pipeline->note = hostile;
+  page.stages = {{0, 0, {hostile}, 2, 8, 8}};
   page.stepRows = 1;
   page.arena = 64;
   page.held = {{PageClass::Grads, hostile, hostile, hostile, 8, 2}};
