@@ -24,6 +24,8 @@ static void readCollectives(const dist::Explanations &all, dist::MeshAttr mesh,
     PageCollective &collective = collectives.emplace_back(
         PageCollective{it.kind, rt::mergeAxisParts(dist::getAxisNames(it.axes), meshAxes), it.ranks, showType(it.type),
                        /*bytes=*/0, /*count=*/0, it.part, spanNames(layers), it.change, it.cause, it.removal, {}});
+    if (mesh)
+      collective.places = all.tellPlaces(entry, mesh);
     for (unsigned member : entry.members) {
       const dist::Explanation &own = all.named[member];
       collective.bytes += own.sentBytes;

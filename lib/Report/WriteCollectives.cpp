@@ -87,6 +87,8 @@ static void writeCollective(Html &html, const PageCollective &collective, uint64
         html.tag("span", {},
                  "in " + collective.part + (collective.part.empty() || collective.layers.empty() ? "" : " of ") +
                      collective.layers);
+      if (!collective.places.empty())
+        html.tag("span", {}, "at " + collective.places);
       if (collective.count > 1)
         html.tag("span", {{"class", "badge"}}, "×" + showCount(collective.count));
       html.tag("span", {{"class", "shape"}}, collective.type);

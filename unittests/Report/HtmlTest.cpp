@@ -77,10 +77,6 @@ TEST(Html, EveryAxisHasAColour) {
 TEST(Html, TheScriptReadsTheChart) {
   Page page;
   page.rows = {{"a", false, {}, {8, 0, 0, 0, 0}}};
-  page.rowsOf = hostile;
-  page.pipeline.emplace();
-  page.pipeline->title = page.pipeline->note = hostile;
-  page.stages = {{0, 0, {hostile}, 2, 8, 8}};
   page.stepRows = 1;
   page.arena = 64;
   std::string html = writeHtml(page);

@@ -81,6 +81,7 @@ struct PageCollective {
   std::string layers; // "h.0 … h.11"
   std::string change, cause, removal;
   std::vector<PageAsker> askers;
+  std::string places = ""; // "pipe 0": which ranks of a pipeline send, of all whose bytes are counted here
 };
 
 /// Classes of memory, as in the report.
