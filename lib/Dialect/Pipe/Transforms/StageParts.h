@@ -56,6 +56,7 @@ public:
 private:
   llvm::LogicalResult placeOps();
   void spreadOverTerms(mlir::OpOperand &use);
+  void addRepeated(llvm::SmallVectorImpl<mlir::Value> &terms);
   void place(mlir::Operation *op, bool isTerm);
   void splitBackward();
   llvm::LogicalResult connect();
