@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz::require(*code == 0 || *code == 2, "exit code of the command line must be 0 or 2");
     return 0;
   }
-  fuzz::require(!line.input.empty() && !line.output.empty(), "files must be known");
+  fuzz::require(!line.input.empty(), "the input must be known"); // a question has no output
   int64_t devices = 1;
   for (const auto &[axis, count] : line.compiler.mesh)
     devices *= count;

@@ -166,10 +166,13 @@ std::string tellOverlaps(const ExplanationEntry &entry) {
 SmallVector<uint64_t> countSent(ArrayRef<Explanation> all, MeshAttr mesh,
                                 function_ref<bool(const Explanation &)> isMeant) {
   SmallVector<uint64_t> sent(mesh.getNumDevices(), 0);
-  for (const Explanation &it : all)
-    if (isMeant(it))
-      for (unsigned position : getPositions(it.op, mesh).set_bits())
-        sent[position] += it.sentBytes;
+  for (const Explanation &it : all) {
+    if (!isMeant(it))
+      continue;
+    llvm::BitVector positions = getPositions(it.op, mesh);
+    for (unsigned position : positions.set_bits())
+      sent[position] += it.sentBytes;
+  }
   return sent;
 }
 
