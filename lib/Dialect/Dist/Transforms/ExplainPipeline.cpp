@@ -95,13 +95,18 @@ void tellPipeline(Explanation &it, const StepParts &parts) {
                ", or other boundaries (pipe.stage)";
 }
 
+llvm::BitVector getPlaces(const llvm::BitVector &positions, MeshAttr mesh, StringAttr axis) {
+  llvm::BitVector places(*mesh.getAxisSize(axis));
+  for (unsigned position : positions.set_bits())
+    places.set(mesh.getIndexAlong(position, axis));
+  return places;
+}
+
 std::string tellPlaces(const llvm::BitVector &positions, MeshAttr mesh) {
   StringAttr axis = getPipeAxis(mesh);
   if (!axis || positions.all())
     return "";
-  llvm::BitVector coordinates(*mesh.getAxisSize(axis));
-  for (unsigned position : positions.set_bits())
-    coordinates.set(mesh.getIndexAlong(position, axis));
+  llvm::BitVector coordinates = getPlaces(positions, mesh, axis);
   if (coordinates.all())
     return "";
   std::string text = axis.str();

@@ -12,6 +12,8 @@ bool isOfPipeline(ReasonAttr reason);
 /// What lies in several stages, and what they hand each other, as often as there are micro-batches: in each it is the
 /// same.
 void tellPipeline(Explanation &it, const StepParts &parts);
+/// Where along the axis positions are.
+llvm::BitVector getPlaces(const llvm::BitVector &positions, MeshAttr mesh, mlir::StringAttr axis);
 
 // Of Explain.cpp.
 

@@ -1,4 +1,5 @@
 // dist-explain: explanations as text for people. Layers that communicate alike, and buckets, are told once.
+#include "ExplainPipeline.h"
 #include "FoldControlFlow.h"
 #include "VerifyLocal.h"
 
@@ -90,9 +91,7 @@ std::string Explanations::tellPlaces(const ExplanationEntry &entry, MeshAttr mes
     return "";
   SmallVector<uint64_t> counts(*mesh.getAxisSize(axis), 0); // by the place on the axis
   for (unsigned member : entry.members) {
-    llvm::BitVector places(counts.size()), positions = getPositions(named[member].op, mesh);
-    for (unsigned position : positions.set_bits())
-      places.set(mesh.getIndexAlong(position, axis));
+    llvm::BitVector places = getPlaces(getPositions(named[member].op, mesh), mesh, axis);
     for (unsigned place : places.set_bits())
       ++counts[place];
   }

@@ -21,17 +21,17 @@ bool Homes::need(Value value, const BitVector &by) {
 }
 
 void Homes::follow(Operation *op) {
-  bool isFree = true, isSum = false;
+  bool areFree = true, isSum = false;
   BitVector common(ranks, true), any(ranks);
   for (Value operand : op->getOperands()) {
     isSum |= pending.contains(operand);
-    if (this->isFree(operand))
+    if (isFree(operand))
       continue;
-    isFree = false;
+    areFree = false;
     common &= get(operand);
     any |= get(operand);
   }
-  if (isFree)
+  if (areFree)
     return;
   BitVector partly = needs.lookup(op->getNumResults() == 1 ? op->getResult(0) : Value());
   partly &= any;
@@ -73,9 +73,8 @@ ReadersOf findReaders(func::FuncOp func, dist::AccumulateOp loop, const Shape &s
   return found;
 }
 
-/// The ranks that make terms of the region's results.
-static Homes findHomesOfSums(dist::AccumulateOp loop, const Shape &shape) {
-  Homes homes(shape.ranks);
+/// The region's results are on the ranks that make terms of them.
+static void placeSums(dist::AccumulateOp loop, const Shape &shape, Homes &homes) {
   Operation *yield = loop.getBody().front().getTerminator();
   for (auto [result, value] : llvm::zip_equal(loop.getResults(), yield->getOperands())) {
     BitVector home(shape.ranks);
@@ -83,7 +82,6 @@ static Homes findHomesOfSums(dist::AccumulateOp loop, const Shape &shape) {
       home.set(shape.getRank(term.getDefiningOp<CallOp>().getStage()));
     homes.set(result, home);
   }
-  return homes;
 }
 
 using Updates = SmallVector<std::pair<Value, Value>>; // an argument, and what replaces it
@@ -121,9 +119,10 @@ Homes placeArguments(func::FuncOp func, dist::AccumulateOp loop, const Shape &sh
     if (number)
       updates.push_back({func.getArgument(*number), value});
   // What is computed from an argument is where the argument is, another's new value, too.
-  Homes sums = findHomesOfSums(loop, shape), arguments(shape.ranks);
-  findNeeds(func, loop, updates, readers, sums);
+  Homes arguments(shape.ranks);
   findNeeds(func, loop, updates, readers, arguments);
+  Homes sums = arguments;
+  placeSums(loop, shape, sums);
   bool changed = true;
   for (size_t round = 0; changed && round <= updates.size(); ++round) {
     changed = false;

@@ -30,9 +30,9 @@ public:
   bool need(mlir::Value value, const llvm::BitVector &by);
 
   /// Follows ops that are beside the stages, in order. They are where all that they read is, or everywhere if that is
-  /// nowhere (each operand goes to all). An add is a sum over stages, which is where any of its terms is,
-  /// where no rank has both or one that needs it has one alone: of the norm of a shared parameter's gradient, which its
-  /// ranks all have, and another's, one rank could make the sum, and those that share would not have it.
+  /// nowhere (each operand goes to all). An add of which no rank has both terms, or a rank that needs it but one, is a
+  /// sum over stages, which is where any of its terms is: of the norm of a shared parameter's gradient, which its ranks
+  /// all have, and another's, one rank could make the sum, and those that share would not have it.
   void follow(mlir::Operation *op);
   bool isSum(mlir::Operation *op) const { return sums.contains(op); }
 
