@@ -116,7 +116,15 @@ void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
   // training, which chose them.
   if (options.tensorParallel && options.mode != "eval")
     pm.addPass(dist::createTensorParallelPass());
-  // After it: the stream is what its products read and add to.
+  // After it: heads that it shards are fewer for others.
+  if (options.contextParallel != "none") {
+    dist::ContextParallelPassOptions context;
+    context.mode = options.contextParallel;
+    context.keepGathered = options.keepGathered;
+    pm.addPass(dist::createContextParallelPass(context));
+  }
+  // After both: the stream is what the products of the first read and add to, and lies along the sequence as the second
+  // has laid it.
   if (options.sequenceParallel) {
     dist::SequenceParallelPassOptions sequence;
     sequence.keepGathered = options.keepGathered;

@@ -58,9 +58,16 @@ std::vector<PlanOption> makeTable() {
       {{.name = "sequence-parallel", .member = get<&PlanOptions::sequenceParallel>,
         .help = "shard norms, dropout and residual sums by sequence over mesh axis tensor"},
        "Plan", kToGlobal, /*isOfTraining=*/false, /*axis=*/dist::kTensorAxis},
+      {{.name = "context-parallel", .member = get<&PlanOptions::contextParallel>,
+        .help = "shard the sequence over mesh axis context; attention takes other tokens' keys and values from a ring "
+                "(ring; zigzag: with equal work under a causal mask), gathers them (allgather) or exchanges tokens for "
+                "heads (ulysses; hybrid: over axis ulysses, around a ring over context)",
+        .choices = dist::kContextModes},
+       "Plan", kToGlobal, /*isOfTraining=*/false, /*axis=*/dist::kContextAxis},
       {{.name = "keep-gathered", .member = get<&PlanOptions::keepGathered>,
-        .help = "keep what sequence parallelism gathers for the backward pass, instead of gathering it again"},
-       "Plan", kToGlobal, /*isOfTraining=*/true, /*axis=*/dist::kTensorAxis},
+        .help = "keep what sequence parallelism, or context parallelism by allgather, gathers for the backward pass, "
+                "instead of gathering it again"},
+       "Plan", kToGlobal, /*isOfTraining=*/true, /*axis=*/{}, /*ofAnyAxis=*/true},
       {{.name = "zero", .member = get<&PlanOptions::zero>,
         .help = "shard over mesh axis data: 1 optimizer state; 2 gradients of micro-batches, too, so that each "
                 "micro-batch reduces its own; 3 parameters, too, so that each also gathers them",
@@ -241,9 +248,9 @@ std::string findPlanFault(const PlanOptions &plan, llvm::ArrayRef<const PlanOpti
     for (const PlanOption *option : given)
       if (option->isOfTraining)
         return spell(*option) + " belongs to " + spell(find("mode")) + " train, got: infer";
-  if (plan.keepGathered && !plan.sequenceParallel)
-    return spell(find("keep-gathered")) + " acts on what " + spell(find("sequence-parallel")) +
-           " gathers, which is off";
+  if (plan.keepGathered && !plan.sequenceParallel && plan.contextParallel != "allgather")
+    return spell(find("keep-gathered")) + " acts on what " + spell(find("sequence-parallel")) + " or " +
+           spell(find("context-parallel")) + " allgather gathers, which are off";
   if (!plan.gradDtype.empty() && plan.dtype != "bf16")
     return spell(find("grad-dtype")) + " acts on " + spell(find("dtype")) + " bf16, got: " +
            (plan.dtype.empty() ? "none" : plan.dtype);

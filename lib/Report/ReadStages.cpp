@@ -75,7 +75,7 @@ std::vector<PageStage> readStages(ModuleOp global) {
         PageStage &it = stages[stage];
         ++it.tensors;
         it.parameters += type.getNumElements();
-        it.bytes += type.getNumElements() * elementBytes(type.getElementType());
+        it.bytes += tensorBytes(type);
       }
     }
   }

@@ -39,7 +39,7 @@ static PageTensor describe(RankedTensorType local, Attribute attr, const llvm::B
                            dist::MeshAttr mesh) {
   PageTensor tensor;
   llvm::raw_string_ostream(tensor.element) << local.getElementType();
-  tensor.bytes = local.getNumElements() * elementBytes(local.getElementType());
+  tensor.bytes = tensorBytes(local);
   auto global = dyn_cast_or_null<dist::GlobalAttr>(attr);
   RankedTensorType whole = global ? global.getType() : local;
   tensor.copies = holders.count();

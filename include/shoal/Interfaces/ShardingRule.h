@@ -28,12 +28,23 @@ enum class FactorKind {
   NeedReplication,
   /// May be sharded only after the op is replaced by its `decompose`.
   Decompose,
+  /// Sharded together with the factor that it is aligned with, the op's `localize` lets the shards pass from device
+  /// to device (attention: the keys, in a ring). Sharded alone it must be whole.
+  Permutation,
 };
 
 struct Factor {
   int64_t size;
   FactorKind kind = FactorKind::PassThrough;
   ReduceKind reduce = ReduceKind::Sum;
+  /// The op's `localize` leaves out what pads shards: nothing needs a mask.
+  bool leavesOutPadding = false;
+};
+
+/// Two dimensions of one kind, as queries and keys are both of the sequence: the same axes may shard both at once. The
+/// second one is a Permutation, and is sharded as the first one or whole.
+struct AlignedFactors {
+  unsigned lead, passing;
 };
 
 /// Per dimension of a tensor, its factors, major to minor (indices into ShardingRule::factors).
@@ -47,11 +58,16 @@ struct ShardingRule {
   /// partial sums over an axis, the results are partial sums over it too. add: {0,1};
   /// matmul: {0}, {1}; div: {0}; a non-linear op: none.
   llvm::SmallVector<llvm::SmallVector<unsigned, 2>> linear;
+  /// Of factors of kind Permutation.
+  llvm::SmallVector<AlignedFactors, 1> aligned;
   /// The kind of partial values that `linear` speaks of: a maximum over devices of maxima over
   /// other devices may wait as a sum of sums may.
   ReduceKind linearKind = ReduceKind::Sum;
   /// Only moves elements (reshape, transpose): partial values of any kind pass through.
   bool movesOnly = false;
+  /// Factors of which the op asks which index it is at, as the positions of elements do: their order matters beyond
+  /// what is sharded.
+  llvm::SmallVector<unsigned> indexed;
   /// What padded elements of operand i become before the local op runs, where a sharded reduction
   /// factor is padded. Absent: the identity of the factor's `reduce`: 0 for sums, -inf for max,
   /// +inf for min. An op whose neutral operand is another one says so (cross_entropy's ignored
@@ -102,11 +118,20 @@ public:
   /// The unsharded size of an operand's dimension.
   virtual int64_t globalOperandSize(unsigned operand, unsigned dim) const = 0;
   /// The global index of the first element of this device's shard along an operand's (or
-  /// result's) dimension, as a tensor<i64>; null when the dimension is not sharded (offset 0).
-  virtual mlir::Value operandOffset(mlir::OpBuilder &builder, unsigned operand,
-                                    unsigned dim) const = 0;
+  /// result's) dimension, as a tensor<i64>; null when the dimension is not sharded (offset 0). `back`: of the shard of
+  /// the device that many places before this one along the axes of the dimension, cyclically.
+  virtual mlir::Value operandOffset(mlir::OpBuilder &builder, unsigned operand, unsigned dim,
+                                    int64_t back = 0) const = 0;
   virtual mlir::Value resultOffset(mlir::OpBuilder &builder, unsigned result,
                                    unsigned dim) const = 0;
+  /// The devices along the axes that shard an operand's dimension; 1 when it is whole.
+  virtual int64_t operandShards(unsigned operand, unsigned dim) const = 0;
+  /// Starts to send a local value, the part of `operand` or what is summed for it, to the device `forward` places behind
+  /// this one along the axes that shard the operand's dimension, cyclically. `what` is on its way, for the reason that
+  /// the collective tells. `finishShift` gives what has arrived from as many places before.
+  virtual mlir::Value startShift(mlir::OpBuilder &builder, mlir::Value local, unsigned operand, unsigned dim,
+                                 int64_t forward, llvm::StringRef what) const = 0;
+  virtual mlir::Value finishShift(mlir::OpBuilder &builder, mlir::Value started) const = 0;
 };
 
 /// The default `localize`: the same op with local operands and result types.

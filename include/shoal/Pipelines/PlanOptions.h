@@ -25,7 +25,8 @@ struct PlanOptions {
   std::string gradDtype;                        // of bf16: f32 | bf16; empty: f32
   bool tensorParallel = false; // parameters over mesh axis "tensor", as dist-tensor-parallel finds them
   bool sequenceParallel = false; // the residual stream by sequence over the same axis
-  bool keepGathered = false; // what that gathers stays for the backward pass
+  std::string contextParallel = "none"; // the sequence over mesh axis "context", see dist::kContextModes
+  bool keepGathered = false; // what these two gather stays for the backward pass
   int64_t zero = 0;          // 0..3: what lies sharded over mesh axis "data", as dist-zero says
   std::string recompute = "none"; // none | selective | full: what backward computes again, per layer
   nn::OptimizePassOptions optimize;

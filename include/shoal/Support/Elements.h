@@ -13,6 +13,12 @@ inline int64_t elementBytes(mlir::Type type) {
   return type.isIntOrFloat() ? llvm::divideCeil(type.getIntOrFloatBitWidth(), 8) : 8;
 }
 
+/// Of a tensor of static shape; 0 of any other type.
+inline int64_t tensorBytes(mlir::Type type) {
+  auto tensor = llvm::dyn_cast<mlir::RankedTensorType>(type);
+  return tensor && tensor.hasStaticShape() ? tensor.getNumElements() * elementBytes(tensor.getElementType()) : 0;
+}
+
 /// f32 for bf16, which is storage; else the type itself.
 inline mlir::Type computeType(mlir::Type element) {
   return element.isBF16() ? mlir::Float32Type::get(element.getContext()) : element;

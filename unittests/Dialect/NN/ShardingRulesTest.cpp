@@ -47,6 +47,9 @@ std::string print(const ShardingRule &rule) {
     case FactorKind::Decompose:
       text += name + " decompose";
       break;
+    case FactorKind::Permutation:
+      text += name + " passes";
+      break;
     }
   }
   for (ArrayRef<unsigned> group : rule.linear) {

@@ -10,7 +10,7 @@ namespace shoal::dist {
 llvm::ArrayRef<KnownAxis> getKnownAxes() {
   static constexpr KnownAxis axes[] = {
       {"replica", AxisRole::Batch}, {kDataAxis, AxisRole::Batch},    {kTensorAxis, AxisRole::Model},
-      {kPipeAxis, AxisRole::Pipe},    {"context", AxisRole::Sequence}, {"ulysses", AxisRole::Sequence},
+      {kPipeAxis, AxisRole::Pipe},    {kContextAxis, AxisRole::Sequence}, {kUlyssesAxis, AxisRole::Sequence},
   };
   return axes;
 }

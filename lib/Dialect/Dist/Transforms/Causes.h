@@ -11,6 +11,7 @@ namespace shoal::dist {
 inline constexpr llvm::StringLiteral kDataParallel = "data parallelism";
 inline constexpr llvm::StringLiteral kTensorParallel = "--tensor-parallel";
 inline constexpr llvm::StringLiteral kSequenceParallel = "--sequence-parallel";
+inline constexpr llvm::StringLiteral kContextParallel = "--context-parallel";
 inline constexpr llvm::StringLiteral kZero = "--zero", kZeroStages[] = {"--zero 1", "--zero 2", "--zero 3"};
 
 /// What would remove the collectives that a strategy brings, where it knows better than "leave it out". "{0}" stands

@@ -113,7 +113,7 @@ LogicalResult forEachModel(ModuleOp module, function_ref<LogicalResult(func::Fun
 }
 
 bool needsWhole(Operation *op, const Factor &factor) {
-  return factor.kind == FactorKind::NeedReplication ||
+  return factor.kind == FactorKind::NeedReplication || factor.kind == FactorKind::Permutation ||
          (factor.kind == FactorKind::Decompose && !isa<nn::MeanOpInterface>(op));
 }
 

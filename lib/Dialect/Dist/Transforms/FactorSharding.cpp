@@ -18,7 +18,9 @@ bool OpSharding::shards(const ShardingRule &rule, FactorKind kind) const {
 double OpSharding::localWork(const ShardingRule &rule, ArrayRef<int64_t> axisSizes) const {
   double work = 1; // products of factors that no tensor has together leave 64 bits
   for (auto [factor, axes] : zip_equal(rule.factors, factors)) {
-    work *= double(shardSize(factor.size, groupSize(axes, axisSizes)));
+    // All shards of what passes from device to device are computed with.
+    int64_t shards = factor.kind == FactorKind::Permutation ? 1 : groupSize(axes, axisSizes);
+    work *= double(shardSize(factor.size, shards));
   }
   return work;
 }
@@ -29,7 +31,7 @@ class Resolver {
 public:
   Resolver(const ShardingRule &rule, ArrayRef<int64_t> axisSizes)
       : rule(rule), axisSizes(axisSizes), axesOf(rule.factors.size()),
-        isDecided(rule.factors.size(), false), isUsed(axisSizes.size(), false) {}
+        isDecided(rule.factors.size(), false), users(axisSizes.size()) {}
 
   /// Takes the axes of a tensor's dimensions over to its factors, as far as they are free.
   void adopt(const TensorFactors &tensor, const Layout &layout) {
@@ -65,8 +67,12 @@ public:
   }
 
   /// Makes every tensor's dimensions expressible: of several factors the minor one is sharded only
-  /// under a major one that is down to single elements, and sizes divide.
+  /// under a major one that is down to single elements, and sizes divide. What passes from device to device is sharded
+  /// as what it passes by.
   void legalize() {
+    for (auto [lead, passing] : rule.aligned)
+      if (axesOf[passing] != axesOf[lead])
+        clear(passing);
     bool changed = true;
     while (changed) {
       changed = false;
@@ -87,7 +93,7 @@ public:
     return layout;
   }
 
-  bool uses(unsigned axis) const { return isUsed[axis]; }
+  bool uses(unsigned axis) const { return !users[axis].empty(); }
   ArrayRef<Axes> getAxes() const { return axesOf; }
 
 private:
@@ -108,11 +114,17 @@ private:
     if (axes.size() <= have.size() || axes.take_front(have.size()) != ArrayRef(have))
       return;
     for (unsigned axis : axes.drop_front(have.size())) {
-      if (isUsed[axis])
+      if (!all_of(users[axis], [&](unsigned other) { return areAligned(factor, other); }))
         break;
-      isUsed[axis] = true;
+      users[axis].push_back(factor);
       have.push_back(axis);
     }
+  }
+
+  bool areAligned(unsigned a, unsigned b) const {
+    return any_of(rule.aligned, [&](AlignedFactors pair) {
+      return (pair.lead == a && pair.passing == b) || (pair.lead == b && pair.passing == a);
+    });
   }
 
   bool legalize(ArrayRef<unsigned> dim) {
@@ -127,7 +139,7 @@ private:
       int64_t size = rule.factors[factor].size;
       Axes &axes = axesOf[factor];
       while (!axes.empty() && (!majorIsSingle || size % groupSize(axes, axisSizes) != 0)) {
-        isUsed[axes.pop_back_val()] = false;
+        release(factor, axes.pop_back_val());
         changed = true;
       }
       majorIsSingle &= groupSize(axes, axisSizes) == size;
@@ -138,15 +150,18 @@ private:
   bool clear(unsigned factor) {
     bool changed = !axesOf[factor].empty();
     for (unsigned axis : axesOf[factor])
-      isUsed[axis] = false;
+      release(factor, axis);
     axesOf[factor].clear();
     return changed;
   }
 
+  void release(unsigned factor, unsigned axis) { erase(users[axis], factor); }
+
   const ShardingRule &rule;
   ArrayRef<int64_t> axisSizes;
   SmallVector<Axes> axesOf;
-  SmallVector<bool> isDecided, isUsed;
+  SmallVector<bool> isDecided;
+  SmallVector<SmallVector<unsigned, 2>> users; // of each axis, the factors that it shards
 };
 
 /// The operands that may stay partial with `kind` and make a partial result, given those that are

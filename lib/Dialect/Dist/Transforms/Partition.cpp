@@ -9,6 +9,7 @@
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
 #include "shoal/Support/DeadOps.h"
+#include "shoal/Support/Elements.h"
 
 #include "mlir/Pass/Pass.h"
 
@@ -22,11 +23,37 @@ namespace shoal::dist {
 
 // Values and what is said of them.
 
-Value Partitioner::axisIndex(OpBuilder &b, Location loc, ArrayRef<unsigned> axes, int64_t scale) {
-  auto op = b.create<AxisIndexOp>(loc, RankedTensorType::get({}, b.getI64Type()), mesh.toAxes(axes),
-                                  scale);
+Value Partitioner::axisIndex(OpBuilder &b, Location loc, ArrayRef<unsigned> axes, int64_t scale, int64_t back) {
+  auto type = RankedTensorType::get({}, b.getI64Type());
+  Operation *op;
+  if (int64_t devices = groupSize(axes, mesh.sizes()); back % devices == 0) {
+    op = b.create<AxisIndexOp>(loc, type, mesh.toAxes(axes), scale);
+  } else {
+    // Of another device than this one: a constant of each position, as what folds at positions is.
+    SmallVector<int64_t> values = llvm::map_to_vector(mesh.indicesAlong(axes), [&](int64_t index) {
+      return ((index - back) % devices + devices) % devices * scale;
+    });
+    op = b.create<PositionConstantOp>(loc, type, values);
+  }
   values.annotate(op, {nullptr});
-  return op.getResult();
+  return op->getResult(0);
+}
+
+Value Partitioner::startShift(OpBuilder &b, Operation *op, Value local, Value global, ArrayRef<unsigned> axes,
+                              int64_t forward, StringRef what) {
+  int64_t devices = groupSize(axes, mesh.sizes());
+  auto sources = llvm::to_vector(llvm::seq<int64_t>(0, devices));
+  auto targets = llvm::map_to_vector(
+      sources, [&](int64_t device) { return ((device + forward) % devices + devices) % devices; });
+  Attribute causes;
+  for (unsigned axis : axes)
+    causes = joinCauses(causes, traceCauses(global, mesh.name(axis)));
+  auto reason = ReasonAttr::get(b.getContext(), b.getStringAttr(what + " of " + op->getName().getStringRef()),
+                                op->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr),
+                                b.getStringAttr("to the device " + Twine(forward) + " further in the ring"),
+                                listCauses(causes));
+  auto type = FutureType::get(b.getContext(), cast<RankedTensorType>(local.getType()));
+  return b.create<PermuteStartOp>(op->getLoc(), type, mesh.toAxes(axes), sources, targets, local, reason);
 }
 
 FailureOr<std::optional<PlanMesh::Parts>> Partitioner::annotationOf(Value value) {
@@ -75,6 +102,33 @@ void Partitioner::keepWhy(Operation *op, Operation *local) const {
     local->removeAttr(DistDialect::kWhyAttr);
 }
 
+void Partitioner::inferRests(Operation *op, Operation *last, ArrayRef<Value> operands) {
+  if (!mesh.hasRemaining())
+    return;
+  for (auto [global, local] : llvm::zip_equal(op->getOperands(), operands))
+    inferred[local] = values.restOf(global);
+  Block *block = builder().getInsertionBlock();
+  for (Operation *made = last ? last->getNextNode() : &block->front(); made; made = made->getNextNode()) {
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(made);
+    if (!ruled)
+      continue;
+    SmallVector<Layout> lies;
+    SmallVector<int64_t> bytes;
+    for (Value operand : made->getOperands()) {
+      auto known = inferred.find(operand);
+      auto type = dyn_cast<RankedTensorType>(operand.getType());
+      lies.push_back(known != inferred.end() ? known->second : mesh.whole(type ? type.getRank() : 0));
+      bytes.push_back(tensorBytes(operand.getType()));
+    }
+    auto pointers = llvm::map_to_vector(lies, [](const Layout &layout) { return &layout; });
+    SmallVector<const Layout *> none(made->getNumResults(), nullptr);
+    OpSharding sharding = shardOp(ruled.getShardingRule(), mesh.sizes(), pointers, bytes, none, Lead::Operands,
+                                  /*keepPartial=*/true);
+    for (auto [result, layout] : llvm::zip_equal(made->getResults(), sharding.results))
+      inferred[result] = layout;
+  }
+}
+
 void Partitioner::finish(Operation *op, Operation *last, ArrayRef<Value> results,
                          ArrayRef<Layout> layouts, ArrayRef<Layout> rests) {
   Block *block = builder().getInsertionBlock();
@@ -85,13 +139,16 @@ void Partitioner::finish(Operation *op, Operation *last, ArrayRef<Value> results
     keepWhy(op, local);
     SmallVector<const Layout *> restOf(local->getNumResults(), nullptr);
     SmallVector<Attribute> tags;
-    for (auto [i, result] : llvm::enumerate(local->getResults()))
+    for (auto [i, result] : llvm::enumerate(local->getResults())) {
+      if (auto known = inferred.find(result); known != inferred.end())
+        restOf[i] = &known->second;
       for (auto [k, value] : llvm::enumerate(results))
         if (value == result) {
           restOf[i] = &rests[k];
           if (GlobalAttr tag = tagOf(op, k, layouts[k]))
             tags.push_back(tag);
         }
+    }
     values.annotate(local, restOf);
     if (!tags.empty() && tags.size() == local->getNumResults())
       local->setAttr(DistDialect::kGlobalsAttr, ArrayAttr::get(op->getContext(), tags));

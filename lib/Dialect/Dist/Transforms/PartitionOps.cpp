@@ -30,30 +30,38 @@ public:
   int64_t globalOperandSize(unsigned operand, unsigned dim) const override {
     return cast<RankedTensorType>(op->getOperand(operand).getType()).getDimSize(dim);
   }
-  Value operandOffset(OpBuilder &builder, unsigned operand, unsigned dim) const override {
-    return offset(builder, op->getOperand(operand), sharding.operands[operand], dim);
+  Value operandOffset(OpBuilder &builder, unsigned operand, unsigned dim, int64_t back) const override {
+    return offset(builder, op->getOperand(operand), sharding.operands[operand], dim, back);
   }
   Value resultOffset(OpBuilder &builder, unsigned result, unsigned dim) const override {
-    return offset(builder, op->getResult(result), sharding.results[result], dim);
+    return offset(builder, op->getResult(result), sharding.results[result], dim, /*back=*/0);
+  }
+  int64_t operandShards(unsigned operand, unsigned dim) const override {
+    return groupSize(axesOf(operand, dim), partitioner.mesh.sizes());
+  }
+  Value startShift(OpBuilder &builder, Value local, unsigned operand, unsigned dim, int64_t forward,
+                   StringRef what) const override {
+    return partitioner.startShift(builder, op, local, op->getOperand(operand), axesOf(operand, dim), forward, what);
+  }
+  Value finishShift(OpBuilder &builder, Value started) const override {
+    auto future = cast<FutureType>(started.getType());
+    return builder.create<WaitOp>(op->getLoc(), future.getTensor(), started);
   }
 
 private:
-  Value offset(OpBuilder &builder, Value global, const Layout &layout, unsigned dim) const {
-    if (layout.dims[dim].empty())
+  const Axes &axesOf(unsigned operand, unsigned dim) const { return sharding.operands[operand].dims[dim]; }
+  Value offset(OpBuilder &builder, Value global, const Layout &layout, unsigned dim, int64_t back) const {
+    const Axes &axes = layout.dims[dim];
+    if (axes.empty())
       return {};
     auto type = partitioner.mesh.localType(cast<RankedTensorType>(global.getType()), layout);
-    return partitioner.axisIndex(builder, op->getLoc(), layout.dims[dim], type.getDimSize(dim));
+    return partitioner.axisIndex(builder, op->getLoc(), axes, type.getDimSize(dim), back);
   }
 
   Partitioner &partitioner;
   Operation *op;
   const OpSharding &sharding;
 };
-
-static int64_t globalBytes(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type ? type.getNumElements() * elementBytes(type.getElementType()) : 0;
-}
 
 Value Partitioner::maskPadding(Operation *op, Value local, Value global, const Layout &layout,
                                unsigned dim, double fill) {
@@ -83,7 +91,7 @@ FailureOr<OpSharding> Partitioner::choose(ShardingRuleOpInterface op, const Shar
   SmallVector<int64_t> bytes;
   for (Value operand : op->getOperands()) {
     operands.push_back(&values.layoutOf(operand));
-    bytes.push_back(globalBytes(operand));
+    bytes.push_back(tensorBytes(operand.getType()));
   }
   // Bytes sent, then work done by one device; where both are equal the annotation of the results leads, and what is
   // reduced is the operand: others read that too.
@@ -134,7 +142,7 @@ Layout Partitioner::inferRest(Operation *op, const ShardingRule &rule, unsigned 
   SmallVector<int64_t> bytes;
   for (Value operand : op->getOperands()) {
     operands.push_back(&values.restOf(operand));
-    bytes.push_back(globalBytes(operand));
+    bytes.push_back(tensorBytes(operand.getType()));
   }
   return shardOp(rule, mesh.sizes(), operands, bytes, none, Lead::Operands, true).results[result];
 }
@@ -174,7 +182,7 @@ LogicalResult Partitioner::partitionRuled(ShardingRuleOpInterface op) {
     for (auto [d, factors] : llvm::enumerate(rule.operands[i])) {
       bool isReduced = isRead && factors.size() == 1 &&
                        rule.factors[factors[0]].kind == FactorKind::Reduction &&
-                       !layout.dims[d].empty();
+                       !rule.factors[factors[0]].leavesOutPadding && !layout.dims[d].empty();
       if (!isReduced || type.getDimSize(d) % groupSize(layout.dims[d], mesh.sizes()) == 0)
         continue;
       std::optional<double> fill = i < rule.padding.size() ? rule.padding[i] : std::nullopt;
@@ -198,6 +206,7 @@ LogicalResult Partitioner::partitionRuled(ShardingRuleOpInterface op) {
   if (results.size() != op->getNumResults())
     return op->emitOpError("builds ")
            << results.size() << " local results, expected " << op->getNumResults();
+  inferRests(op, last, operands);
   finish(op, last, results, sharding->results, rests);
   for (auto [i, local] : llvm::enumerate(results))
     if (failed(defineResult(op, i, local, sharding->results[i], rests[i], annotations[i])))

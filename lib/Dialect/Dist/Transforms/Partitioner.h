@@ -49,8 +49,15 @@ private:
   llvm::FailureOr<mlir::Value> exchangeMicrobatches(AccumulateOp op, unsigned input,
                                                     const Layout &wanted);
 
-  mlir::Value axisIndex(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<unsigned> axes,
-                        int64_t scale);
+  /// The linear position along axes, times `scale`: this device's, or that of the device `back` places before it,
+  /// cyclically.
+  mlir::Value axisIndex(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<unsigned> axes, int64_t scale,
+                        int64_t back = 0);
+  /// What LocalizeContext::startShift asks, for `global`.
+  mlir::Value startShift(mlir::OpBuilder &b, mlir::Operation *op, mlir::Value local, mlir::Value global,
+                         llvm::ArrayRef<unsigned> axes, int64_t forward, llvm::StringRef what);
+  /// How what was built for `op` since `last` from local `operands` lies over the axes of later runs.
+  void inferRests(mlir::Operation *op, mlir::Operation *last, llvm::ArrayRef<mlir::Value> operands);
   /// Annotates and tags what was built for `op` since `last`.
   void finish(mlir::Operation *op, mlir::Operation *last, llvm::ArrayRef<mlir::Value> results,
               llvm::ArrayRef<Layout> layouts, llvm::ArrayRef<Layout> rests);
@@ -74,6 +81,8 @@ private:
   /// them.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<std::tuple<unsigned, double, mlir::Value>, 1>>
       masks;
+  /// The layout over the axes of later runs of local values that stand for no global one.
+  llvm::DenseMap<mlir::Value, Layout> inferred;
   /// Blocks being rebuilt, outermost first, with where their local ops go.
   llvm::SmallVector<std::pair<mlir::Block *, mlir::OpBuilder>, 2> frames;
 

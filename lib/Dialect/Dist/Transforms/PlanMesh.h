@@ -41,6 +41,8 @@ public:
   GlobalAttr extend(GlobalAttr tag, const Layout &layout) const;
   AxesAttr toAxes(llvm::ArrayRef<unsigned> axes) const;
   mlir::RankedTensorType localType(mlir::RankedTensorType type, const Layout &layout) const;
+  /// Of every mesh position its linear position along axes, major to minor.
+  llvm::SmallVector<int64_t> indicesAlong(llvm::ArrayRef<unsigned> axes) const;
 
   /// `[{"x"}, {}]`, `[{}] sum{"data"}`: for reasons and messages.
   std::string print(const Layout &layout) const;

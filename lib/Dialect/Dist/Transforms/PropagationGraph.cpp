@@ -14,11 +14,7 @@ using namespace mlir;
 using namespace shoal;
 using namespace shoal::dist;
 
-int64_t Slot::bytes() const {
-  if (!type || !type.hasStaticShape())
-    return 0;
-  return type.getNumElements() * elementBytes(type.getElementType());
-}
+int64_t Slot::bytes() const { return type ? tensorBytes(type) : 0; }
 
 // Slots.
 

@@ -5,7 +5,7 @@
 // reads of the stream is gathered before it, what it adds to the stream is scattered behind it, by a dist.reshard
 // each. All other ops of the stream, norms, dropout and residual sums, see their part of the tokens only. A parameter
 // that has a row for each token, as a table of positions, lies as the stream that it is added to.
-#include "DimGroups.h"
+#include "SequenceDims.h"
 #include "Strategy.h"
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
@@ -72,6 +72,7 @@ private:
   MeshOp mesh;
   FlatSymbolRefAttr symbol;
   ArrayRef<StringAttr> axes;
+  SmallVector<StringAttr> context; // what shards the sequence everywhere
   bool keepGathered;
   DimGroups groups;
   DenseSet<Operation *> forward;
@@ -184,13 +185,10 @@ void SequenceParallel::findRegionOps() {
 }
 
 ShardingAttr SequenceParallel::toSharding(Value value, bool isShardedAlong) const {
-  unsigned along = *findDim(value, sequence);
-  SmallVector<DimShardingAttr> dims;
-  for (int64_t d = 0; d < cast<RankedTensorType>(value.getType()).getRank(); ++d)
-    dims.push_back(DimShardingAttr::get(symbol.getContext(),
-                                        d == along && isShardedAlong ? axes : ArrayRef<StringAttr>(),
-                                        /*isClosed=*/d == along, /*priority=*/0));
-  return ShardingAttr::get(symbol.getContext(), symbol, dims, ReduceKindAttrEnum::sum, {});
+  SmallVector<StringAttr> along(context);
+  if (isShardedAlong)
+    llvm::append_range(along, axes);
+  return shardAlong(symbol, value, *findDim(value, sequence), along);
 }
 
 ReshardOp SequenceParallel::reshard(OpBuilder &builder, Value value, Value of, bool isShardedAlong, Operation *cause) {
@@ -277,6 +275,7 @@ LogicalResult SequenceParallel::run() {
     return diag;
   }
   findRegionOps();
+  context = findAxes(func, groups, [&](unsigned group) { return sequence.test(group); });
   SmallVector<Value> stream;
   for (Operation &op : func.front().without_terminator())
     for (Value result : op.getResults())

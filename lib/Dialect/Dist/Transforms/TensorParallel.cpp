@@ -175,6 +175,7 @@ void TensorParallel::classifyFactor(const DimGroups::Entry &entry, unsigned inde
     return;
   case FactorKind::Decompose:
   case FactorKind::NeedReplication:
+  case FactorKind::Permutation:
     (needsWhole(entry.op, factor) ? group.isBlocked : group.isClass) = true;
     return;
   }

@@ -39,10 +39,7 @@ static constexpr size_t kMaxStarts = 64;
 using Shape = ArrayRef<int64_t>;
 static Shape shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
 
-static int64_t bytesOf(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() * elementBytes(type.getElementType());
-}
+static int64_t bytesOf(Value value) { return tensorBytes(value.getType()); }
 
 static bool hasFactor(ArrayRef<unsigned> dim, unsigned factor) {
   return dim.size() == 1 && dim[0] == factor;

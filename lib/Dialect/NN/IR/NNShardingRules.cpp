@@ -128,6 +128,7 @@ ShardingRule MaskOp::getShardingRule() {
   rule.operands = {factors};
   rule.operands.resize((*this)->getNumOperands()); // limit and offset are scalars
   rule.results = {factors};
+  rule.indexed = {unsigned(getDim())};
   if (getFill().isZero())
     rule.linear = {{0}};
   return rule;
@@ -271,6 +272,7 @@ ShardingRule ConcatOp::getShardingRule() {
 ShardingRule IotaOp::getShardingRule() {
   ShardingRule rule;
   rule.results = {addFactors(rule, getType().getShape())};
+  rule.indexed = {unsigned(getDim())};
   return rule;
 }
 

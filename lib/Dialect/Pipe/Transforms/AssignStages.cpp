@@ -178,11 +178,6 @@ LogicalResult Assigner::findStatistics() {
   return success();
 }
 
-static int64_t getBytes(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor ? tensor.getNumElements() * elementBytes(tensor.getElementType()) : 0;
-}
-
 /// The parameters that an op reads, also through casts, and what of its results the backward pass finds: all, or under
 /// recomputation products alone or only what enters a layer.
 void Assigner::keep(StageUnit &unit, Operation *op) {
@@ -191,14 +186,14 @@ void Assigner::keep(StageUnit &unit, Operation *op) {
       operand = cast.getInput();
     if (auto argument = dyn_cast<BlockArgument>(operand);
         argument && nn::getArgRole(func, argument.getArgNumber()) == nn::ArgRole::Param)
-      unit.parameters.insert({argument, getBytes(argument.getType())});
+      unit.parameters.insert({argument, tensorBytes(argument.getType())});
   }
   auto rule = dyn_cast<ShardingRuleOpInterface>(op);
   bool isInLayer = op->hasAttr(nn::NNDialect::kLayerAttr);
   if (isInLayer && memory.recompute != "none" && !(memory.recompute == "selective" && rule && isContraction(rule.getShardingRule())))
     return;
   for (Value result : op->getResults())
-    unit.kept += getBytes(result.getType());
+    unit.kept += tensorBytes(result.getType());
 }
 
 FailureOr<SmallVector<StageUnit>> Assigner::makeUnits() {
@@ -212,7 +207,7 @@ FailureOr<SmallVector<StageUnit>> Assigner::makeUnits() {
       units.emplace_back();
       // What enters a layer is kept whatever is computed again.
       if (own && memory.recompute != "none" && op->getNumOperands())
-        units.back().kept += getBytes(op->getOperand(0).getType());
+        units.back().kept += tensorBytes(op->getOperand(0).getType());
     }
     layer = own;
     if (statistics.contains(op))

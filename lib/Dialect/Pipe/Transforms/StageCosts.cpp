@@ -25,10 +25,7 @@ constexpr uint64_t kMostProfileBytes = uint64_t(1) << 26;
 
 double toMilliseconds(double cost) { return dist::toSeconds(cost) * kMillisecondsPerSecond; }
 
-int64_t bytesOf(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() * elementBytes(type.getElementType());
-}
+int64_t bytesOf(Value value) { return tensorBytes(value.getType()); }
 
 class Estimator {
 public:

@@ -18,7 +18,8 @@ enum class AxisRole {
 inline constexpr int64_t kMaxDevices = 1'000'000;
 
 /// The axes that strategies take where none is named: rows of the batch, and what tensor parallelism shards.
-inline constexpr llvm::StringLiteral kDataAxis = "data", kTensorAxis = "tensor", kPipeAxis = "pipe";
+inline constexpr llvm::StringLiteral kDataAxis = "data", kTensorAxis = "tensor", kPipeAxis = "pipe", kContextAxis = "context",
+                                     kUlyssesAxis = "ulysses";
 
 struct KnownAxis {
   llvm::StringLiteral name;

@@ -23,6 +23,9 @@ inline constexpr NumberRule kBucketMbRule = {"above 0 and at most 1e6", "MIB",
 inline constexpr NumberRule kZeroRule = {"0, 1, 2 or 3", "0|1|2|3",
                                          [](double value) { return value >= 0 && value <= 3; }};
 
+/// How attention finds the tokens of other shards of its sequence, as dist-context-parallel says, or "none": no flag.
+inline constexpr llvm::StringRef kContextModes[] = {"none", "ring", "zigzag", "ulysses", "allgather", "hybrid"};
+
 /// Of dist-microbatch's count.
 inline constexpr NumberRule kMicrobatchesRule = {"from 1 to 65536", "M",
                                                  [](double value) { return value >= 1 && value <= 65536; }};

@@ -96,6 +96,37 @@ def TensorParallelPass : Pass<"dist-tensor-parallel", "::mlir::ModuleOp"> {
   let dependentDialects = ["::shoal::dist::DistDialect"];
 }
 
+def ContextParallelPass : Pass<"dist-context-parallel", "::mlir::ModuleOp"> {
+  let summary = "context parallelism as annotations: the sequence over mesh axes";
+  let description = [{
+    The sequence is every dimension that is one with the queries or the keys of `nn.attention`. Inputs that have it lie sharded along it over
+    `context`, and with them all that is computed of tokens; attention alone looks at other tokens. What it does about that is its `mode`:
+
+    - `ring`: nothing is annotated. Keys and values stay where they are, and `dist-partition` lets them pass from device to device.
+    - `zigzag`: the ring, over tokens stored in an order in which shards have equal work under a causal mask (`nn.zigzag`). Inputs are brought into it,
+      results out of it; rope, dropout and masks know the original positions.
+    - `allgather`: keys and values are gathered for every attention, their gradients reduced and scattered; again for the backward pass, unless
+      `keep-gathered` is on.
+    - `ulysses`: queries, keys, values and what attention makes of them lie by heads instead of by tokens around it (Jacobs et al. 2023).
+    - `hybrid`: the sequence over `context` and `ulysses`; heads over `ulysses` around attention, which is a ring over `context`.
+
+    ```mlir
+    func.func @f(%x: tensor<2x8x4xf32> {nn.input = "x"}, ...) {
+      %o, %lse = nn.attention %q, %k, %v causal scale = 0.5 : (tensor<2x8x1x1x4xf32>, tensor<2x8x1x4xf32>, tensor<2x8x1x4xf32>) -> tensor<2x8x1x1x4xf32>
+    // becomes, by allgather
+    func.func @f(%x: tensor<2x8x4xf32> {nn.input = "x", dist.sharding = #dist.sharding<@mesh, [{?}, {"context"}, {?} ]>}, ...) {
+      %a = dist.reshard %k <@mesh, [{?}, {}, {?}, {?} ]> {reason = "all keys for nn.attention"} : tensor<2x8x1x4xf32>
+      %b = dist.reshard %v <@mesh, [{?}, {}, {?}, {?} ]> {reason = "all keys for nn.attention"} : tensor<2x8x1x4xf32>
+      %o, %lse = nn.attention %q, %a, %b causal scale = 0.5 : (tensor<2x8x1x1x4xf32>, tensor<2x8x1x4xf32>, tensor<2x8x1x4xf32>) -> tensor<2x8x1x1x4xf32>
+    ```
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "\"ring\"", "ring | zigzag | ulysses | allgather | hybrid">,
+    Option<"keepGathered", "keep-gathered", "bool", "false", "of allgather: keep gathered keys and values for the backward pass">,
+  ];
+  let dependentDialects = ["::shoal::dist::DistDialect", "::shoal::nn::NNDialect"];
+}
+
 def SequenceParallelPass : Pass<"dist-sequence-parallel", "::mlir::ModuleOp"> {
   let summary = "sequence parallelism as annotations";
   let description = [{

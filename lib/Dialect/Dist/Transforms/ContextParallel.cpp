@@ -1,0 +1,341 @@
+// dist-context-parallel: the sequence over mesh axes. Annotations only: ops that align dimensions of the sequence,
+// attention, are built on its shards by the partitioner. Keys left as they lie make a ring; keys that are gathered, or
+// heads that take the axis instead of the sequence, are changes of layout around the op.
+#include "SequenceDims.h"
+#include "Strategy.h"
+#include "ZigzagOrder.h"
+
+#include "shoal/Dialect/Dist/Transforms/Passes.h"
+#include "shoal/Dialect/Dist/Transforms/SplitAxis.h"
+#include "shoal/Dialect/Dist/Transforms/StepParts.h"
+#include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Dialect/NN/IR/SignatureErrors.h"
+#include "shoal/Interfaces/Origin.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <numeric>
+
+namespace shoal::dist {
+#define GEN_PASS_DEF_CONTEXTPARALLELPASS
+#include "shoal/passes/ShoalDist.h.inc"
+} // namespace shoal::dist
+
+using namespace mlir;
+using namespace shoal;
+using namespace shoal::dist;
+
+namespace {
+
+std::optional<unsigned> findDim(const TensorFactors &tensor, unsigned factor) {
+  for (auto [d, factors] : llvm::enumerate(tensor))
+    if (llvm::is_contained(factors, factor))
+      return d;
+  return std::nullopt;
+}
+
+/// The factors of heads: what the op computes independently behind the tokens, key/value heads and then the query heads
+/// of one.
+SmallVector<unsigned> findHeadFactors(const DimGroups::Entry &entry) {
+  unsigned tokens = entry.rule.aligned.front().lead;
+  SmallVector<unsigned> heads;
+  for (const TensorFactors &tensor : entry.rule.operands) {
+    std::optional<unsigned> dim = findDim(tensor, tokens);
+    for (unsigned d = dim ? *dim + 1 : tensor.size(); d < tensor.size(); ++d)
+      if (unsigned factor = tensor[d].front(); entry.rule.factors[factor].kind != FactorKind::NeedReplication &&
+                                               !llvm::is_contained(heads, factor))
+        heads.push_back(factor);
+  }
+  return heads;
+}
+
+/// The heads of a model's ops, with what else shards them.
+class Heads {
+public:
+  Heads(func::FuncOp func, const DimGroups &groups) : func(func), groups(groups) {}
+
+  SmallVector<StringAttr> getAxes(const DimGroups::Entry &entry, unsigned factor) const {
+    return findAxes(func, groups, [&](unsigned group) { return group == entry.groups[factor]; });
+  }
+  int64_t countLocal(const DimGroups::Entry &entry, unsigned factor, MeshAttr mesh) const {
+    return shardSize(entry.rule.factors[factor].size, mesh.getSize(getAxes(entry, factor)));
+  }
+
+private:
+  func::FuncOp func;
+  const DimGroups &groups;
+};
+
+class ContextParallel {
+public:
+  ContextParallel(func::FuncOp func, MeshOp mesh, ArrayRef<StringAttr> axes, ArrayRef<StringAttr> headAxes,
+                  bool keepGathered, const DimGroups &groups, const SequenceDims &sequence)
+      : func(func), mesh(mesh), symbol(FlatSymbolRefAttr::get(mesh.getSymNameAttr())), axes(axes), headAxes(headAxes),
+        keepGathered(keepGathered), groups(groups), sequence(sequence), heads(func, groups),
+        forward(findForwardOps(func)),
+        why(getStrategyCause(func.getContext(), kContextParallel, "the sequence")) {}
+
+  /// Inputs that have the sequence lie sharded along it.
+  LogicalResult shardInputs();
+  /// Each op that aligns dimensions reads its passing operands whole: keys and values.
+  void gatherKeys();
+  /// Each of these ops works on all tokens of some heads.
+  LogicalResult exchangeHeads();
+
+  CauseAttr getCause() const { return why; }
+
+private:
+  /// The axes of each head factor beside those that it has.
+  FailureOr<SmallVector<SmallVector<StringAttr>>> dealHeads(const DimGroups::Entry &entry,
+                                                            ArrayRef<unsigned> factors) const;
+
+  ReshardOp reshard(OpBuilder &builder, Value value, ShardingAttr to, StringRef reason, Operation *cause);
+  /// `value`, a result of the op, lies as `made`; who reads it has it as `wanted`, but those that `reads` it so.
+  void reshardResult(Value value, ShardingAttr made, ShardingAttr wanted, StringRef reason,
+                     function_ref<bool(Operation *)> readsMade);
+
+  func::FuncOp func;
+  MeshOp mesh;
+  FlatSymbolRefAttr symbol;
+  ArrayRef<StringAttr> axes, headAxes;
+  bool keepGathered;
+  const DimGroups &groups;
+  const SequenceDims &sequence;
+  Heads heads;
+  DenseSet<Operation *> forward;
+  CauseAttr why;
+};
+
+LogicalResult ContextParallel::shardInputs() {
+  ArgAnnotator arguments(func, mesh);
+  for (BlockArgument argument : func.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    std::optional<unsigned> dim = sequence.findDim(argument);
+    if (!dim || nn::getArgRole(func, index) != nn::ArgRole::Input)
+      continue;
+    switch (arguments.ask(index, *dim, axes)) {
+    case ArgAnnotator::Answer::Free:
+      // Its other dimensions stay open, for the strategies that follow.
+      if (!arguments.get(index))
+        arguments.set(index, shardAlong(symbol, argument, *dim, {}));
+      arguments.shard(index, *dim, axes, why);
+      break;
+    case ArgAnnotator::Answer::HasThem:
+    case ArgAnnotator::Answer::Closed: // written by hand: these tokens stay together
+      break;
+    case ArgAnnotator::Answer::UsedElsewhere: {
+      InFlightDiagnostic diag = nn::emitArgError(func, index)
+                                << "context parallelism shards dimension " << *dim << " over ";
+      llvm::interleaveComma(axes, diag);
+      return diag << ", but its annotation uses the axis elsewhere: " << arguments.get(index);
+    }
+    }
+  }
+  return success();
+}
+
+ReshardOp ContextParallel::reshard(OpBuilder &builder, Value value, ShardingAttr to, StringRef reason,
+                                   Operation *cause) {
+  auto op = builder.create<ReshardOp>(cause->getLoc(), value, to,
+                                      builder.getStringAttr(reason + " " + cause->getName().getStringRef()));
+  addCause(op, axes, why);
+  copyOrigin(cause, op);
+  return op;
+}
+
+void ContextParallel::reshardResult(Value value, ShardingAttr made, ShardingAttr wanted, StringRef reason,
+                                    function_ref<bool(Operation *)> readsMade) {
+  Operation *op = value.getDefiningOp();
+  setSharding(value, made);
+  addCause(op, axes, why);
+  OpBuilder builder(func.getContext());
+  builder.setInsertionPointAfter(op);
+  ReshardOp later = reshard(builder, value, wanted, reason, op);
+  value.replaceUsesWithIf(later, [&](OpOperand &use) { return use.getOwner() != later && !readsMade(use.getOwner()); });
+  if (later->use_empty())
+    later.erase();
+}
+
+void ContextParallel::gatherKeys() {
+  DenseMap<std::pair<Value, bool>, Value> gathered; // in the pass of its readers
+  for (const DimGroups::Entry &entry : groups.getEntries())
+    for (auto [lead, passing] : entry.rule.aligned) {
+      bool isLater = !keepGathered && !forward.contains(entry.op);
+      for (auto [i, tensor] : llvm::enumerate(entry.rule.operands)) {
+        std::optional<unsigned> dim = findDim(tensor, passing);
+        if (!dim)
+          continue;
+        OpOperand &operand = entry.op->getOpOperand(i);
+        Value &whole = gathered[{operand.get(), isLater}];
+        if (!whole) {
+          OpBuilder builder(entry.op);
+          ReshardOp gather = reshard(builder, operand.get(), shardAlong(symbol, operand.get(), *dim, {}),
+                                     "all keys for", entry.op);
+          if (isLater && gathered.contains({operand.get(), false}))
+            gather->setAttr(DistDialect::kRefetchAttr, builder.getUnitAttr());
+          whole = gather;
+        }
+        operand.set(whole);
+      }
+      for (auto [i, tensor] : llvm::enumerate(entry.rule.results)) {
+        std::optional<unsigned> dim = findDim(tensor, passing);
+        if (!dim)
+          continue;
+        Value result = entry.op->getResult(i);
+        // Each device has the sum over its own queries.
+        ShardingAttr sum = shardAlong(symbol, result, *dim, {}).withUnreduced(ReduceKindAttrEnum::sum, axes);
+        reshardResult(result, sum, shardAlong(symbol, result, *dim, axes), "the keys' own devices for",
+                      [](Operation *) { return false; });
+      }
+    }
+}
+
+/// As tensor parallelism deals its axis out: key/value heads take all of it where there are as many, else what divides
+/// them, and their query heads the rest.
+FailureOr<SmallVector<SmallVector<StringAttr>>> ContextParallel::dealHeads(const DimGroups::Entry &entry,
+                                                                           ArrayRef<unsigned> factors) const {
+  MeshAttr attr = mesh.getMesh();
+  int64_t kvHeads = heads.countLocal(entry, factors[0], attr), devices = attr.getSize(headAxes), shared = 1;
+  SmallVector<SmallVector<StringAttr>> dealt(factors.size());
+  for (StringAttr axis : headAxes) {
+    int64_t size = *attr.getAxisSize(axis);
+    bool fits = kvHeads >= devices || (kvHeads % (shared * size) == 0 && dealt.back().empty());
+    dealt[fits ? 0 : dealt.size() - 1].push_back(axis);
+    shared *= fits ? size : 1;
+  }
+  int64_t queryHeads = heads.countLocal(entry, factors.back(), attr);
+  if (devices / shared <= queryHeads)
+    return dealt;
+  return entry.op->emitError("Ulysses over ")
+         << devices << " devices needs a query head for each of them, got: " << kvHeads << " key/value heads of "
+         << queryHeads << (queryHeads == 1 ? " query head" : " query heads")
+         << " each; take --context-parallel ring, or hybrid with a smaller axis \"ulysses\"";
+}
+
+LogicalResult ContextParallel::exchangeHeads() {
+  SmallVector<StringAttr> rest; // of the sequence's axes, what still shards it
+  for (StringAttr axis : axes)
+    if (!llvm::is_contained(headAxes, axis))
+      rest.push_back(axis);
+  auto isAligning = [&](Operation *op) {
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+    return ruled && !ruled.getShardingRule().aligned.empty();
+  };
+  DenseMap<Value, Value> exchanged;
+  for (const DimGroups::Entry &entry : groups.getEntries()) {
+    if (entry.rule.aligned.empty())
+      continue;
+    SmallVector<unsigned> headFactors = findHeadFactors(entry);
+    auto dealt = dealHeads(entry, headFactors);
+    if (failed(dealt))
+      return failure();
+    AlignedFactors pair = entry.rule.aligned.front();
+    // The value by heads, or by tokens; nothing where it has no tokens.
+    auto layOut = [&](Value value, const TensorFactors &tensor, bool byHeads) -> ShardingAttr {
+      std::optional<unsigned> tokens = findDim(tensor, pair.lead);
+      if (!tokens)
+        tokens = findDim(tensor, pair.passing);
+      if (!tokens)
+        return {};
+      ShardingAttr sharding = shardAlong(symbol, value, *tokens, byHeads ? ArrayRef<StringAttr>(rest) : axes);
+      SmallVector<DimShardingAttr> dims(sharding.getDims());
+      for (auto [i, factor] : llvm::enumerate(headFactors))
+        if (std::optional<unsigned> dim = findDim(tensor, factor)) {
+          SmallVector<StringAttr> all = heads.getAxes(entry, factor);
+          if (byHeads)
+            llvm::append_range(all, (*dealt)[i]);
+          dims[*dim] = DimShardingAttr::get(func.getContext(), all, /*isClosed=*/true, /*priority=*/0);
+        }
+      return sharding.withDims(dims);
+    };
+    for (auto [i, tensor] : llvm::enumerate(entry.rule.operands)) {
+      OpOperand &operand = entry.op->getOpOperand(i);
+      Operation *def = operand.get().getDefiningOp();
+      ShardingAttr byHeads = layOut(operand.get(), tensor, /*byHeads=*/true);
+      if (!byHeads || (def && isAligning(def)))
+        continue;
+      Value &value = exchanged[operand.get()];
+      if (!value) {
+        OpBuilder builder(entry.op);
+        value = reshard(builder, operand.get(), byHeads, "all tokens of some heads for", entry.op);
+      }
+      operand.set(value);
+    }
+    for (auto [i, tensor] : llvm::enumerate(entry.rule.results)) {
+      Value result = entry.op->getResult(i);
+      ShardingAttr made = layOut(result, tensor, /*byHeads=*/true);
+      if (!made)
+        continue;
+      // Query heads of one key/value head on several devices: its gradients are sums over these.
+      SmallVector<StringAttr> partial;
+      for (auto [factor, more] : llvm::zip_equal(headFactors, *dealt))
+        if (entry.rule.factors[factor].kind == FactorKind::Reduction && !holds(tensor, factor))
+          llvm::append_range(partial, more);
+      made = made.withUnreduced(ReduceKindAttrEnum::sum, partial);
+      reshardResult(result, made, layOut(result, tensor, /*byHeads=*/false), "all heads of some tokens behind",
+                    isAligning);
+    }
+  }
+  return success();
+}
+
+struct ContextParallelPass : dist::impl::ContextParallelPassBase<ContextParallelPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ArrayRef<StringRef> modes = ArrayRef(kContextModes).drop_front();
+    if (!llvm::is_contained(modes, mode.getValue())) {
+      emitError(getOperation().getLoc(), "mode must be ") << llvm::join(modes, ", ") << ", got: " << mode;
+      return signalPassFailure();
+    }
+    bool isHybrid = mode == "hybrid", exchangesHeads = isHybrid || mode == "ulysses";
+    SmallVector<std::string> names{kContextAxis.str()};
+    if (isHybrid)
+      names.push_back(kUlyssesAxis.str());
+    auto mesh = getMeshWithAxes(getOperation(), names, "context parallelism");
+    if (failed(mesh))
+      return signalPassFailure();
+    StringAttr heads = StringAttr::get(&getContext(), isHybrid ? kUlyssesAxis : kContextAxis);
+    auto annotate = [&](func::FuncOp func, DimGroups &&groups) -> LogicalResult {
+      FailureOr<SequenceDims> sequence = SequenceDims::find(func, groups);
+      if (failed(sequence))
+        return failure();
+      if (sequence->empty())
+        return func.emitError("context parallelism shards the sequence of nn.attention, and the model has none");
+      if (exchangesHeads && failed(splitForHeads(func, groups, heads)))
+        return failure();
+      SmallVector<StringAttr> axes, headAxes = resolveAxis(mesh->getMesh(), heads);
+      for (StringRef name : names)
+        llvm::append_range(axes, resolveAxis(mesh->getMesh(), name));
+      ContextParallel strategy(func, *mesh, axes, headAxes, keepGathered, groups, *sequence);
+      if (mode == "zigzag")
+        return storeInZigzag(func, *mesh, *sequence, groups, axes, strategy.getCause());
+      if (failed(strategy.shardInputs()))
+        return failure();
+      if (mode == "allgather")
+        strategy.gatherKeys();
+      return exchangesHeads ? strategy.exchangeHeads() : success();
+    };
+    if (failed(forEachModel(getOperation(), annotate)))
+      return signalPassFailure();
+  }
+
+private:
+  /// Where key/value heads are fewer than the axis has devices, they take the part of it that divides them all.
+  LogicalResult splitForHeads(func::FuncOp func, const DimGroups &groups, StringAttr axis) {
+    MeshAttr mesh = lookupMesh(getOperation()).getMesh();
+    if (resolveAxis(mesh, axis).size() != 1)
+      return success(); // split already
+    int64_t devices = *mesh.getAxisSize(axis), common = devices;
+    Heads heads(func, groups);
+    for (const DimGroups::Entry &entry : groups.getEntries())
+      if (!entry.rule.aligned.empty())
+        if (int64_t kvHeads = heads.countLocal(entry, findHeadFactors(entry).front(), mesh); kvHeads < devices)
+          common = std::gcd(common, kvHeads);
+    if (common == devices || common == 1)
+      return success();
+    return splitAxis(getOperation(), axis, {common, devices / common});
+  }
+};
+
+} // namespace

@@ -1,0 +1,76 @@
+// Finds the sequence of a model by sharding rules; see SequenceDims.h.
+#include "SequenceDims.h"
+
+using namespace mlir;
+
+namespace shoal::dist {
+
+static LogicalResult verifyOnePerValue(func::FuncOp func, const DimGroups &groups, const llvm::BitVector &set) {
+  auto verify = [&](Value value) -> LogicalResult {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    unsigned found = 0;
+    for (int64_t d = 0; type && d < type.getRank(); ++d)
+      if (unsigned group = groups.find(value, d); group != DimGroups::kNone && set.test(group))
+        ++found;
+    if (found < 2)
+      return success();
+    return emitError(value.getLoc()) << "a value has the sequence in " << found << " dimensions, and no axis shards both, "
+                                     << "got: " << type << "; compute scores by nn.attention";
+  };
+  for (BlockArgument argument : func.getArguments())
+    if (failed(verify(argument)))
+      return failure();
+  for (Operation &op : func.front())
+    for (Value result : op.getResults())
+      if (failed(verify(result)))
+        return failure();
+  return success();
+}
+
+FailureOr<SequenceDims> SequenceDims::find(func::FuncOp func, const DimGroups &groups) {
+  llvm::BitVector set(groups.getNumGroups());
+  for (const DimGroups::Entry &entry : groups.getEntries())
+    for (AlignedFactors pair : entry.rule.aligned)
+      for (unsigned factor : {pair.lead, pair.passing})
+        if (unsigned group = entry.groups[factor]; group != DimGroups::kNone)
+          set.set(group);
+  if (failed(verifyOnePerValue(func, groups, set)))
+    return failure();
+  return SequenceDims(groups, std::move(set));
+}
+
+std::optional<unsigned> SequenceDims::findDim(Value value) const {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  for (int64_t d = 0; type && d < type.getRank(); ++d)
+    if (contains(groups->find(value, d)))
+      return d;
+  return std::nullopt;
+}
+
+SmallVector<StringAttr> findAxes(func::FuncOp func, const DimGroups &groups, function_ref<bool(unsigned)> isOf) {
+  auto find = [&](Value value) -> ArrayRef<StringAttr> {
+    ShardingAttr sharding = getSharding(value);
+    for (int64_t d = 0; sharding && d < sharding.getRank(); ++d)
+      if (unsigned group = groups.find(value, d); group != DimGroups::kNone && isOf(group))
+        return sharding.getDimAxes(d);
+    return {};
+  };
+  for (BlockArgument argument : func.getArguments())
+    if (ArrayRef<StringAttr> axes = find(argument); !axes.empty())
+      return SmallVector<StringAttr>(axes);
+  for (Operation &op : func.front())
+    for (Value result : op.getResults())
+      if (ArrayRef<StringAttr> axes = find(result); !axes.empty())
+        return SmallVector<StringAttr>(axes);
+  return {};
+}
+
+ShardingAttr shardAlong(FlatSymbolRefAttr mesh, Value value, unsigned dim, ArrayRef<StringAttr> axes) {
+  SmallVector<DimShardingAttr> dims;
+  for (unsigned d = 0; d < cast<RankedTensorType>(value.getType()).getRank(); ++d)
+    dims.push_back(DimShardingAttr::get(mesh.getContext(), d == dim ? axes : ArrayRef<StringAttr>(),
+                                        /*isClosed=*/d == dim, /*priority=*/0));
+  return ShardingAttr::get(mesh.getContext(), mesh, dims, ReduceKindAttrEnum::sum, {});
+}
+
+} // namespace shoal::dist

@@ -1,0 +1,156 @@
+// Puts nn.zigzag between a sequence's original order and the stored one; see ZigzagOrder.h.
+#include "ZigzagOrder.h"
+
+#include "Causes.h"
+
+#include "shoal/Dialect/NN/IR/NN.h"
+#include "shoal/Interfaces/PositionedOpInterface.h"
+
+using namespace mlir;
+
+namespace shoal::dist {
+namespace {
+
+class ZigzagOrder {
+public:
+  ZigzagOrder(func::FuncOp func, MeshOp mesh, const SequenceDims &sequence, const DimGroups &groups,
+              ArrayRef<StringAttr> axes, CauseAttr why)
+      : func(func), symbol(FlatSymbolRefAttr::get(mesh.getSymNameAttr())), sequence(sequence), axes(axes), why(why),
+        ranks(mesh.getMesh().getSize(axes)) {
+    for (const DimGroups::Entry &entry : groups.getEntries())
+      entryOf[entry.op] = &entry;
+  }
+
+  LogicalResult run();
+
+private:
+  LogicalResult findLength();
+  Value getPositions();
+  bool isInOriginalOrder(Operation *op) const;
+  Value convert(Value value, unsigned dim, bool toStored);
+  Value zigzag(OpBuilder &builder, Value value, unsigned dim, bool inverse);
+
+  func::FuncOp func;
+  FlatSymbolRefAttr symbol;
+  const SequenceDims &sequence;
+  ArrayRef<StringAttr> axes;
+  CauseAttr why;
+  int64_t ranks, length = 0;
+  DenseMap<Operation *, const DimGroups::Entry *> entryOf;
+  DenseSet<Operation *> original; // ops that compute in the original order
+  DenseMap<Value, Value> converted;
+  Value positions;
+};
+
+LogicalResult ZigzagOrder::findLength() {
+  auto look = [&](Value value) -> LogicalResult {
+    std::optional<unsigned> dim = sequence.findDim(value);
+    if (!dim)
+      return success();
+    int64_t size = cast<RankedTensorType>(value.getType()).getDimSize(*dim);
+    if (length == 0)
+      length = size;
+    if (size == length)
+      return success();
+    return emitError(value.getLoc()) << "the zigzag order needs one length of the sequence, got: " << length << " and "
+                                     << size << "; take --context-parallel ring";
+  };
+  for (BlockArgument argument : func.getArguments())
+    if (failed(look(argument)))
+      return failure();
+  for (Operation &op : func.front())
+    for (Value result : op.getResults())
+      if (failed(look(result)))
+        return failure();
+  return success();
+}
+
+Value ZigzagOrder::zigzag(OpBuilder &builder, Value value, unsigned dim, bool inverse) {
+  return builder.create<nn::ZigzagOp>(value.getLoc(), value.getType(), value, /*offset=*/Value(), dim, ranks, inverse);
+}
+
+/// The original place of each stored row, whole on every device: each makes them, none sends them.
+Value ZigzagOrder::getPositions() {
+  if (positions)
+    return positions;
+  OpBuilder builder = OpBuilder::atBlockBegin(&func.front());
+  auto type = RankedTensorType::get({length}, builder.getI64Type());
+  Value rows = builder.create<nn::IotaOp>(func.getLoc(), type, 0);
+  positions = zigzag(builder, rows, 0, /*inverse=*/false);
+  for (Value value : {rows, positions})
+    setSharding(value, shardAlong(symbol, value, 0, {}));
+  return positions;
+}
+
+/// Updates and results are of the whole model; and some ops ask which index comes next, or which one it is.
+bool ZigzagOrder::isInOriginalOrder(Operation *op) const {
+  if (isa<nn::OptimizerUpdateOpInterface>(op) || op->hasTrait<OpTrait::IsTerminator>())
+    return true;
+  auto found = entryOf.find(op);
+  if (found == entryOf.end())
+    return true;
+  if (isa<PositionedOpInterface>(op))
+    return false;
+  const DimGroups::Entry &entry = *found->second;
+  return llvm::any_of(llvm::enumerate(entry.groups), [&](auto item) {
+    return sequence.contains(item.value()) &&
+           (entry.rule.factors[item.index()].kind == FactorKind::NeedReplication ||
+            llvm::is_contained(entry.rule.indexed, item.index()));
+  });
+}
+
+Value ZigzagOrder::convert(Value value, unsigned dim, bool toStored) {
+  Value &made = converted[value];
+  if (made)
+    return made;
+  OpBuilder builder(func.getContext());
+  if (Operation *def = value.getDefiningOp())
+    builder.setInsertionPointAfter(def);
+  else
+    builder.setInsertionPointToStart(&func.front());
+  made = zigzag(builder, value, dim, /*inverse=*/!toStored);
+  if (Operation *def = value.getDefiningOp())
+    copyOrigin(def, made.getDefiningOp());
+  // In either order the rows of results lie on all devices; what updates read lies as parameters do.
+  setSharding(made, shardAlong(symbol, made, dim, axes));
+  addCause(made.getDefiningOp(), axes, why);
+  return made;
+}
+
+LogicalResult ZigzagOrder::run() {
+  if (failed(findLength()))
+    return failure();
+  SmallVector<Operation *> ops;
+  for (Operation &op : func.front()) {
+    ops.push_back(&op);
+    if (isInOriginalOrder(&op))
+      original.insert(&op);
+  }
+  for (Operation *op : ops) {
+    bool wantsOriginal = original.contains(op);
+    for (OpOperand &operand : op->getOpOperands()) {
+      Value value = operand.get();
+      std::optional<unsigned> dim = sequence.findDim(value);
+      Operation *def = value.getDefiningOp();
+      bool isOriginal = !def || original.contains(def);
+      if (dim && isOriginal != wantsOriginal)
+        operand.set(convert(value, *dim, isOriginal));
+    }
+    if (auto positioned = dyn_cast<PositionedOpInterface>(op))
+      for (Value value : llvm::concat<Value>(llvm::to_vector(op->getResults()), llvm::to_vector(op->getOperands())))
+        if (std::optional<unsigned> dim = sequence.findDim(value)) {
+          positioned.setPositions(getPositions(), *dim);
+          break;
+        }
+  }
+  return success();
+}
+
+} // namespace
+
+LogicalResult storeInZigzag(func::FuncOp func, MeshOp mesh, const SequenceDims &sequence, const DimGroups &groups,
+                            ArrayRef<StringAttr> axes, CauseAttr why) {
+  return ZigzagOrder(func, mesh, sequence, groups, axes, why).run();
+}
+
+} // namespace shoal::dist
