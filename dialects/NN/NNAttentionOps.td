@@ -4,11 +4,12 @@
 // Attention and its gradient. Included by NNOps.td, whose classes these ops are made with.
 
 class NN_Attention<string mnemonic, list<Trait> traits = []>
-    : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure, KnownAttributes,
-        DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["getFlops"]>,
+    : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure, KnownAttributes, AttrSizedOperandSegments,
+        DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["getFlops", "localize"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface>])> {
-  // Query and key segments, or none.
-  dag masks = (ins Variadic<NN_TensorOf<I64>>:$segments, UnitAttr:$causal, OptionalAttr<I64Attr>:$window, F64Attr:$scale);
+  // Query and key segments, or none; likewise positions.
+  dag masks = (ins Variadic<NN_TensorOf<I64>>:$segments, Variadic<NN_TensorOf<I64>>:$positions, UnitAttr:$causal,
+                   OptionalAttr<I64Attr>:$window, F64Attr:$scale);
   let hasVerifier = 1;
 }
 
@@ -25,31 +26,41 @@ def NN_AttentionOp : NN_Attention<"attention", [AllTypesMatch<["k", "v"]>,
     of the sum of the exponentials of the scores, which the gradient needs (f32 where o is bf16). A query that sees nothing has o = 0 and
     lse = -inf. A key that a query does not see counts for nothing, as long as its k and v are finite.
 
+    `positions = %qp, %kp` (`tensor<Sxi64>`, `tensor<Txi64>`, the same for all batch rows) are the places of the rows in the sequence,
+    where q and k are parts of it or hold it in another order. `causal` and `window` are then judged by them instead of i and j, and S
+    need not be T. They may stand in any order; tiles of scores are left out where those of the keys increase and no query of the tile
+    sees any. A row with a negative position does not exist: a key that nobody sees, a query that sees nothing.
+
+    o has the type of q, or the one that is computed in (f32 for bf16): parts of a sequence are merged in it and rounded once.
+
     A library call: blocked with an online softmax, so that scores exist a tile at a time (Dao et al. 2022).
   }];
   let arguments = !con((ins NN_FloatTensor:$q, NN_FloatTensor:$k, NN_FloatTensor:$v), masks);
   let results = (outs NN_FloatTensor:$o, NN_FloatTensor:$lse);
   let assemblyFormat = [{
-    $q `,` $k `,` $v (`segments` `=` $segments^)? (`causal` $causal^)? (`window` `=` $window^)? `scale` `=` $scale attr-dict
+    $q `,` $k `,` $v (`segments` `=` $segments^)? (`positions` `=` $positions^)? (`causal` $causal^)? (`window` `=` $window^)?
+    `scale` `=` $scale attr-dict
     `:` `(` type(operands) `)` `->` type($o)
   }];
   let extraClassDeclaration = "static ::mlir::RankedTensorType getLseType(::mlir::Type o);";
 }
 
-def NN_AttentionGradOp : NN_Attention<"attention_grad", [AllTypesMatch<["k", "v", "dk", "dv"]>,
-    AllTypesMatch<["cotangent", "q", "o", "dq"]>]> {
+def NN_AttentionGradOp : NN_Attention<"attention_grad", [AllTypesMatch<["k", "v"]>, AllTypesMatch<["dk", "dv"]>,
+    AllTypesMatch<["cotangent", "o"]>]> {
   let summary = "cotangents of q, k and v of nn.attention";
   let description = [{
     `%dq, %dk, %dv = nn.attention_grad %do, %q, %k, %v, %o, %lse causal scale = 0.125 : (...) -> (...)`, from the cotangent of o and from what
     `nn.attention` read and made; scores are computed again from lse. dk and dv are sums over the query heads of a key/value head.
+    dq, dk and dv have the type of q, or all three the one that is computed in (f32 for bf16), so that those of parts of a sequence
+    add up before they are rounded.
     Made by `nn-differentiate`.
   }];
   let arguments = !con((ins NN_FloatTensor:$cotangent, NN_FloatTensor:$q, NN_FloatTensor:$k, NN_FloatTensor:$v, NN_FloatTensor:$o,
                             NN_FloatTensor:$lse), masks);
   let results = (outs NN_FloatTensor:$dq, NN_FloatTensor:$dk, NN_FloatTensor:$dv);
   let assemblyFormat = [{
-    $cotangent `,` $q `,` $k `,` $v `,` $o `,` $lse (`segments` `=` $segments^)? (`causal` $causal^)? (`window` `=` $window^)? `scale` `=` $scale
-    attr-dict `:` functional-type(operands, results)
+    $cotangent `,` $q `,` $k `,` $v `,` $o `,` $lse (`segments` `=` $segments^)? (`positions` `=` $positions^)? (`causal` $causal^)?
+    (`window` `=` $window^)? `scale` `=` $scale attr-dict `:` functional-type(operands, results)
   }];
 }
 

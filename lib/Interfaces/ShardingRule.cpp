@@ -36,15 +36,13 @@ bool isContraction(const ShardingRule &rule) {
   return false;
 }
 
-double countPoints(const ShardingRule &rule) {
-  double points = 1;
-  for (const Factor &factor : rule.factors)
-    points *= factor.size;
-  return points;
-}
-
 double flopsOfContraction(Operation *op, const ShardingRule &rule) {
-  return fits(rule, op) && isContraction(rule) ? 2 * countPoints(rule) : 0;
+  if (!fits(rule, op) || !isContraction(rule))
+    return 0;
+  double flops = 2;
+  for (const Factor &factor : rule.factors)
+    flops *= factor.size;
+  return flops;
 }
 
 bool fits(const ShardingRule &rule, Operation *op) {

@@ -14,10 +14,11 @@ constexpr double kNothing = -std::numeric_limits<double>::infinity();
 /// The query heads of both ops, and where their elements lie.
 struct Heads {
   template <typename Op>
-  Heads(Op op, const Tensor &q, const Tensor &k, Operands segments)
+  Heads(Op op, const Tensor &q, const Tensor &k, Operands masks)
       : causal(op.getCausal()), window(op.getWindow()), scale(op.getScale().convertToDouble()),
         batch(q.shape()[0]), queries(q.shape()[1]), keys(k.shape()[1]), kvHeads(q.shape()[2]),
-        groups(q.shape()[3]), size(q.shape()[4]), q(q), k(k), segments(segments) {}
+        groups(q.shape()[3]), size(q.shape()[4]), q(q), k(k),
+        segments(masks.take_front(op.getSegments().size())), positions(masks.drop_front(segments.size())) {}
 
   /// Calls visit(row) for every query of every head: `row` counts [batch, sequence, kv head,
   /// group].
@@ -34,10 +35,16 @@ struct Heads {
 
   bool sees(int64_t row, int64_t j) const {
     int64_t i = query(row);
-    if ((causal && j > i) || (window && std::abs(i - j) >= int64_t(*window)))
+    if (!segments.empty() &&
+        segments[0]->i[rowBatch(row) * queries + i] != segments[1]->i[rowBatch(row) * keys + j])
       return false;
-    return segments.empty() ||
-           segments[0]->i[rowBatch(row) * queries + i] == segments[1]->i[rowBatch(row) * keys + j];
+    if (!positions.empty()) {
+      i = positions[0]->i[i];
+      j = positions[1]->i[j];
+      if (i < 0 || j < 0)
+        return false; // one of them does not exist
+    }
+    return !(causal && j > i) && !(window && std::abs(i - j) >= int64_t(*window));
   }
 
   double dot(const Tensor &ofRow, int64_t row, const Tensor &ofKey, int64_t j) const {
@@ -53,7 +60,7 @@ struct Heads {
   double scale;
   int64_t batch, queries, keys, kvHeads, groups, size;
   const Tensor &q, &k;
-  Operands segments;
+  Operands segments, positions;
 };
 
 Results attention(nn::AttentionOp op, Operands in) {

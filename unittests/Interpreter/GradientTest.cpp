@@ -315,6 +315,14 @@ std::vector<GradientCase> allCases() {
       "%y, %lse = nn.attention %a, %b, %c scale = 1.0 : (tensor<1x2x1x2x3xf64>, tensor<1x5x1x3xf64>, "
       "tensor<1x5x1x3xf64>) -> tensor<1x2x1x2x3xf64>",
       "tensor<1x2x1x2x3xf64>");
+  // The third query does not exist, nor does the second key; the fourth query comes before all keys.
+  for (const char *masks : {"causal", "window = 2", "causal window = 3", ""})
+    add("attention_positions", {"tensor<1x4x1x2x3xf64>", "tensor<1x5x1x3xf64>", "tensor<1x5x1x3xf64>"},
+        "%p = nn.constant dense<[7, 3, -1, 0]> : tensor<4xi64>\n%r = nn.constant dense<[2, -5, 6, 1, 4]> : tensor<5xi64>\n"
+        "%y, %lse = nn.attention %a, %b, %c positions = %p, %r " + std::string(masks) +
+            " scale = 0.7 : (tensor<1x4x1x2x3xf64>, tensor<1x5x1x3xf64>, tensor<1x5x1x3xf64>, tensor<4xi64>, "
+            "tensor<5xi64>) -> tensor<1x4x1x2x3xf64>",
+        "tensor<1x4x1x2x3xf64>");
   add("dropout", {t34},
       "%s = nn.constant dense<7> : tensor<i64>\n%t = nn.constant dense<2> : tensor<i64>\n"
       "%y = nn.dropout %a rate = 0.3 id = 1 seed = %s step = %t : tensor<3x4xf64>",

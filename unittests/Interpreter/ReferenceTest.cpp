@@ -58,6 +58,47 @@ TEST_F(ReferenceTest, shardsArePaddedLoudly) {
   EXPECT_EQ(takeShard(whole, partial, mesh, 1).f[0], -INFINITY);
 }
 
+// Rows in another order, with their positions, make what they make in order; rows that do not exist change nothing.
+TEST_F(ReferenceTest, attentionFollowsPositions) {
+  auto run = [&](int64_t rows, const std::string &masks, const std::vector<int64_t> &positions) {
+    auto of = [&](const char *rest) { return "tensor<1x" + std::to_string(rows) + rest; };
+    std::string q = of("x1x1x2xf64>"), k = of("x1x2xf64>"), p = "tensor<" + std::to_string(rows) + "xi64>";
+    bool positioned = !positions.empty();
+    OwningOpRef<ModuleOp> module =
+        parse("func.func @f(%q: " + q + ", %k: " + k + ", %v: " + k + ", %p: " + p + ") -> " + q +
+              " {\n%o, %lse = nn.attention %q, %k, %v " + (positioned ? "positions = %p, %p " : "") + masks +
+              " scale = 0.5 : (" + q + ", " + k + ", " + k + (positioned ? ", " + p + ", " + p : "") + ") -> " + q +
+              "\nreturn %o : " + q + "\n}");
+    Builder builder(&context);
+    TensorList args;
+    for (int which = 0; which < 3; ++which) {
+      Tensor tensor(which == 0 ? type({1, rows, 1, 1, 2}, builder.getF64Type())
+                               : type({1, rows, 1, 2}, builder.getF64Type()));
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t x = 0; x < 2; ++x) {
+          int64_t place = positioned ? positions[row] : row;
+          tensor.f[row * 2 + x] = place < 0 ? 100 : std::sin(double(1 + which + place * 3 + x * 5));
+        }
+      args.push_back(std::move(tensor));
+    }
+    Tensor places(type({rows}, builder.getI64Type()));
+    for (int64_t row = 0; positioned && row < rows; ++row)
+      places.i[row] = positions[row];
+    args.push_back(std::move(places));
+    FailureOr<TensorList> results = runGlobal(function(*module), args, {});
+    EXPECT_TRUE(succeeded(results));
+    return (*results)[0].f;
+  };
+  for (const char *masks : {"", "causal", "window = 2", "causal window = 3"}) {
+    std::vector<double> inOrder = run(4, masks, {});
+    std::vector<int64_t> positions = {2, -1, 0, 3, -9, 1};
+    std::vector<double> permuted = run(6, masks, positions);
+    for (int64_t row = 0; row < 6; ++row)
+      for (int64_t x = 0; x < 2; ++x)
+        EXPECT_NEAR(permuted[row * 2 + x], positions[row] < 0 ? 0 : inOrder[positions[row] * 2 + x], 1e-14) << masks;
+  }
+}
+
 TEST_F(ReferenceTest, observerSeesEveryResult) {
   OwningOpRef<ModuleOp> module = parse(R"(
     func.func @f(%x: tensor<2xf32>) -> tensor<f32> {

@@ -99,8 +99,6 @@ bool isContraction(const ShardingRule &rule);
 
 /// Multiplications and additions of the products of a contraction, 0 of any other op.
 double flopsOfContraction(mlir::Operation *op, const ShardingRule &rule);
-/// The points of the op's iteration space.
-double countPoints(const ShardingRule &rule);
 
 /// What leaves a reduction of elements of a type as it is: 0; the least value, the greatest. None
 /// where a double cannot hold it, so that no mask can write it: the greatest i64.

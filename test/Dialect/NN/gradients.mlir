@@ -234,6 +234,19 @@ func.func @attention(%q: tensor<2x6x1x1x4xf32> {nn.param = #nn.param<"q", init =
   return %1 : tensor<f32>
 }
 
+// Positions are passed on; the cotangent has the type of a wide result, and what is differentiated its own.
+// CHECK-LABEL: func.func @attention_positions(
+// CHECK: nn.attention %{{.*}} positions = %[[QP:.*]], %[[KP:.*]] causal scale
+// CHECK: nn.attention_grad %{{.*}} positions = %[[QP]], %[[KP]] causal scale = {{.*}} : (tensor<2x3x1x1x4xf32>, tensor<2x3x1x1x4xbf16>,
+// CHECK-SAME: -> (tensor<2x3x1x1x4xbf16>, tensor<2x6x1x4xbf16>, tensor<2x6x1x4xbf16>)
+func.func @attention_positions(%q: tensor<2x3x1x1x4xf32> {nn.param = #nn.param<"q", init = zeros>}, %k: tensor<2x6x1x4xbf16>,
+    %qp: tensor<3xi64>, %kp: tensor<6xi64>, %c: tensor<2x3x1x1x4xf32>) -> (tensor<f32> {nn.loss}) {
+  %0 = nn.cast %q : tensor<2x3x1x1x4xf32> -> tensor<2x3x1x1x4xbf16>
+  %o, %lse = nn.attention %0, %k, %k positions = %qp, %kp causal scale = 0.5 : (tensor<2x3x1x1x4xbf16>, tensor<2x6x1x4xbf16>, tensor<2x6x1x4xbf16>, tensor<3xi64>, tensor<6xi64>) -> tensor<2x3x1x1x4xf32>
+  %1 = nn.mse_loss sum %o, %c : (tensor<2x3x1x1x4xf32>, tensor<2x3x1x1x4xf32>) -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
 // Dropout drops the same elements of the cotangent.
 // CHECK-LABEL: func.func @dropout
 // CHECK-SAME: %[[SEED:[^:]*]]: tensor<i64> {nn.seed}, %[[STEP:[^:]*]]: tensor<i64> {nn.step})

@@ -378,7 +378,7 @@ func.func @attention(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x6x3x4xf32>) {
 // -----
 
 func.func @attention(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x7x2x4xf32>) {
-  // expected-error @+1 {{a causal mask or a window needs as many queries as keys, got: 6 and 7}}
+  // expected-error @+1 {{a causal mask or a window needs as many queries as keys, or positions, got: 6 and 7}}
   %0:2 = nn.attention %q, %k, %k causal scale = 1.0 : (tensor<2x6x2x1x4xf32>, tensor<2x7x2x4xf32>, tensor<2x7x2x4xf32>) -> tensor<2x6x2x1x4xf32>
   return
 }
@@ -420,6 +420,70 @@ func.func @attention(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x7x2x4xf32>, %s: ten
 func.func @attention(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x6x2x4xf32>) {
   // expected-error @+1 {{result must be 'tensor<2x6x2x1x4xf32>', got: 'tensor<2x6x2x1x5xf32>'}}
   %0:2 = nn.attention %q, %k, %k scale = 1.0 : (tensor<2x6x2x1x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>) -> tensor<2x6x2x1x5xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x6x2x4xf32>, %p: tensor<6xi64>) {
+  // expected-error @+1 {{takes the positions of queries and of keys, or none, got: 1}}
+  %0:2 = nn.attention %q, %k, %k positions = %p scale = 1.0 : (tensor<2x6x2x1x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>, tensor<6xi64>) -> tensor<2x6x2x1x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x7x2x4xf32>, %p: tensor<6xi64>) {
+  // expected-error @+1 {{positions must have the sequence of queries and of keys, got: 'tensor<6xi64>' and 'tensor<6xi64>'}}
+  %0:2 = nn.attention %q, %k, %k positions = %p, %p causal scale = 1.0 : (tensor<2x6x2x1x4xf32>, tensor<2x7x2x4xf32>, tensor<2x7x2x4xf32>, tensor<6xi64>, tensor<6xi64>) -> tensor<2x6x2x1x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x6x2x4xf32>, %p: tensor<2x6xi64>) {
+  // expected-error @+1 {{positions must have the sequence of queries and of keys, got: 'tensor<2x6xi64>' and 'tensor<2x6xi64>'}}
+  %0:2 = nn.attention %q, %k, %k positions = %p, %p scale = 1.0 : (tensor<2x6x2x1x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6xi64>, tensor<2x6xi64>) -> tensor<2x6x2x1x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<2x6x2x1x4xbf16>, %k: tensor<2x6x2x4xbf16>) {
+  // expected-error @+1 {{result must be 'tensor<2x6x2x1x4xbf16>', or that in 'f32', got: 'tensor<2x6x2x1x4xf64>'}}
+  %0:2 = nn.attention %q, %k, %k scale = 1.0 : (tensor<2x6x2x1x4xbf16>, tensor<2x6x2x4xbf16>, tensor<2x6x2x4xbf16>) -> tensor<2x6x2x1x4xf64>
+  return
+}
+
+// -----
+
+func.func @attention_grad(%q: tensor<2x6x2x1x4xbf16>, %k: tensor<2x6x2x4xbf16>, %o: tensor<2x6x2x1x4xf64>, %l: tensor<2x6x2x1xf32>) {
+  // expected-error @+1 {{o must be 'tensor<2x6x2x1x4xbf16>', or that in 'f32', got: 'tensor<2x6x2x1x4xf64>'}}
+  %0:3 = nn.attention_grad %o, %q, %k, %k, %o, %l scale = 1.0 : (tensor<2x6x2x1x4xf64>, tensor<2x6x2x1x4xbf16>, tensor<2x6x2x4xbf16>, tensor<2x6x2x4xbf16>, tensor<2x6x2x1x4xf64>, tensor<2x6x2x1xf32>) -> (tensor<2x6x2x1x4xbf16>, tensor<2x6x2x4xbf16>, tensor<2x6x2x4xbf16>)
+  return
+}
+
+// -----
+
+func.func @attention_grad(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x6x2x4xf32>, %l: tensor<2x6x2x1xf32>) {
+  // expected-error @+1 {{dq must be 'tensor<2x6x2x1x4xf32>', got: 'tensor<2x6x2x1x4xbf16>'}}
+  %0:3 = nn.attention_grad %q, %q, %k, %k, %q, %l scale = 1.0 : (tensor<2x6x2x1x4xf32>, tensor<2x6x2x1x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x1x4xf32>, tensor<2x6x2x1xf32>) -> (tensor<2x6x2x1x4xbf16>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_grad(%q: tensor<2x6x2x1x4xf32>, %k: tensor<2x6x2x4xf32>, %l: tensor<2x6x2x1xf32>) {
+  // expected-error @+1 {{dk must be 'tensor<2x6x2x4xf32>', got: 'tensor<2x7x2x4xf32>'}}
+  %0:3 = nn.attention_grad %q, %q, %k, %k, %q, %l scale = 1.0 : (tensor<2x6x2x1x4xf32>, tensor<2x6x2x1x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>, tensor<2x6x2x1x4xf32>, tensor<2x6x2x1xf32>) -> (tensor<2x6x2x1x4xf32>, tensor<2x7x2x4xf32>, tensor<2x7x2x4xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_grad(%q: tensor<2x6x2x1x4xbf16>, %k: tensor<2x6x2x4xbf16>, %l: tensor<2x6x2x1xf32>) {
+  // expected-error @+1 {{dq, dk and dv must have one element type, got: 'tensor<2x6x2x1x4xbf16>' and 'tensor<2x6x2x4xf32>'}}
+  %0:3 = nn.attention_grad %q, %q, %k, %k, %q, %l scale = 1.0 : (tensor<2x6x2x1x4xbf16>, tensor<2x6x2x1x4xbf16>, tensor<2x6x2x4xbf16>, tensor<2x6x2x4xbf16>, tensor<2x6x2x1x4xbf16>, tensor<2x6x2x1xf32>) -> (tensor<2x6x2x1x4xbf16>, tensor<2x6x2x4xf32>, tensor<2x6x2x4xf32>)
   return
 }
 

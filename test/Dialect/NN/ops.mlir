@@ -223,6 +223,20 @@ func.func @attention(%q: tensor<2x6x2x3x4xf32>, %k: tensor<2x6x2x4xf32>, %s: ten
   return
 }
 
+// With positions a mask may look at more keys than there are queries. What is written of bf16 may be f32.
+// CHECK-LABEL: func.func @attention_positions
+func.func @attention_positions(%q: tensor<1x2x1x3x4xbf16>, %k: tensor<1x5x1x4xbf16>, %qs: tensor<1x2xi64>, %ks: tensor<1x5xi64>, %qp: tensor<2xi64>, %kp: tensor<5xi64>) {
+  // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} positions = %{{.*}}, %{{.*}} causal scale = 5.000000e-01 : (tensor<1x2x1x3x4xbf16>, tensor<1x5x1x4xbf16>, tensor<1x5x1x4xbf16>, tensor<2xi64>, tensor<5xi64>) -> tensor<1x2x1x3x4xbf16>
+  %o, %lse = nn.attention %q, %k, %k positions = %qp, %kp causal scale = 0.5 : (tensor<1x2x1x3x4xbf16>, tensor<1x5x1x4xbf16>, tensor<1x5x1x4xbf16>, tensor<2xi64>, tensor<5xi64>) -> tensor<1x2x1x3x4xbf16>
+  // CHECK: nn.attention %{{.*}} segments = %[[QS:.*]], %[[KS:.*]] positions = %[[QP:.*]], %[[KP:.*]] window = 2 scale = {{.*}} -> tensor<1x2x1x3x4xf32>
+  %1:2 = nn.attention %q, %k, %k segments = %qs, %ks positions = %qp, %kp window = 2 scale = 0.5 : (tensor<1x2x1x3x4xbf16>, tensor<1x5x1x4xbf16>, tensor<1x5x1x4xbf16>, tensor<1x2xi64>, tensor<1x5xi64>, tensor<2xi64>, tensor<5xi64>) -> tensor<1x2x1x3x4xf32>
+  // CHECK: nn.attention_grad %{{.*}} segments = %[[QS]], %[[KS]] positions = %[[QP]], %[[KP]] causal window = 2 scale = {{.*}} -> (tensor<1x2x1x3x4xf32>, tensor<1x5x1x4xf32>, tensor<1x5x1x4xf32>)
+  %2:3 = nn.attention_grad %o, %q, %k, %k, %o, %lse segments = %qs, %ks positions = %qp, %kp causal window = 2 scale = 0.5 : (tensor<1x2x1x3x4xbf16>, tensor<1x2x1x3x4xbf16>, tensor<1x5x1x4xbf16>, tensor<1x5x1x4xbf16>, tensor<1x2x1x3x4xbf16>, tensor<1x2x1x3xf32>, tensor<1x2xi64>, tensor<1x5xi64>, tensor<2xi64>, tensor<5xi64>) -> (tensor<1x2x1x3x4xf32>, tensor<1x5x1x4xf32>, tensor<1x5x1x4xf32>)
+  // CHECK: nn.attention_grad %{{.*}} scale = {{.*}} -> (tensor<1x2x1x3x4xbf16>, tensor<1x5x1x4xbf16>, tensor<1x5x1x4xbf16>)
+  %3:3 = nn.attention_grad %1#0, %q, %k, %k, %1#0, %1#1 scale = 0.5 : (tensor<1x2x1x3x4xf32>, tensor<1x2x1x3x4xbf16>, tensor<1x5x1x4xbf16>, tensor<1x5x1x4xbf16>, tensor<1x2x1x3x4xf32>, tensor<1x2x1x3xf32>) -> (tensor<1x2x1x3x4xbf16>, tensor<1x5x1x4xbf16>, tensor<1x5x1x4xbf16>)
+  return
+}
+
 // Normalisation of rows, with the statistics that the gradient reads: f32 for bf16.
 // CHECK-LABEL: func.func @row_norms
 func.func @row_norms(%x: tensor<2x3x8xf32>, %p: tensor<8xf32>, %h: tensor<3x8xbf16>, %q: tensor<8xbf16>) -> (tensor<2x3xf32>, tensor<2x3xf32>, tensor<3xf32>) {

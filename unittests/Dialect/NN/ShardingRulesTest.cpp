@@ -70,8 +70,9 @@ protected:
     module = parseSourceString<ModuleOp>(text, &context);
     if (!module || failed(verify(*module)))
       return nullptr;
-    return &*cast<func::FuncOp>(module->getBody()->front()).front().begin();
+    return &function().front().front();
   }
+  func::FuncOp function() { return cast<func::FuncOp>(module->getBody()->front()); }
 
   std::string rule(StringRef args, StringRef op) {
     Operation *parsed = parse(args, op);
@@ -256,6 +257,24 @@ TEST_F(ShardingRules, Attention) {
                      ", " + k + ")"),
             "[a,b,d,e,f][a,b,d,e,f][a,c,d,f][a,c,d,f][a,b,d,e,f][a,b,d,e][a,b][a,c]->[a,b,d,e,f][a,c,d,f][a,c,d,f] "
             "b=5 whole c=5 whole e=4 sum f=8 whole linear 0");
+}
+
+// Positions are whole on every device, and no points of the products.
+TEST_F(ShardingRules, AttentionPositions) {
+  std::string q = "tensor<2x5x3x4x8xf32>", k = "tensor<2x7x3x8xf32>", l = "tensor<2x5x3x4xf32>", p = "tensor<5xi64>",
+              r = "tensor<7xi64>";
+  auto flops = [&] { return cast<ShardingRuleOpInterface>(&function().front().front()).getFlops(); };
+  std::string arguments = "%q: " + q + ", %k: " + k + ", %l: " + l + ", %p: " + p + ", %r: " + r;
+  EXPECT_EQ(rule(arguments, "%0:2 = nn.attention %q, %k, %k positions = %p, %r causal scale = 1.0 : (" + q + ", " + k +
+                                ", " + k + ", " + p + ", " + r + ") -> " + q),
+            "[a,b,d,e,f][a,c,d,f][a,c,d,f][g][h]->[a,b,d,e,f][a,b,d,e] b=5 whole c=7 whole f=8 whole g=5 whole h=7 whole");
+  EXPECT_EQ(flops(), 4 * 2 * 5 * 7 * 3 * 4 * 8);
+  EXPECT_EQ(rule(arguments, "%0:3 = nn.attention_grad %q, %q, %k, %k, %q, %l positions = %p, %r scale = 1.0 : (" + q +
+                                ", " + q + ", " + k + ", " + k + ", " + q + ", " + l + ", " + p + ", " + r + ") -> (" +
+                                q + ", " + k + ", " + k + ")"),
+            "[a,b,d,e,f][a,b,d,e,f][a,c,d,f][a,c,d,f][a,b,d,e,f][a,b,d,e][g][h]->[a,b,d,e,f][a,c,d,f][a,c,d,f] "
+            "b=5 whole c=7 whole e=4 sum f=8 whole g=5 whole h=7 whole linear 0");
+  EXPECT_EQ(flops(), 10 * 2 * 5 * 7 * 3 * 4 * 8);
 }
 
 TEST_F(ShardingRules, Embedding) {

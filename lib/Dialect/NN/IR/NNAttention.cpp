@@ -1,4 +1,4 @@
-// nn.attention and nn.attention_grad: what they accept, how they are sharded, and the gradient.
+// nn.attention and nn.attention_grad: what they accept, and the gradient.
 #include "Build.h"
 
 using namespace mlir;
@@ -25,89 +25,59 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
     return op.emitOpError() << "queries and keys must agree in batch, kv heads and head size, got: "
                             << q << " and " << k;
   int64_t queries = q.getDimSize(1), keys = k.getDimSize(1);
-  if ((op.getCausal() || op.getWindow()) && queries != keys)
-    return op.emitOpError() << "a causal mask or a window needs as many queries as keys, got: "
+  if ((op.getCausal() || op.getWindow()) && op.getPositions().empty() && queries != keys)
+    return op.emitOpError() << "a causal mask or a window needs as many queries as keys, or positions, got: "
                             << queries << " and " << keys;
   if (op.getWindow() && int64_t(*op.getWindow()) < 1)
     return op.emitOpError() << "window must be at least 1, got: " << int64_t(*op.getWindow());
   if (!op.getScale().isFinite())
     return op.emitOpError() << "scale must be finite, got: " << op.getScale().convertToDouble();
-  if (op.getSegments().empty())
+  auto expectPair = [&](OperandRange pair, StringRef what, StringRef dims, ArrayRef<int64_t> ofQueries,
+                        ArrayRef<int64_t> ofKeys) -> LogicalResult {
+    if (pair.empty())
+      return success();
+    if (pair.size() != 2)
+      return op.emitOpError() << "takes the " << what << " of queries and of keys, or none, got: " << pair.size();
+    if (typeOf(pair[0]).getShape() != ofQueries || typeOf(pair[1]).getShape() != ofKeys)
+      return op.emitOpError() << what << " must have the " << dims << " of queries and of keys, got: " << typeOf(pair[0])
+                              << " and " << typeOf(pair[1]);
     return success();
-  auto segments = [&](unsigned i) { return cast<RankedTensorType>(op.getSegments()[i].getType()); };
-  if (op.getSegments().size() != 2)
-    return op.emitOpError() << "takes the segments of queries and of keys, or none, got: "
-                            << op.getSegments().size();
-  if (segments(0).getShape() != q.getShape().take_front(2) ||
-      segments(1).getShape() != k.getShape().take_front(2))
-    return op.emitOpError()
-           << "segments must have the batch and sequence of queries and of keys, got: "
-           << segments(0) << " and " << segments(1);
-  return success();
+  };
+  if (failed(expectPair(op.getSegments(), "segments", "batch and sequence", q.getShape().take_front(2),
+                        k.getShape().take_front(2))))
+    return failure();
+  return expectPair(op.getPositions(), "positions", "sequence", queries, keys);
+}
+
+/// Fails where `what` is neither like another tensor nor like that in the type that it is computed in.
+static LogicalResult expectLikeOrWide(Operation *op, StringRef what, RankedTensorType type, RankedTensorType like) {
+  Type wide = computeType(like.getElementType());
+  if (type == like || type == like.clone(wide))
+    return success();
+  InFlightDiagnostic error = op->emitOpError() << what << " must be " << like;
+  if (wide != like.getElementType())
+    error << ", or that in " << wide;
+  return error << ", got: " << type;
 }
 
 LogicalResult AttentionOp::verify() {
   if (failed(verifyAttention(*this)))
     return failure();
-  if (getO().getType() != getQ().getType())
-    return emitOpError() << "result must be " << getQ().getType() << ", got: " << getO().getType();
-  return success();
+  return expectLikeOrWide(*this, "result", getO().getType(), getQ().getType());
 }
 
 LogicalResult AttentionGradOp::verify() {
-  if (failed(verifyAttention(*this)))
+  RankedTensorType q = getQ().getType(), k = getK().getType(), dq = getDq().getType(), dk = getDk().getType();
+  if (failed(verifyAttention(*this)) || failed(expectLikeOrWide(*this, "o", getO().getType(), q)) ||
+      failed(expectLikeOrWide(*this, "dq", dq, q)) || failed(expectLikeOrWide(*this, "dk", dk, k)))
     return failure();
+  if (dq.getElementType() != dk.getElementType())
+    return emitOpError() << "dq, dk and dv must have one element type, got: " << dq << " and " << dk;
   RankedTensorType lse = AttentionOp::getLseType(getO().getType());
   if (getLse().getType() != lse)
     return emitOpError() << "lse must be " << lse << ", got: " << getLse().getType();
   return success();
 }
-
-// Sharding rules. Sequences and the head size are whole on every device. Batch and key/value heads
-// are independent; so are the query heads of one key/value head, but dk and dv are sums over them.
-
-namespace {
-struct AttentionRule {
-  template <typename Op> explicit AttentionRule(Op op, FactorKind groupKind) {
-    auto q = op.getQ().getType();
-    unsigned batch = rule.addFactor(q.getDimSize(0));
-    unsigned queries = rule.addFactor(q.getDimSize(1), FactorKind::NeedReplication);
-    unsigned keys = rule.addFactor(op.getK().getType().getDimSize(1), FactorKind::NeedReplication);
-    unsigned kvHeads = rule.addFactor(q.getDimSize(2)),
-             groups = rule.addFactor(q.getDimSize(3), groupKind);
-    unsigned size = rule.addFactor(q.getDimSize(4), FactorKind::NeedReplication);
-    ofQueries = {{batch}, {queries}, {kvHeads}, {groups}, {size}};
-    ofKeys = {{batch}, {keys}, {kvHeads}, {size}};
-    perQuery = {{batch}, {queries}, {kvHeads}, {groups}};
-    if (!op.getSegments().empty())
-      ofSegments = {{{batch}, {queries}}, {{batch}, {keys}}};
-  }
-  ShardingRule rule;
-  TensorFactors ofQueries, ofKeys, perQuery;
-  SmallVector<TensorFactors> ofSegments;
-};
-} // namespace
-
-ShardingRule AttentionOp::getShardingRule() {
-  AttentionRule r(*this, FactorKind::PassThrough);
-  r.rule.operands = {r.ofQueries, r.ofKeys, r.ofKeys};
-  llvm::append_range(r.rule.operands, r.ofSegments);
-  r.rule.results = {r.ofQueries, r.perQuery};
-  return r.rule;
-}
-
-ShardingRule AttentionGradOp::getShardingRule() {
-  AttentionRule r(*this, FactorKind::Reduction);
-  r.rule.operands = {r.ofQueries, r.ofQueries, r.ofKeys, r.ofKeys, r.ofQueries, r.perQuery};
-  llvm::append_range(r.rule.operands, r.ofSegments);
-  r.rule.results = {r.ofQueries, r.ofKeys, r.ofKeys};
-  r.rule.linear = {{0}};
-  return r.rule;
-}
-
-// Two products forward; five backward, which makes the scores again.
-double AttentionOp::getFlops() { return 4 * countPoints(getShardingRule()); }
-double AttentionGradOp::getFlops() { return 10 * countPoints(getShardingRule()); }
 
 // Gradients.
 
@@ -120,7 +90,7 @@ FailureOr<SmallVector<Value>> AttentionOp::buildVJP(OpBuilder &builder, ArrayRef
     return result;
   auto grad = builder.create<AttentionGradOp>(
       getLoc(), getQ().getType(), getK().getType(), getV().getType(), cotangents[0], getQ(), getK(),
-      getV(), getO(), getLse(), getSegments(), getCausalAttr(), getWindowAttr(), getScaleAttr());
+      getV(), getO(), getLse(), getSegments(), getPositions(), getCausalAttr(), getWindowAttr(), getScaleAttr());
   for (auto [i, value] : llvm::enumerate(grad->getResults()))
     if (needed.test(i))
       result[i] = value;
