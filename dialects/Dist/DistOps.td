@@ -2,6 +2,7 @@
 #define SHOAL_DIST_OPS
 
 include "DistAttrs.td"
+include "mlir/IR/BuiltinTypeInterfaces.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
@@ -202,9 +203,13 @@ def Dist_CollectivePermuteOp : Dist_Permute<"collective_permute", [AllTypesMatch
   let assemblyFormat = "$axes `from` $sources `to` $targets $input attr-dict `:` type($result)";
 }
 
-def Dist_FutureType : TypeDef<Dist_Dialect, "Future"> {
+def Dist_FutureType : TypeDef<Dist_Dialect, "Future", [DeclareTypeInterfaceMethods<ShapedTypeInterface>]> {
   let mnemonic = "future";
   let summary = "a tensor that is still on its way";
+  let description = [{
+    It has the dimensions of its tensor, and lies as that will: shardings and sharding rules treat it as they do the tensor.
+    But no collective takes it, so that it cannot be laid otherwise before `dist.wait`.
+  }];
   let parameters = (ins "::mlir::RankedTensorType":$tensor);
   let assemblyFormat = "`<` $tensor `>`";
 }
@@ -213,7 +218,7 @@ def Dist_PermuteStartOp : Dist_Permute<"permute_start", [], ["localize"]> {
   let results = (outs Dist_FutureType:$future);
   let assemblyFormat = "$axes `from` $sources `to` $targets $input attr-dict `:` type($input) `->` qualified(type($future))";
 }
-def Dist_WaitOp : Dist_Op<"wait", [Pure, DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["localize"]>]> {
+def Dist_WaitOp : Dist_Op<"wait", [Pure, DeclareOpInterfaceMethods<ShardingRuleOpInterface>]> {
   let summary = "the value of a future";
   let arguments = (ins Dist_FutureType:$future);
   let results = (outs Dist_Tensor:$result);

@@ -11,7 +11,7 @@ int64_t BatchDims::getInner(Value value, unsigned dim) const {
 
 void BatchDims::setInner(Value value, unsigned dim, int64_t inner) {
   auto &dims = inners[value];
-  dims.resize(cast<RankedTensorType>(value.getType()).getRank());
+  dims.resize(cast<ShapedType>(value.getType()).getRank());
   dims[dim] = inner;
 }
 
@@ -98,7 +98,7 @@ void BatchDims::propagate(Operation *op, const ShardingRule &rule) {
     }
   }
   for (auto [i, result] : llvm::enumerate(op->getResults())) {
-    if (!isa<RankedTensorType>(result.getType())) { // a future of hand-written L2
+    if (!isa<ShapedType>(result.getType())) {
       lost = op;
       break;
     }

@@ -50,8 +50,8 @@ bool fits(const ShardingRule &rule, Operation *op) {
     if (tensors.size() != types.size())
       return false;
     for (auto [tensor, type] : llvm::zip(tensors, types)) {
-      auto ranked = dyn_cast<RankedTensorType>(type);
-      if (static_cast<int64_t>(tensor.size()) != (ranked ? ranked.getRank() : 0))
+      auto shaped = dyn_cast<ShapedType>(type);
+      if (static_cast<int64_t>(tensor.size()) != (shaped && shaped.hasRank() ? shaped.getRank() : 0))
         return false;
       for (ArrayRef<unsigned> dim : tensor)
         if (llvm::any_of(dim, [&](unsigned f) { return f >= rule.factors.size(); }))
@@ -106,8 +106,9 @@ ShardingRule elementwise(Operation *op) {
 ShardingRule replicated(Operation *op) {
   ShardingRule rule;
   auto add = [&](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor ? addFactors(rule, tensor.getShape(), FactorKind::NeedReplication) : TensorFactors();
+    auto shaped = dyn_cast<ShapedType>(type);
+    return shaped && shaped.hasRank() ? addFactors(rule, shaped.getShape(), FactorKind::NeedReplication)
+                                      : TensorFactors();
   };
   for (Type type : op->getOperandTypes())
     rule.operands.push_back(add(type));

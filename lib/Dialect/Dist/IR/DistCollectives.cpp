@@ -229,10 +229,18 @@ LogicalResult PermuteStartOp::verifySymbolUses(SymbolTableCollection &) {
 
 namespace shoal::dist {
 
-RankedTensorType getTensorType(Value value) {
-  if (auto future = dyn_cast<FutureType>(value.getType()))
+RankedTensorType getTensorType(Type type) {
+  if (auto future = dyn_cast<FutureType>(type))
     return future.getTensor();
-  return dyn_cast<RankedTensorType>(value.getType());
+  return dyn_cast<RankedTensorType>(type);
+}
+
+// A future has the dimensions of its tensor.
+bool FutureType::hasRank() const { return true; }
+ArrayRef<int64_t> FutureType::getShape() const { return getTensor().getShape(); }
+Type FutureType::getElementType() const { return getTensor().getElementType(); }
+ShapedType FutureType::cloneWith(std::optional<ArrayRef<int64_t>> shape, Type elementType) const {
+  return get(getContext(), llvm::cast<RankedTensorType>(getTensor().cloneWith(shape, elementType)));
 }
 
 bool doTheSame(Operation *a, Operation *b, llvm::function_ref<bool(StringRef)> isIgnored) {

@@ -1,5 +1,6 @@
 // The dist dialect: what it registers, its annotations on arguments, results and ops, and the
 // helpers that read and write them.
+#include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/Dist/IR/Messages.h"
 #include "shoal/Dialect/Dist/IR/Microbatches.h"
 #include "shoal/Dialect/Dist/IR/Positions.h"
@@ -150,7 +151,7 @@ static void setInArray(Operation *op, StringRef name, TypeRange types, unsigned 
   SmallVector<Attribute> shardings;
   for (auto [i, type] : llvm::enumerate(types)) {
     ShardingAttr old = getFromArray(op, name, i);
-    auto tensor = dyn_cast<RankedTensorType>(type);
+    RankedTensorType tensor = getTensorType(type);
     shardings.push_back(i == index ? sharding
                         : old      ? old
                                    : ShardingAttr::getReplicated(sharding.getMesh(),
@@ -194,7 +195,7 @@ ShardingAttr getResultSharding(Operation *func, unsigned index) {
 // Verification.
 
 static LogicalResult verifySharding(EmitError emitError, ShardingAttr sharding, Type type, MeshAttr mesh) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
+  RankedTensorType tensor = getTensorType(type);
   int64_t rank = tensor ? tensor.getRank() : 0;
   if ((int64_t)sharding.getDims().size() != rank)
     return emitError() << "sharding has " << sharding.getDims().size() << " dimensions, its value has rank " << rank
@@ -246,7 +247,7 @@ static LogicalResult verifyGlobal(Operation *op, EmitError emitError, StringAttr
   if (failed(mesh))
     return failure();
   RankedTensorType local = global.getSharding().getLocalType(global.getType(), *mesh);
-  if (isa<TensorType>(type) && type != local)
+  if (RankedTensorType own = getTensorType(type); own && own != local)
     return emitError() << name << " is a piece of type " << local << " of " << global.getType() << ", its value has "
                        << type;
   return success();
@@ -376,7 +377,7 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
   if (name == kAtAttr) {
     MeshOp mesh = lookupMesh(op);
     auto collective = dyn_cast<CollectiveOpInterface>(op);
-    auto isTensor = [](Type type) { return isa<RankedTensorType, FutureType>(type); };
+    auto isTensor = [](Type type) { return getTensorType(type) != nullptr; };
     bool computes =
         op->getNumResults() > 0 && op->getNumRegions() == 0 && llvm::all_of(op->getResultTypes(), isTensor);
     if (!mesh || !(isa<GroupOp>(op) || (collective && collective.communicates()) || computes))

@@ -1,6 +1,7 @@
 // Sharding rules of the dist ops. Collectives have them because partitioning runs per subset of
 // axes: what one run made is ordinary code to the next. A collective is independent along the
 // dimensions that it does not gather or split, and linear where it only sums or moves elements.
+#include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Interfaces/AddFactors.h"
 
@@ -16,8 +17,7 @@ enum class Partials { Sums, Any };
 
 /// One input, one result of equal rank: every dimension passes through but for `whole`.
 ShardingRule unaryRule(Value input, Value result, ArrayRef<uint64_t> whole, Partials partials) {
-  auto from = cast<RankedTensorType>(input.getType());
-  auto to = cast<RankedTensorType>(result.getType());
+  RankedTensorType from = getTensorType(input), to = getTensorType(result);
   ShardingRule rule;
   TensorFactors inputs, results;
   for (int64_t d = 0; d < from.getRank(); ++d) {
@@ -43,15 +43,6 @@ ShardingRule reductionRule(Value input, Value result, ArrayRef<uint64_t> whole,
   ShardingRule rule = unaryRule(input, result, whole, Partials::Sums);
   rule.linearKind = fromAttrEnum(kind);
   return rule;
-}
-
-/// The same op with the same types: nothing of it may be sharded.
-LogicalResult cloneAsIs(Operation *op, OpBuilder &builder, ValueRange operands,
-                        SmallVectorImpl<Value> &results) {
-  OperationState state(op->getLoc(), op->getName(), operands, op->getResultTypes(), op->getAttrs());
-  state.propertiesAttr = op->getPropertiesAsAttribute();
-  llvm::append_range(results, builder.create(state)->getResults());
-  return success();
 }
 
 } // namespace
@@ -88,21 +79,28 @@ ShardingRule CollectivePermuteOp::getShardingRule() {
   return unaryRule(getInput(), getResult(), {}, Partials::Sums);
 }
 
-// A future has no annotation, so what starts and ends one stays whole.
-ShardingRule PermuteStartOp::getShardingRule() { return rules::replicated(*this); }
-LogicalResult PermuteStartOp::localize(OpBuilder &builder, ValueRange operands,
-                                       const LocalizeContext &, SmallVectorImpl<Value> &results) {
-  return cloneAsIs(*this, builder, operands, results);
+ShardingRule PermuteStartOp::getShardingRule() {
+  return unaryRule(getInput(), getFuture(), {}, Partials::Sums);
 }
-ShardingRule WaitOp::getShardingRule() { return rules::replicated(*this); }
-LogicalResult WaitOp::localize(OpBuilder &builder, ValueRange operands, const LocalizeContext &,
-                               SmallVectorImpl<Value> &results) {
-  return cloneAsIs(*this, builder, operands, results);
+LogicalResult PermuteStartOp::localize(OpBuilder &builder, ValueRange operands, const LocalizeContext &ctx,
+                                       SmallVectorImpl<Value> &results) {
+  auto future = FutureType::get(getContext(), ctx.localResultType(0));
+  auto local = builder.create<PermuteStartOp>(getLoc(), future, getAxes(), getSources(), getTargets(), operands.front(),
+                                              getReasonAttr());
+  local->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
+  results.push_back(local);
+  return success();
 }
+// A future is laid as its tensor, and cannot be laid otherwise.
+ShardingRule WaitOp::getShardingRule() {
+  return unaryRule(getFuture(), getResult(), {}, Partials::Any);
+}
+// The same on every device.
 ShardingRule AxisIndexOp::getShardingRule() { return rules::replicated(*this); }
-LogicalResult AxisIndexOp::localize(OpBuilder &builder, ValueRange operands,
-                                    const LocalizeContext &, SmallVectorImpl<Value> &results) {
-  return cloneAsIs(*this, builder, operands, results);
+LogicalResult AxisIndexOp::localize(OpBuilder &builder, ValueRange, const LocalizeContext &,
+                                    SmallVectorImpl<Value> &results) {
+  results.push_back(builder.clone(*getOperation())->getResult(0));
+  return success();
 }
 
 // A bucket is an order of elements: sharding an operand's dimension would reorder them. Zeros (padding) are also parts

@@ -3,6 +3,7 @@
 
 #include "FittingRule.h"
 
+#include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
 
@@ -13,7 +14,7 @@ using namespace mlir;
 namespace shoal::dist {
 
 void DimGroups::addValue(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
+  RankedTensorType type = getTensorType(value);
   if (type && first.try_emplace(value, numDims).second)
     numDims += type.getRank();
 }
@@ -48,7 +49,7 @@ FailureOr<DimGroups> DimGroups::build(FunctionOpInterface func) {
       continue;
     }
     auto mixAll = [&](Value value) {
-      if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+      if (RankedTensorType type = getTensorType(value))
         for (int64_t d = 0; d < type.getRank(); ++d)
           mixedDims.push_back(groups.first.lookup(value) + d);
     };

@@ -1,6 +1,7 @@
 // Values in several layouts and the collectives between them; see LocalValues.h.
 #include "LocalValues.h"
 
+#include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Support/Elements.h"
 
@@ -98,10 +99,12 @@ FailureOr<Value> LocalValues::get(OpBuilder &builder, Operation *user, Value glo
                                   const Layout &to, const Twine &what) {
   auto found = plan(entries.find(global)->second, to);
   if (!found) {
-    user->emitError("no collectives lead from ")
-        << mesh.print(layoutOf(global)) << " to " << mesh.print(to)
-        << ": a whole value cannot become partial (" << what << ")";
-    return failure();
+    bool isOnItsWay = isa<FutureType>(global.getType());
+    return user->emitError("no collectives lead from ")
+           << mesh.print(layoutOf(global)) << " to " << mesh.print(to) << ": "
+           << (isOnItsWay ? "a future is laid as what it was started with; annotate both alike"
+                          : "a whole value cannot become partial")
+           << " (" << what << ")";
   }
   auto &[plan, value] = *found;
   if (plan.steps.empty())
@@ -182,7 +185,7 @@ void LocalValues::annotate(Operation *op, ArrayRef<const Layout *> rests) const 
   }
   SmallVector<Attribute> shardings;
   for (auto [result, rest] : llvm::zip_equal(op->getResults(), rests)) {
-    auto type = dyn_cast<RankedTensorType>(result.getType());
+    RankedTensorType type = getTensorType(result);
     int64_t rank = type ? type.getRank() : 0;
     shardings.push_back(mesh.toSharding(rest && type ? *rest : mesh.whole(rank)));
   }

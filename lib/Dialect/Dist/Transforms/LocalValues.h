@@ -57,7 +57,7 @@ public:
 
 private:
   struct Entry {
-    mlir::RankedTensorType type;
+    mlir::RankedTensorType type; // null for what no collective takes: an index, a future
     Layout annotated, rest;
     llvm::SmallVector<std::pair<Layout, mlir::Value>, 2> variants;
   };

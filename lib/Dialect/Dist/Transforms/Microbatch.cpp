@@ -2,6 +2,7 @@
 #include "MicrobatchPlan.h"
 
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
+#include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/Dist/IR/Dist.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
@@ -65,7 +66,7 @@ public:
     return splitter.getPartType(op->getResult(result));
   }
   int64_t globalOperandSize(unsigned operand, unsigned dim) const override {
-    return cast<RankedTensorType>(op->getOperand(operand).getType()).getDimSize(dim);
+    return getTensorType(op->getOperand(operand)).getDimSize(dim);
   }
   Value operandOffset(OpBuilder &, unsigned operand, unsigned dim) const override {
     return splitter.getOffset(op->getOperand(operand), dim);
@@ -82,7 +83,7 @@ private:
 } // namespace
 
 RankedTensorType Splitter::getPartType(Value value) const {
-  auto type = cast<RankedTensorType>(value.getType());
+  RankedTensorType type = getTensorType(value);
   SmallVector<int64_t> shape(type.getShape());
   for (auto [d, size] : llvm::enumerate(shape))
     if (int64_t inner = plan.getInner(value, d))

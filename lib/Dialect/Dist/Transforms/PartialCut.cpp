@@ -188,6 +188,10 @@ void AxisCut::find(PartialCut &cut) {
     addReaders(node, sharding);
   for (auto [node, sharding] : llvm::zip_equal(graph.nodes, shardings))
     addNode(node, sharding);
+  // No collective takes a future.
+  for (auto [index, slot] : llvm::enumerate(graph.slots))
+    if (slot.value && isa<FutureType>(slot.value.getType()))
+      join(made(index), read(index));
   if (areJoined(source, sink))
     return; // annotations that contradict each other: the partitioner says so
   // There may be less to reduce before a product than behind it, as before the weight gradient of few tokens. But the

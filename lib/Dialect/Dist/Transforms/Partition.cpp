@@ -6,6 +6,7 @@
 // its results are brought into their annotated layouts.
 #include "Partitioner.h"
 
+#include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
 #include "shoal/Support/DeadOps.h"
@@ -46,18 +47,40 @@ Value Partitioner::startShift(OpBuilder &b, Operation *op, Value local, Value gl
   auto targets = llvm::map_to_vector(
       sources, [&](int64_t device) { return ((device + forward) % devices + devices) % devices; });
   Attribute causes;
-  for (unsigned axis : axes)
-    causes = joinCauses(causes, traceCauses(global, mesh.name(axis)));
+  auto wanted = op->getAttrOfType<DictionaryAttr>(DistDialect::kWhyAttr);
+  for (unsigned axis : axes) {
+    StringAttr name = mesh.name(axis);
+    for (Attribute more : {traceCauses(global, name), wanted ? findCauses(wanted, name) : Attribute()})
+      causes = joinCauses(causes, more);
+    // In a program that was not propagated, another operand or a result may be what is annotated.
+    for (Value value : llvm::concat<Value>(llvm::to_vector(op->getOperands()), llvm::to_vector<4>(op->getResults())))
+      if (!causes)
+        causes = joinCauses(findHandCauses(op, value, name), traceCauses(value, name));
+  }
+  std::string places = forward == 1    ? "the next device"
+                       : forward == -1 ? "the device before"
+                       : forward > 0   ? "the device " + std::to_string(forward) + " places behind"
+                                       : "the device " + std::to_string(-forward) + " places before";
   auto reason = ReasonAttr::get(b.getContext(), b.getStringAttr(what + " of " + op->getName().getStringRef()),
                                 op->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr),
-                                b.getStringAttr("to the device " + Twine(forward) + " further in the ring"),
-                                listCauses(causes));
+                                b.getStringAttr("to " + places + " around the ring"), listCauses(causes));
   auto type = FutureType::get(b.getContext(), cast<RankedTensorType>(local.getType()));
-  return b.create<PermuteStartOp>(op->getLoc(), type, mesh.toAxes(axes), sources, targets, local, reason);
+  auto start = b.create<PermuteStartOp>(op->getLoc(), type, mesh.toAxes(axes), sources, targets, local, reason);
+  if (ringOp != op) {
+    ringOp = op;
+    if (ring < 0) // rings of an earlier run over other axes keep their numbers
+      func.walk([&](PermuteStartOp other) {
+        if (auto number = other->getAttrOfType<IntegerAttr>(DistDialect::kRingAttr))
+          ring = std::max(ring, number.getInt());
+      });
+    ++ring;
+  }
+  start->setAttr(DistDialect::kRingAttr, b.getI64IntegerAttr(ring));
+  return start;
 }
 
 FailureOr<std::optional<PlanMesh::Parts>> Partitioner::annotationOf(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
+  RankedTensorType type = getTensorType(value);
   ShardingAttr sharding = getSharding(value);
   if (!type || !sharding)
     return std::optional<PlanMesh::Parts>();
@@ -85,7 +108,7 @@ FailureOr<Value> Partitioner::getOperand(Operation *op, Value value, const Layou
 }
 
 GlobalAttr Partitioner::tagOf(Operation *op, unsigned result, const Layout &layout) {
-  auto type = dyn_cast<RankedTensorType>(op->getResult(result).getType());
+  RankedTensorType type = getTensorType(op->getResult(result));
   if (auto globals = op->getAttrOfType<ArrayAttr>(DistDialect::kGlobalsAttr))
     return mesh.extend(cast<GlobalAttr>(globals[result]), layout);
   auto id = op->getAttrOfType<IntegerAttr>(DistDialect::kIdAttr);
@@ -102,54 +125,38 @@ void Partitioner::keepWhy(Operation *op, Operation *local) const {
     local->removeAttr(DistDialect::kWhyAttr);
 }
 
-void Partitioner::inferRests(Operation *op, Operation *last, ArrayRef<Value> operands) {
-  if (!mesh.hasRemaining())
-    return;
-  for (auto [global, local] : llvm::zip_equal(op->getOperands(), operands))
-    inferred[local] = values.restOf(global);
-  Block *block = builder().getInsertionBlock();
-  for (Operation *made = last ? last->getNextNode() : &block->front(); made; made = made->getNextNode()) {
-    auto ruled = dyn_cast<ShardingRuleOpInterface>(made);
-    if (!ruled)
-      continue;
-    SmallVector<Layout> lies;
-    SmallVector<int64_t> bytes;
-    for (Value operand : made->getOperands()) {
-      auto known = inferred.find(operand);
-      auto type = dyn_cast<RankedTensorType>(operand.getType());
-      lies.push_back(known != inferred.end() ? known->second : mesh.whole(type ? type.getRank() : 0));
-      bytes.push_back(tensorBytes(operand.getType()));
-    }
-    auto pointers = llvm::map_to_vector(lies, [](const Layout &layout) { return &layout; });
-    SmallVector<const Layout *> none(made->getNumResults(), nullptr);
-    OpSharding sharding = shardOp(ruled.getShardingRule(), mesh.sizes(), pointers, bytes, none, Lead::Operands,
-                                  /*keepPartial=*/true);
-    for (auto [result, layout] : llvm::zip_equal(made->getResults(), sharding.results))
-      inferred[result] = layout;
-  }
-}
-
-void Partitioner::finish(Operation *op, Operation *last, ArrayRef<Value> results,
+void Partitioner::finish(Operation *op, Operation *last, ArrayRef<Value> operands, ArrayRef<Value> results,
                          ArrayRef<Layout> layouts, ArrayRef<Layout> rests) {
   Block *block = builder().getInsertionBlock();
   Operation *first = last ? last->getNextNode() : &block->front();
+  // What is built on the way to the results follows the operands.
+  DenseMap<Value, Layout> lies;
+  for (auto [local, global] : llvm::zip(operands, op->getOperands()))
+    lies.try_emplace(local, values.restOf(global));
+  auto restOf = [&](Value local) -> const Layout & {
+    RankedTensorType type = getTensorType(local);
+    return lies.try_emplace(local, mesh.whole(type ? type.getRank() : 0)).first->second;
+  };
   for (Operation *local = first; local; local = local->getNextNode()) {
     local->removeAttr(DistDialect::kIdAttr);
     local->removeAttr(DistDialect::kGlobalsAttr);
     keepWhy(op, local);
-    SmallVector<const Layout *> restOf(local->getNumResults(), nullptr);
+    SmallVector<Layout> made;
+    if (auto ruled = dyn_cast<ShardingRuleOpInterface>(local); ruled && mesh.hasRemaining())
+      made = inferRests(local, ruled.getShardingRule(), restOf);
     SmallVector<Attribute> tags;
     for (auto [i, result] : llvm::enumerate(local->getResults())) {
-      if (auto known = inferred.find(result); known != inferred.end())
-        restOf[i] = &known->second;
+      if (!made.empty())
+        lies.insert_or_assign(result, made[i]);
       for (auto [k, value] : llvm::enumerate(results))
         if (value == result) {
-          restOf[i] = &rests[k];
+          lies.insert_or_assign(result, rests[k]);
           if (GlobalAttr tag = tagOf(op, k, layouts[k]))
             tags.push_back(tag);
         }
     }
-    values.annotate(local, restOf);
+    SmallVector<Layout> own = llvm::map_to_vector(local->getResults(), [&](Value result) { return restOf(result); });
+    values.annotate(local, llvm::map_to_vector(own, [](const Layout &rest) { return &rest; }));
     if (!tags.empty() && tags.size() == local->getNumResults())
       local->setAttr(DistDialect::kGlobalsAttr, ArrayAttr::get(op->getContext(), tags));
   }
@@ -217,7 +224,7 @@ LogicalResult Partitioner::setBoundary(bool isArgument, unsigned index, RankedTe
 LogicalResult Partitioner::partitionReturn(func::ReturnOp op) {
   SmallVector<Value> results;
   for (auto [i, value] : llvm::enumerate(op.getOperands())) {
-    auto type = dyn_cast<RankedTensorType>(value.getType());
+    RankedTensorType type = getTensorType(value);
     Layout layout = values.layoutOf(value), rest = values.restOf(value);
     if (ShardingAttr sharding = getResultSharding(func, i); sharding && type) {
       auto parts = mesh.split(op.getLoc(), sharding, type);
@@ -259,7 +266,7 @@ LogicalResult Partitioner::run() {
   func.getBody().push_back(local);
   std::vector<PlanMesh::Parts> arguments;
   for (BlockArgument argument : old.getArguments()) {
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    RankedTensorType type = getTensorType(argument);
     auto parts = annotationOf(argument);
     if (failed(parts))
       return failure();
@@ -267,7 +274,9 @@ LogicalResult Partitioner::run() {
     PlanMesh::Parts lies = *parts ? **parts : PlanMesh::Parts{mesh.whole(rank), mesh.whole(rank)};
     if (!lies.layout.unreduced.empty())
       return nn::emitArgError(func, argument.getArgNumber()) << "cannot be partial: " << mesh.print(lies.layout);
-    Type localType = type ? mesh.localType(type, lies.layout) : argument.getType();
+    Type localType = argument.getType();
+    if (type)
+      localType = mesh.localType(cast<ShapedType>(localType), lies.layout);
     values.define(argument, lies.layout, local->addArgument(localType, argument.getLoc()),
                   lies.rest);
     arguments.push_back(std::move(lies));
@@ -277,7 +286,7 @@ LogicalResult Partitioner::run() {
     return failure();
 
   for (auto [i, argument] : llvm::enumerate(old.getArguments()))
-    if (auto type = dyn_cast<RankedTensorType>(argument.getType()))
+    if (RankedTensorType type = getTensorType(argument))
       if (failed(setBoundary(/*isArgument=*/true, i, type, arguments[i].layout, arguments[i].rest)))
         return failure();
   func.setFunctionType(FunctionType::get(func.getContext(), local->getArgumentTypes(),

@@ -125,7 +125,7 @@ LogicalResult Partitioner::partitionAccumulate(AccumulateOp op) {
       builder().getInsertionBlock()->empty() ? nullptr : &builder().getInsertionBlock()->back();
   Operation *made = builder().create(state);
   made->removeAttr(DistDialect::kArgShardingsAttr);
-  finish(op, last, SmallVector<Value>(made->getResults()), layouts, rests);
+  finish(op, last, {}, SmallVector<Value>(made->getResults()), layouts, rests);
   if (mesh.hasRemaining()) {
     SmallVector<Attribute> shardings;
     for (const Layout &rest : argumentRests)

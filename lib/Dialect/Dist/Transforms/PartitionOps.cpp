@@ -3,6 +3,7 @@
 #include "ForeignAttrs.h"
 #include "Partitioner.h"
 
+#include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 #include "shoal/Interfaces/Origin.h"
 #include "shoal/Support/Decomposition.h"
@@ -24,13 +25,15 @@ public:
       : partitioner(partitioner), op(op), sharding(sharding) {}
 
   RankedTensorType localResultType(unsigned result) const override {
-    return partitioner.mesh.localType(cast<RankedTensorType>(op->getResult(result).getType()),
-                                      sharding.results[result]);
+    return partitioner.mesh.localType(getTensorType(op->getResult(result)), sharding.results[result]);
   }
   int64_t globalOperandSize(unsigned operand, unsigned dim) const override {
-    return cast<RankedTensorType>(op->getOperand(operand).getType()).getDimSize(dim);
+    return getTensorType(op->getOperand(operand)).getDimSize(dim);
   }
-  Value operandOffset(OpBuilder &builder, unsigned operand, unsigned dim, int64_t back) const override {
+  Value operandOffset(OpBuilder &builder, unsigned operand, unsigned dim) const override {
+    return neighborOffset(builder, operand, dim, /*back=*/0);
+  }
+  Value neighborOffset(OpBuilder &builder, unsigned operand, unsigned dim, int64_t back) const override {
     return offset(builder, op->getOperand(operand), sharding.operands[operand], dim, back);
   }
   Value resultOffset(OpBuilder &builder, unsigned result, unsigned dim) const override {
@@ -54,7 +57,7 @@ private:
     const Axes &axes = layout.dims[dim];
     if (axes.empty())
       return {};
-    auto type = partitioner.mesh.localType(cast<RankedTensorType>(global.getType()), layout);
+    RankedTensorType type = partitioner.mesh.localType(getTensorType(global), layout);
     return partitioner.axisIndex(builder, op->getLoc(), axes, type.getDimSize(dim), back);
   }
 
@@ -91,7 +94,7 @@ FailureOr<OpSharding> Partitioner::choose(ShardingRuleOpInterface op, const Shar
   SmallVector<int64_t> bytes;
   for (Value operand : op->getOperands()) {
     operands.push_back(&values.layoutOf(operand));
-    bytes.push_back(tensorBytes(operand.getType()));
+    bytes.push_back(tensorBytes(getTensorType(operand)));
   }
   // Bytes sent, then work done by one device; where both are equal the annotation of the results leads, and what is
   // reduced is the operand: others read that too.
@@ -115,8 +118,9 @@ FailureOr<OpSharding> Partitioner::choose(ShardingRuleOpInterface op, const Shar
       }
       for (auto [result, made, want] : llvm::zip_equal(op->getResults(), candidate.results, wanted))
         if (want && made != *want) {
-          auto type = cast<RankedTensorType>(result.getType());
-          const std::optional<ReshardPlan> &plan = values.plan(type, made, *want);
+          auto type = dyn_cast<RankedTensorType>(result.getType());
+          std::optional<ReshardPlan> none;
+          const std::optional<ReshardPlan> &plan = type ? values.plan(type, made, *want) : none;
           add(plan ? std::optional(plan->sentBytes) : std::nullopt);
         }
       if (!sent)
@@ -137,14 +141,18 @@ FailureOr<OpSharding> Partitioner::choose(ShardingRuleOpInterface op, const Shar
   return op->emitOpError("has no way to compute its results in their annotated layouts");
 }
 
-Layout Partitioner::inferRest(Operation *op, const ShardingRule &rule, unsigned result) {
+SmallVector<Layout> Partitioner::inferRests(Operation *op, const ShardingRule &rule,
+                                            function_ref<const Layout &(Value)> restOf) const {
+  SmallVector<Layout> rests;
   SmallVector<const Layout *> operands, none(op->getNumResults(), nullptr);
   SmallVector<int64_t> bytes;
   for (Value operand : op->getOperands()) {
-    operands.push_back(&values.restOf(operand));
-    bytes.push_back(tensorBytes(operand.getType()));
+    rests.push_back(restOf(operand));
+    bytes.push_back(tensorBytes(getTensorType(operand)));
   }
-  return shardOp(rule, mesh.sizes(), operands, bytes, none, Lead::Operands, true).results[result];
+  for (const Layout &rest : rests)
+    operands.push_back(&rest);
+  return shardOp(rule, mesh.sizes(), operands, bytes, none, Lead::Operands, true).results;
 }
 
 LogicalResult Partitioner::partitionRuled(ShardingRuleOpInterface op) {
@@ -154,14 +162,18 @@ LogicalResult Partitioner::partitionRuled(ShardingRuleOpInterface op) {
   const ShardingRule &rule = *found;
   std::vector<std::optional<PlanMesh::Parts>> annotations;
   SmallVector<const Layout *> wanted;
-  SmallVector<Layout> rests;
-  for (auto [i, result] : llvm::enumerate(op->getResults())) {
+  for (Value result : op->getResults()) {
     auto parts = annotationOf(result);
     if (failed(parts))
       return failure();
     annotations.push_back(std::move(*parts));
-    rests.push_back(annotations.back() ? annotations.back()->rest : inferRest(op, rule, i));
   }
+  SmallVector<Layout> rests(op->getNumResults());
+  if (llvm::any_of(annotations, [](const auto &parts) { return !parts; }))
+    rests = inferRests(op, rule, [&](Value value) -> const Layout & { return values.restOf(value); });
+  for (auto [rest, parts] : llvm::zip_equal(rests, annotations))
+    if (parts)
+      rest = parts->rest;
   for (auto &parts : annotations)
     wanted.push_back(parts ? &parts->layout : nullptr);
 
@@ -177,13 +189,14 @@ LogicalResult Partitioner::partitionRuled(ShardingRuleOpInterface op) {
     auto local = getOperand(op, operand, layout, "operand " + Twine(i));
     if (failed(local))
       return failure();
-    auto type = dyn_cast<RankedTensorType>(operand.getType());
+    RankedTensorType type = getTensorType(operand);
     bool isRead = !llvm::is_contained(rule.unread, i);
     for (auto [d, factors] : llvm::enumerate(rule.operands[i])) {
-      bool isReduced = isRead && factors.size() == 1 &&
-                       rule.factors[factors[0]].kind == FactorKind::Reduction &&
-                       !rule.factors[factors[0]].leavesOutPadding && !layout.dims[d].empty();
-      if (!isReduced || type.getDimSize(d) % groupSize(layout.dims[d], mesh.sizes()) == 0)
+      // Sums see all of these, as products with 0 where the op itself leaves out what pads them.
+      bool isSummed = isRead && factors.size() == 1 && !layout.dims[d].empty() &&
+                      (rule.factors[factors[0]].kind == FactorKind::Reduction ||
+                       rule.factors[factors[0]].kind == FactorKind::Permutation);
+      if (!isSummed || type.getDimSize(d) % groupSize(layout.dims[d], mesh.sizes()) == 0)
         continue;
       std::optional<double> fill = i < rule.padding.size() ? rule.padding[i] : std::nullopt;
       if (!fill)
@@ -206,8 +219,7 @@ LogicalResult Partitioner::partitionRuled(ShardingRuleOpInterface op) {
   if (results.size() != op->getNumResults())
     return op->emitOpError("builds ")
            << results.size() << " local results, expected " << op->getNumResults();
-  inferRests(op, last, operands);
-  finish(op, last, results, sharding->results, rests);
+  finish(op, last, operands, results, sharding->results, rests);
   for (auto [i, local] : llvm::enumerate(results))
     if (failed(defineResult(op, i, local, sharding->results[i], rests[i], annotations[i])))
       return failure();
@@ -313,7 +325,7 @@ LogicalResult Partitioner::partitionUnruled(Operation *op) {
     auto parts = annotationOf(result);
     if (failed(parts))
       return failure();
-    auto type = dyn_cast<RankedTensorType>(result.getType());
+    RankedTensorType type = getTensorType(result);
     Layout whole = mesh.whole(type ? type.getRank() : 0);
     if (*parts && (*parts)->layout != whole)
       return op->emitOpError("has no sharding rule, but its result is annotated ")
@@ -327,7 +339,7 @@ LogicalResult Partitioner::partitionUnruled(Operation *op) {
   SmallVector<Layout> layouts;
   for (const Layout &rest : rests)
     layouts.push_back(mesh.whole(rest.dims.size()));
-  finish(op, last, SmallVector<Value>(local->getResults()), layouts, rests);
+  finish(op, last, {}, SmallVector<Value>(local->getResults()), layouts, rests);
   for (auto [i, result] : llvm::enumerate(op->getResults()))
     values.define(result, layouts[i], local->getResult(i), rests[i]);
   return success();

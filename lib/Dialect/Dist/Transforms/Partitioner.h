@@ -33,8 +33,9 @@ private:
 
   /// What the annotation of a value says; nothing when it has none.
   llvm::FailureOr<std::optional<PlanMesh::Parts>> annotationOf(mlir::Value value);
-  /// The layout over the axes of later runs, by the op's rule, where nothing is annotated.
-  Layout inferRest(mlir::Operation *op, const ShardingRule &rule, unsigned result);
+  /// The layouts of results over the axes of later runs, by the op's rule, where nothing is annotated.
+  llvm::SmallVector<Layout> inferRests(mlir::Operation *op, const ShardingRule &rule,
+                                       llvm::function_ref<const Layout &(mlir::Value)> restOf) const;
   llvm::FailureOr<OpSharding> choose(ShardingRuleOpInterface op, const ShardingRule &rule,
                                      llvm::ArrayRef<const Layout *> wanted);
 
@@ -56,11 +57,9 @@ private:
   /// What LocalizeContext::startShift asks, for `global`.
   mlir::Value startShift(mlir::OpBuilder &b, mlir::Operation *op, mlir::Value local, mlir::Value global,
                          llvm::ArrayRef<unsigned> axes, int64_t forward, llvm::StringRef what);
-  /// How what was built for `op` since `last` from local `operands` lies over the axes of later runs.
-  void inferRests(mlir::Operation *op, mlir::Operation *last, llvm::ArrayRef<mlir::Value> operands);
-  /// Annotates and tags what was built for `op` since `last`.
-  void finish(mlir::Operation *op, mlir::Operation *last, llvm::ArrayRef<mlir::Value> results,
-              llvm::ArrayRef<Layout> layouts, llvm::ArrayRef<Layout> rests);
+  /// Annotates and tags what was built for `op` from its local operands since `last`.
+  void finish(mlir::Operation *op, mlir::Operation *last, llvm::ArrayRef<mlir::Value> operands,
+              llvm::ArrayRef<mlir::Value> results, llvm::ArrayRef<Layout> layouts, llvm::ArrayRef<Layout> rests);
   /// Where axes came from, for the partition of those that remain.
   void keepWhy(mlir::Operation *op, mlir::Operation *local) const;
   GlobalAttr tagOf(mlir::Operation *op, unsigned result, const Layout &layout);
@@ -81,8 +80,9 @@ private:
   /// them.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<std::tuple<unsigned, double, mlir::Value>, 1>>
       masks;
-  /// The layout over the axes of later runs of local values that stand for no global one.
-  llvm::DenseMap<mlir::Value, Layout> inferred;
+  /// The op whose operands were last sent around a ring, and the number of that ring.
+  mlir::Operation *ringOp = nullptr;
+  int64_t ring = -1;
   /// Blocks being rebuilt, outermost first, with where their local ops go.
   llvm::SmallVector<std::pair<mlir::Block *, mlir::OpBuilder>, 2> frames;
 

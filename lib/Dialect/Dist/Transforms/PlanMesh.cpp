@@ -151,13 +151,9 @@ AxesAttr PlanMesh::toAxes(ArrayRef<unsigned> axes) const {
 }
 
 SmallVector<int64_t> PlanMesh::indicesAlong(ArrayRef<unsigned> axes) const {
-  return llvm::map_to_vector(llvm::seq<int64_t>(0, attr.getNumDevices()), [&](int64_t position) {
-    return attr.getIndexAlong(position, toAxes(axes).getAxes());
-  });
-}
-
-RankedTensorType PlanMesh::localType(RankedTensorType type, const Layout &layout) const {
-  return type.clone(localShape(type.getShape(), axisSizes, layout));
+  AxesAttr names = toAxes(axes);
+  return llvm::map_to_vector(llvm::seq<int64_t>(0, attr.getNumDevices()),
+                             [&](int64_t position) { return attr.getIndexAlong(position, names.getAxes()); });
 }
 
 std::string PlanMesh::print(const Layout &layout) const {

@@ -40,7 +40,11 @@ public:
   /// the shards over both axes, because sizes do not divide: no sharding tells how the value lies.
   GlobalAttr extend(GlobalAttr tag, const Layout &layout) const;
   AxesAttr toAxes(llvm::ArrayRef<unsigned> axes) const;
-  mlir::RankedTensorType localType(mlir::RankedTensorType type, const Layout &layout) const;
+  /// Of a tensor, or of a future of one.
+  template <typename Shaped>
+  Shaped localType(Shaped type, const Layout &layout) const {
+    return llvm::cast<Shaped>(type.clone(localShape(type.getShape(), axisSizes, layout)));
+  }
   /// Of every mesh position its linear position along axes, major to minor.
   llvm::SmallVector<int64_t> indicesAlong(llvm::ArrayRef<unsigned> axes) const;
 

@@ -3,6 +3,7 @@
 
 #include "FittingRule.h"
 
+#include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
 #include "shoal/Interfaces/AddFactors.h"
 #include "shoal/Support/Elements.h"
@@ -19,7 +20,7 @@ int64_t Slot::bytes() const { return type ? tensorBytes(type) : 0; }
 // Slots.
 
 unsigned PropagationGraph::addSlot(Value value, Location loc, Type type, ShardingAttr annotation) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
+  RankedTensorType tensor = getTensorType(type);
   Slot slot{value, 0, loc, tensor, nullptr, {}, {}, {}, false, {}};
   int64_t rank = tensor ? tensor.getRank() : 0;
   slot.layout.dims.resize(rank);
@@ -344,7 +345,7 @@ void PropagationGraph::annotate() {
                           ? TypeRange(op->getResultTypes())
                           : TypeRange(op->getRegion(0).getArgumentTypes());
     // An op whose results are no tensors has nothing to say.
-    if (llvm::none_of(types, [](Type type) { return isa<RankedTensorType>(type); }))
+    if (llvm::none_of(types, [](Type type) { return getTensorType(type) != nullptr; }))
       continue;
     op->setAttr(name, ArrayAttr::get(op->getContext(), shardings));
     if (auto reshard = dyn_cast<ReshardOp>(op))

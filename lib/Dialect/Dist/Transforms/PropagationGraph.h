@@ -22,7 +22,8 @@ struct Slot {
   mlir::Value value;
   unsigned result = 0;
   mlir::Location loc;
-  /// Null for what is no tensor (an index, a future): it has a layout without dimensions.
+  /// The tensor that it is or that a future holds; null for what is neither (an index): it has a layout without
+  /// dimensions.
   mlir::RankedTensorType type;
   /// The annotation the slot started with; null when it had none.
   ShardingAttr annotation;

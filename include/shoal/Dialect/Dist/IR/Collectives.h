@@ -7,8 +7,9 @@
 
 namespace shoal::dist {
 
-/// The tensor that a value is, or that is on its way to be (`!dist.future`); null for other values.
-mlir::RankedTensorType getTensorType(mlir::Value value);
+/// The tensor that a value of the type is, or that is on its way to be (`!dist.future`); null for other values.
+mlir::RankedTensorType getTensorType(mlir::Type type);
+inline mlir::RankedTensorType getTensorType(mlir::Value value) { return getTensorType(value.getType()); }
 
 /// Whether two collectives do the same to what they are given, for whatever reasons: but for attributes that are
 /// ignored.
