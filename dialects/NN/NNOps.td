@@ -434,5 +434,6 @@ include "NNAttentionOps.td"
 include "NNRandomOps.td"
 include "NNNormOps.td"
 include "NNRopeOps.td"
+include "NNSequenceOps.td"
 
 #endif

@@ -148,6 +148,50 @@ SmallVector<Value> iota(nn::IotaOp op, ValueRange, LinalgBuilder &linalg) {
   })};
 }
 
+/// nn::Zigzag's rowAt, or with `isInverse` its placeOf, of what lies inside the dimension.
+Value zigzagSource(Scalars &s, const nn::Zigzag &order, bool isInverse, Value at) {
+  auto c = [&](int64_t value) { return s.integer(s.b.getI64Type(), value); };
+  auto times = [&](Value x, int64_t y) { return s.mul(x, c(y)); };
+  auto over = [&](Value x, int64_t y) -> Value { return s.b.create<arith::DivUIOp>(s.loc, x, c(y)); };
+  auto isBelow = [&](Value x, Value y) -> Value {
+    return s.b.create<arith::CmpIOp>(s.loc, arith::CmpIPredicate::slt, x, y);
+  };
+  if (isInverse) {
+    Value frontRank = over(at, order.front), inFront = s.sub(at, times(frontRank, order.front));
+    Value fromEnd = s.sub(c(order.size - 1), at), backRank = over(fromEnd, std::max<int64_t>(1, order.back));
+    Value end = s.min(c(order.size), times(s.add(backRank, c(1)), order.rows));
+    Value inBack = s.add(s.sub(fromEnd, times(backRank, order.back)), c(1));
+    return s.select(isBelow(at, c(order.fronts)), s.add(times(frontRank, order.rows), inFront), s.sub(end, inBack));
+  }
+  Value rank = over(at, order.rows), first = times(rank, order.rows), i = s.sub(at, first);
+  Value stored = s.min(c(order.rows), s.sub(c(order.size), first));
+  Value isFront = isBelow(i, over(s.add(stored, c(1)), 2));
+  Value backBegin = s.sub(s.sub(c(order.size), times(rank, order.back)), stored);
+  return s.select(isFront, s.add(times(rank, order.front), i), s.add(backBegin, i));
+}
+
+SmallVector<Value> zigzag(nn::ZigzagOp op, ValueRange operands, LinalgBuilder &linalg) {
+  RankedTensorType type = tensorType(op.getResult());
+  int64_t rank = type.getRank(), dim = op.getDim();
+  nn::Zigzag order = op.getOrder();
+  SmallVector<Input> inputs;
+  if (op.getOffset())
+    inputs.push_back(linalg.scalar(operands[1], rank));
+  return {linalg.move(type.getShape(), type.getElementType(), inputs, [&](Scalars &s, ValueRange x) -> Value {
+    Value place = s.position(dim), inside = place;
+    Type i64 = place.getType();
+    if (op.getOffset()) {
+      place = s.add(x[0], place);
+      inside = s.min(s.max(place, s.integer(i64, 0)), s.integer(i64, order.size - 1));
+    }
+    Value source = zigzagSource(s, order, op.getInverse(), inside);
+    Value element = s.b.create<tensor::ExtractOp>(s.loc, operands[0], indicesWith(s, rank, dim, source));
+    if (!op.getOffset())
+      return element;
+    return s.select(s.inRange(place, order.size), element, s.constant(type.getElementType(), 0));
+  })};
+}
+
 } // namespace
 
 void attachShapeModels(MLIRContext &context) {
@@ -161,6 +205,7 @@ void attachShapeModels(MLIRContext &context) {
   attach<nn::ConcatOp, concat>(context);
   attach<nn::DynamicUpdateSliceOp, dynamicUpdateSlice>(context);
   attach<nn::IotaOp, iota>(context);
+  attach<nn::ZigzagOp, zigzag>(context);
 }
 
 } // namespace shoal::lowering

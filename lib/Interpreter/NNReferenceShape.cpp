@@ -98,6 +98,22 @@ Results pad(nn::PadOp op, Operands in) {
   return single(std::move(result));
 }
 
+// A shard's rows past the end stay zeros.
+Results zigzag(nn::ZigzagOp op, Operands in) {
+  Tensor result = resultOf(op);
+  nn::Zigzag order = op.getOrder();
+  int64_t dim = op.getDim(), first = op.getOffset() ? in[1]->i[0] : 0;
+  forEachIndex(result.shape(), [&](ArrayRef<int64_t> index, int64_t k) {
+    int64_t place = first + index[dim];
+    if (place < 0 || place >= order.size)
+      return;
+    Index from(index);
+    from[dim] = op.getInverse() ? order.placeOf(place) : order.rowAt(place);
+    result.copy(k, *in[0], linearIndex(from, in[0]->shape()));
+  });
+  return single(std::move(result));
+}
+
 } // namespace
 
 void attachShapeReferences(MLIRContext &context) {
@@ -110,6 +126,7 @@ void attachShapeReferences(MLIRContext &context) {
   attachReference<nn::DynamicUpdateSliceOp, dynamicUpdateSlice>(context);
   attachReference<nn::ConcatOp, concat>(context);
   attachReference<nn::IotaOp, iota>(context);
+  attachReference<nn::ZigzagOp, zigzag>(context);
 }
 
 } // namespace shoal::interp

@@ -102,6 +102,39 @@ TEST(Elementwise, Dropout) {
       "  %0 = nn.dropout %a rate = 0.5 id = 0 seed = %s step = %t : tensor<f32>\n  return %0 : tensor<f32>\n}\n");
 }
 
+// Against the reference, both ways and in every type: sizes that ranks divide or not, more ranks than rows, rows inside
+// and innermost; shards that lie inside, across the end, and past it.
+TEST(Elementwise, Zigzag) {
+  KernelTester tester;
+  auto replace = [](std::string text, const std::string &name, int64_t number) {
+    for (size_t at; (at = text.find(name)) != std::string::npos;)
+      text.replace(at, name.size(), std::to_string(number));
+    return text;
+  };
+  std::string rows = R"(
+    func.func private @rows(%x: tensor<SIZEx3xTYPE>) -> (tensor<SIZEx3xTYPE>, tensor<SIZEx3xTYPE>)
+        attributes {exec.kernel} {
+      %0 = nn.zigzag %x dim = 0 ranks = RANKS : tensor<SIZEx3xTYPE>
+      %1 = nn.zigzag %x dim = 0 ranks = RANKS inverse : tensor<SIZEx3xTYPE>
+      return %0, %1 : tensor<SIZEx3xTYPE>, tensor<SIZEx3xTYPE>
+    })";
+  for (int64_t size : {1, 7, 12, 24})
+    for (int64_t ranks : {1, 2, 3, 5, 30})
+      tester.check(with(replace(replace(rows, "SIZE", size), "RANKS", ranks), "f32"));
+  for (std::string type : {"i1", "i32", "i64", "bf16", "f64"})
+    tester.check(with(replace(replace(rows, "SIZE", 11), "RANKS", 4), type));
+  std::string shards = R"(
+    func.func private @shards(%x: tensor<2x11xTYPE>, %o: tensor<i64>) -> (tensor<2x4xTYPE>, tensor<2x4xTYPE>)
+        attributes {exec.kernel} {
+      %0 = nn.zigzag %x dim = 1 ranks = 4 offset = %o : tensor<2x11xTYPE> -> tensor<2x4xTYPE>
+      %1 = nn.zigzag %x dim = 1 ranks = 4 inverse offset = %o : tensor<2x11xTYPE> -> tensor<2x4xTYPE>
+      return %0, %1 : tensor<2x4xTYPE>, tensor<2x4xTYPE>
+    })";
+  for (std::string type : {"i1", "f32", "bf16", "f64"})
+    for (int64_t begin : {0, 3, 9, 20})
+      tester.check(with(shards, type), {.intLow = begin, .intHigh = begin});
+}
+
 TEST(Elementwise, CompareAndSelect) {
   KernelTester tester;
   for (std::string predicate : {"eq", "ne", "lt", "le", "gt", "ge"})

@@ -318,14 +318,32 @@ std::vector<GradientCase> allCases() {
   // The third query does not exist, nor does the second key; the fourth query comes before all keys.
   for (const char *masks : {"causal", "window = 2", "causal window = 3", ""})
     add("attention_positions", {"tensor<1x4x1x2x3xf64>", "tensor<1x5x1x3xf64>", "tensor<1x5x1x3xf64>"},
-        "%p = nn.constant dense<[7, 3, -1, 0]> : tensor<4xi64>\n%r = nn.constant dense<[2, -5, 6, 1, 4]> : tensor<5xi64>\n"
-        "%y, %lse = nn.attention %a, %b, %c positions = %p, %r " + std::string(masks) +
+        "%p = nn.constant dense<[7, 3, -1, 0]> : tensor<4xi64>\n%r = nn.constant dense<[2, -5, 6, 1, 4]> : "
+        "tensor<5xi64>\n"
+        "%y, %lse = nn.attention %a, %b, %c positions = %p, %r " +
+            std::string(masks) +
             " scale = 0.7 : (tensor<1x4x1x2x3xf64>, tensor<1x5x1x3xf64>, tensor<1x5x1x3xf64>, tensor<4xi64>, "
             "tensor<5xi64>) -> tensor<1x4x1x2x3xf64>",
         "tensor<1x4x1x2x3xf64>");
+  for (const char *ranks : {"2", "3", "9"})
+    for (const char *inverse : {"", " inverse"})
+      add("zigzag", {"tensor<7x2xf64>"},
+          "%y = nn.zigzag %a dim = 0 ranks = " + std::string(ranks) + inverse + " : tensor<7x2xf64>",
+          "tensor<7x2xf64>");
+  // Shards inside, across the end, and past it.
+  for (const char *offset : {"2", "6", "9"})
+    add("zigzag_shard", {"tensor<7x2xf64>"},
+        "%o = nn.constant dense<" + std::string(offset) + "> : tensor<i64>\n"
+        "%y = nn.zigzag %a dim = 0 ranks = 3 offset = %o : tensor<7x2xf64> -> tensor<3x2xf64>", "tensor<3x2xf64>");
   add("dropout", {t34},
       "%s = nn.constant dense<7> : tensor<i64>\n%t = nn.constant dense<2> : tensor<i64>\n"
       "%y = nn.dropout %a rate = 0.3 id = 1 seed = %s step = %t : tensor<3x4xf64>",
+      t34);
+  add("dropout_positions", {t34},
+      "%s = nn.constant dense<7> : tensor<i64>\n%t = nn.constant dense<2> : tensor<i64>\n"
+      "%p = nn.constant dense<[5, 0, 3, 1]> : tensor<4xi64>\n"
+      "%y = nn.dropout %a rate = 0.3 id = 1 seed = %s step = %t global = [3, 6] positions = %p dim = 1 : "
+      "tensor<3x4xf64>, tensor<4xi64>",
       t34);
   for (std::string reduction : {"mean", "sum"}) {
     add("mse_loss", {t34, t34},

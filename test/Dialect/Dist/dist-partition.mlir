@@ -259,3 +259,21 @@ func.func @cut_for_result(%a: tensor<4x4xf32> {dist.sharding = #dist.sharding<@m
   %1 = nn.relu %b {dist.shardings = [#dist.sharding<@mesh, [{"x"}, {}]>]} : tensor<4x4xf32>
   return %0, %1 : tensor<4x4xf32>, tensor<4x4xf32>
 }
+
+// -----
+
+// A sequence of 12 over 5 devices in zigzag order: each takes its rows from the whole sequence; the last one has none. A
+// batch is sharded as it is.
+dist.mesh @mesh <["x"=5, "y"=2]>
+// CHECK-LABEL: @zigzag
+// CHECK-SAME: %[[A:.*]]: tensor<2x12xi64>
+// CHECK: %[[O:.*]] = dist.axis_index {"x"} * 3
+// CHECK-NEXT: %[[Z:.*]] = nn.zigzag %[[A]] dim = 1 ranks = 5 offset = %[[O]] {{.*}}: tensor<2x12xi64> -> tensor<2x3xi64>
+// CHECK: %[[G:.*]] = dist.all_gather {"x"} {{.*}} %[[Z]] {{.*}} -> tensor<2x12xi64>
+// CHECK-NEXT: nn.zigzag %[[G]] dim = 1 ranks = 5 inverse {{.*}}: tensor<2x12xi64>
+func.func @zigzag(%a: tensor<4x12xi64> {dist.sharding = #dist.sharding<@mesh, [{"y"}, {}]>})
+    -> (tensor<4x12xi64> {dist.sharding = #dist.sharding<@mesh, [{"y"}, {}]>}) {
+  %0 = nn.zigzag %a dim = 1 ranks = 5 {dist.shardings = [#dist.sharding<@mesh, [{"y"}, {"x"}]>]} : tensor<4x12xi64>
+  %1 = nn.zigzag %0 dim = 1 ranks = 5 inverse {dist.shardings = [#dist.sharding<@mesh, [{"y"}, {}]>]} : tensor<4x12xi64>
+  return %1 : tensor<4x12xi64>
+}

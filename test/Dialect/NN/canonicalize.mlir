@@ -78,3 +78,40 @@ func.func @rope(%x: tensor<2x8x3x6xf32>, %p: tensor<8xi64>) -> tensor<2x8x3x6xf3
   %0 = nn.rope %x, %p base = 10000.0 {inverse, dist.id = 5 : i64, nn.layer = "h.0"} : tensor<2x8x3x6xf32>, tensor<8xi64>
   return %0 : tensor<2x8x3x6xf32>
 }
+
+// An order of one rank, or of ranks with one row each, is the sequence's own. Orders undo each other, and equal elements
+// have no order.
+// CHECK-LABEL: func.func @zigzags
+// CHECK-SAME: (%[[X:.*]]: tensor<6x4xf32>)
+// CHECK: %[[C:.*]] = nn.constant dense<2.000000e+00> : tensor<6x4xf32>
+// CHECK-NEXT: return %[[X]], %[[X]], %[[X]], %[[X]], %[[C]]
+func.func @zigzags(%x: tensor<6x4xf32>)
+    -> (tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>) {
+  %0 = nn.zigzag %x dim = 0 ranks = 1 : tensor<6x4xf32>
+  %1 = nn.zigzag %x dim = 1 ranks = 4 inverse : tensor<6x4xf32>
+  %2 = nn.zigzag %x dim = 0 ranks = 2 : tensor<6x4xf32>
+  %3 = nn.zigzag %2 dim = 0 ranks = 2 inverse : tensor<6x4xf32>
+  %4 = nn.zigzag %x dim = 1 ranks = 2 inverse : tensor<6x4xf32>
+  %5 = nn.zigzag %4 dim = 1 ranks = 2 : tensor<6x4xf32>
+  %c = nn.constant dense<2.0> : tensor<6x4xf32>
+  %6 = nn.zigzag %c dim = 0 ranks = 2 : tensor<6x4xf32>
+  return %0, %1, %3, %5, %6 : tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>, tensor<6x4xf32>
+}
+
+// What does not undo: the same order twice, an order of other ranks or of another dimension, a shard.
+// CHECK-LABEL: func.func @zigzags_that_stay
+// CHECK-SAME: (%[[X:.*]]: tensor<6x6xf32>, %[[O:.*]]: tensor<i64>)
+// CHECK: %[[Z:.*]] = nn.zigzag %[[X]] dim = 0 ranks = 2 : tensor<6x6xf32>
+// CHECK-NEXT: nn.zigzag %[[Z]] dim = 0 ranks = 2 : tensor<6x6xf32>
+// CHECK-NEXT: nn.zigzag %[[Z]] dim = 0 ranks = 3 inverse : tensor<6x6xf32>
+// CHECK-NEXT: nn.zigzag %[[Z]] dim = 1 ranks = 2 inverse : tensor<6x6xf32>
+// CHECK-NEXT: nn.zigzag %[[X]] dim = 0 ranks = 1 offset = %[[O]] : tensor<6x6xf32>
+func.func @zigzags_that_stay(%x: tensor<6x6xf32>, %o: tensor<i64>)
+    -> (tensor<6x6xf32>, tensor<6x6xf32>, tensor<6x6xf32>, tensor<6x6xf32>) {
+  %0 = nn.zigzag %x dim = 0 ranks = 2 : tensor<6x6xf32>
+  %1 = nn.zigzag %0 dim = 0 ranks = 2 : tensor<6x6xf32>
+  %2 = nn.zigzag %0 dim = 0 ranks = 3 inverse : tensor<6x6xf32>
+  %3 = nn.zigzag %0 dim = 1 ranks = 2 inverse : tensor<6x6xf32>
+  %4 = nn.zigzag %x dim = 0 ranks = 1 offset = %o : tensor<6x6xf32>
+  return %1, %2, %3, %4 : tensor<6x6xf32>, tensor<6x6xf32>, tensor<6x6xf32>, tensor<6x6xf32>
+}

@@ -323,3 +323,20 @@ func.func @rope(%x: tensor<2x3x2x6xf32> {nn.param = #nn.param<"x", init = zeros>
   %2 = nn.reduce sum %1 dims = [0, 1, 2, 3] : tensor<2x3x2x6xf32> -> tensor<f32>
   return %2 : tensor<f32>
 }
+
+// An order's gradient is the other order. That of a shard's rows first puts them where they are of the whole.
+// CHECK-LABEL: func.func @zigzag
+// CHECK-SAME: %[[O:[^:]*]]: tensor<i64>
+// CHECK-DAG: %[[CT:.*]] = nn.constant dense<1.000000e+00> : tensor<3x4xf32>
+// CHECK-DAG: %[[ZEROS:.*]] = nn.constant dense<0.000000e+00> : tensor<10x4xf32>
+// CHECK: %[[PLACED:.*]] = nn.dynamic_update_slice %[[ZEROS]], %[[CT]] dim = 0 start = %[[O]]
+// CHECK: %[[WHOLE:.*]] = nn.slice %[[PLACED]] dim = 0 start = 0 : tensor<10x4xf32> -> tensor<7x4xf32>
+// CHECK: %[[Z:.*]] = nn.zigzag %[[WHOLE]] dim = 0 ranks = 3 : tensor<7x4xf32>
+// CHECK: %[[G:.*]] = nn.zigzag %[[Z]] dim = 0 ranks = 2 inverse : tensor<7x4xf32>
+// CHECK: return %{{.*}}, %[[G]]
+func.func @zigzag(%a: tensor<7x4xf32> {nn.param = #nn.param<"a", init = zeros>}, %o: tensor<i64> {nn.step}) -> (tensor<f32> {nn.loss}) {
+  %0 = nn.zigzag %a dim = 0 ranks = 2 : tensor<7x4xf32>
+  %1 = nn.zigzag %0 dim = 0 ranks = 3 inverse offset = %o : tensor<7x4xf32> -> tensor<3x4xf32>
+  %2 = nn.reduce sum %1 dims = [0, 1] : tensor<3x4xf32> -> tensor<f32>
+  return %2 : tensor<f32>
+}

@@ -721,3 +721,43 @@ func.func @unknown_predicate(%x: tensor<4xf32>) {
   %0 = nn.compare less %x, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
   return
 }
+
+// -----
+
+func.func @zigzag(%x: tensor<2x12xi64>) {
+  // expected-error @+1 {{dimension must be in [0, 2), got: 2}}
+  %0 = nn.zigzag %x dim = 2 ranks = 4 : tensor<2x12xi64>
+  return
+}
+
+// -----
+
+func.func @zigzag(%x: tensor<2x12xi64>) {
+  // expected-error @+1 {{ranks must be at least 1, got: 0}}
+  %0 = nn.zigzag %x dim = 1 ranks = 0 : tensor<2x12xi64>
+  return
+}
+
+// -----
+
+func.func @zigzag(%x: tensor<2x12xi64>) {
+  // expected-error @+1 {{result must be 'tensor<2x12xi64>' where no offset says which part of it this is, got: 'tensor<2x3xi64>'}}
+  %0 = nn.zigzag %x dim = 1 ranks = 4 : tensor<2x12xi64> -> tensor<2x3xi64>
+  return
+}
+
+// -----
+
+func.func @zigzag(%x: tensor<2x12xi64>, %o: tensor<i64>) {
+  // expected-error @+1 {{only dimension 1 may change, got: 'tensor<2x12xi64>' and 'tensor<1x3xi64>'}}
+  %0 = nn.zigzag %x dim = 1 ranks = 4 offset = %o : tensor<2x12xi64> -> tensor<1x3xi64>
+  return
+}
+
+// -----
+
+func.func @zigzag(%x: tensor<2x12xi64>, %o: tensor<i64>) {
+  // expected-error @+1 {{element types must agree, got: 'tensor<2x12xi64>' and 'tensor<2x3xi32>'}}
+  %0 = nn.zigzag %x dim = 1 ranks = 4 offset = %o : tensor<2x12xi64> -> tensor<2x3xi32>
+  return
+}

@@ -295,3 +295,17 @@ func.func @dropout(%x: tensor<8x4xf32>, %s: tensor<i64> {nn.seed}, %t: tensor<i6
   %2 = nn.dropout %x rate = 0.1 id = 3 seed = %s step = %t offset = %o global = [16, 4] {nn.layer = "h"} : tensor<8x4xf32>
   return
 }
+
+// A sequence in zigzag order, back, and a shard of it, whose type differs.
+// CHECK-LABEL: func.func @zigzag
+// CHECK: nn.zigzag %{{.*}} dim = 1 ranks = 4 : tensor<2x12xi64>
+// CHECK: nn.zigzag %{{.*}} dim = 1 ranks = 4 inverse : tensor<2x12xi64>
+// CHECK: nn.zigzag %{{.*}} dim = 0 ranks = 9 inverse offset = %{{.*}} {nn.layer = "h"} : tensor<7x4xbf16> -> tensor<3x4xbf16>
+// CHECK: nn.zigzag %{{.*}} dim = 0 ranks = 1 offset = %{{.*}} : tensor<7x4xbf16>{{$}}
+func.func @zigzag(%x: tensor<2x12xi64>, %y: tensor<7x4xbf16>, %o: tensor<i64>) {
+  %0 = nn.zigzag %x dim = 1 ranks = 4 : tensor<2x12xi64>
+  %1 = nn.zigzag %0 dim = 1 ranks = 4 inverse : tensor<2x12xi64>
+  %2 = nn.zigzag %y dim = 0 ranks = 9 inverse offset = %o {nn.layer = "h"} : tensor<7x4xbf16> -> tensor<3x4xbf16>
+  %3 = nn.zigzag %y dim = 0 ranks = 1 offset = %o : tensor<7x4xbf16>
+  return
+}

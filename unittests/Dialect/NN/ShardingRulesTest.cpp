@@ -428,6 +428,40 @@ TEST_F(ShardingRules, Dropout) {
             "[a,b][][]->[a,b] linear 0");
 }
 
+// A shard of the result begins at a place of the whole order; the input is whole in that dimension and may be sharded
+// in others.
+TEST_F(ShardingRules, Zigzag) {
+  EXPECT_EQ(rule("%a: tensor<8x5xi64>", "%0 = nn.zigzag %a dim = 0 ranks = 3 : tensor<8x5xi64>"),
+            "[a,b]->[c,b] a=8 whole linear 0 moves");
+  EXPECT_EQ(rule("%a: tensor<8x5xi64>, %o: tensor<i64>",
+                 "%0 = nn.zigzag %a dim = 0 ranks = 3 inverse offset = %o : tensor<8x5xi64> -> tensor<3x5xi64>"),
+            "[a,b][]->[c,b] a=8 whole linear 0 moves");
+  Operation *op = parse("%a: tensor<8x5xf32>, %o: tensor<i64>, %begin: tensor<i64>, %local: tensor<8x2xf32>",
+                        "%0 = nn.zigzag %a dim = 0 ranks = 3 inverse offset = %o {nn.layer = \"h\"} : "
+                        "tensor<8x5xf32> -> tensor<6x5xf32>");
+  ASSERT_TRUE(op);
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  Block &block = *op->getBlock();
+  SecondShard shard;
+  shard.type = RankedTensorType::get({3, 2}, builder.getF32Type());
+  shard.offset = block.getArgument(2);
+  SmallVector<Value> results, operands{block.getArgument(3), block.getArgument(1)};
+  ASSERT_TRUE(succeeded(cast<ShardingRuleOpInterface>(op).localize(builder, operands, shard, results)));
+  auto local = results.front().getDefiningOp<nn::ZigzagOp>();
+  ASSERT_TRUE(local);
+  EXPECT_EQ(local.getInput(), block.getArgument(3));
+  EXPECT_EQ(local.getType(), shard.type);
+  EXPECT_TRUE(local.getInverse());
+  EXPECT_EQ(local.getRanks(), 3u);
+  EXPECT_TRUE(local->hasAttr("nn.layer"));
+  auto sum = local.getOffset().getDefiningOp<nn::AddOp>();
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(sum.getLhs(), block.getArgument(1));
+  EXPECT_EQ(sum.getRhs(), shard.offset);
+  EXPECT_TRUE(succeeded(verify(*module)));
+}
+
 // Over sharded classes, rows reduce three times forward; backward reads the log-sum-exp and reduces distributions
 // alone.
 TEST_F(ShardingRules, CrossEntropyDecomposes) {

@@ -1,4 +1,6 @@
 // Verifiers, result types and folders of the `nn` ops.
+#include "Checks.h"
+#include "PartTypeFormat.h"
 #include "shoal/Dialect/NN/IR/NN.h"
 
 #include "shoal/Support/Elements.h"
@@ -58,15 +60,14 @@ static FailureOr<RankedTensorType> inferBroadcast(std::optional<Location> loc, V
   return RankedTensorType::get(shape, element);
 }
 
-static LogicalResult verifyDim(Operation *op, int64_t dim, RankedTensorType type) {
+LogicalResult shoal::nn::verifyDim(Operation *op, int64_t dim, RankedTensorType type) {
   if (dim < 0 || dim >= type.getRank())
     return op->emitOpError() << "dimension must be in [0, " << type.getRank() << "), got: " << dim;
   return success();
 }
 
-/// Input and result of ops that change one dimension: all others, and the element type, agree.
-static LogicalResult verifyOneDimChanges(Operation *op, int64_t dim, RankedTensorType input,
-                                         RankedTensorType result) {
+LogicalResult shoal::nn::verifyOneDimChanges(Operation *op, int64_t dim, RankedTensorType input,
+                                             RankedTensorType result) {
   if (failed(verifyDim(op, dim, input)))
     return failure();
   if (input.getElementType() != result.getElementType())

@@ -23,7 +23,7 @@ static std::optional<SmallVector<OpOperand *>> widenedOperands(Operation *op) {
   if (auto reduce = dyn_cast<ReduceOp>(op); reduce && reduce.getKind() != Reduce::sum)
     return std::nullopt;
   if (!isa<AddOp, SubOp, MulOp, NegOp, SelectOp, MaskOp, ReduceOp, ReshapeOp, TransposeOp, BroadcastOp, PadOp, SliceOp,
-           EmbeddingGradOp>(op))
+           ZigzagOp, EmbeddingGradOp>(op))
     return std::nullopt;
   for (OpOperand &operand : op->getOpOperands())
     if (isNarrow(operand.get()))

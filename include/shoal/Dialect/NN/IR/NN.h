@@ -3,6 +3,7 @@
 #define SHOAL_DIALECT_NN_IR_NN_H
 
 #include "shoal/Dialect/NN/IR/IndexRange.h"
+#include "shoal/Dialect/NN/IR/Zigzag.h"
 #include "shoal/Interfaces/Differentiable.h"
 #include "shoal/Interfaces/KnownAttributes.h"
 #include "shoal/Interfaces/ShardingRule.h"
