@@ -116,20 +116,31 @@ public:
   /// The unsharded size of an operand's dimension.
   virtual int64_t globalOperandSize(unsigned operand, unsigned dim) const = 0;
   /// The global index of the first element of this device's shard along an operand's (or
-  /// result's) dimension, as a tensor<i64>; null when the dimension is not sharded (offset 0). `back`: of the shard of
-  /// the device that many places before this one along the axes of the dimension, cyclically.
-  virtual mlir::Value operandOffset(mlir::OpBuilder &builder, unsigned operand, unsigned dim,
-                                    int64_t back = 0) const = 0;
+  /// result's) dimension, as a tensor<i64>; null when the dimension is not sharded (offset 0).
+  virtual mlir::Value operandOffset(mlir::OpBuilder &builder, unsigned operand,
+                                    unsigned dim) const = 0;
   virtual mlir::Value resultOffset(mlir::OpBuilder &builder, unsigned result,
                                    unsigned dim) const = 0;
-  /// The devices along the axes that shard an operand's dimension; 1 when it is whole.
-  virtual int64_t operandShards(unsigned operand, unsigned dim) const = 0;
+
+  // The devices that shard an operand's dimension, as a ring. Asked for Permutation factors and those that they are
+  // aligned with, which nothing else than devices shards: only the partitioner has them.
+
+  /// How many they are; 1 when the dimension is whole.
+  virtual int64_t operandShards(unsigned operand, unsigned dim) const { return 1; }
+  /// As operandOffset, of the shard of the device `back` places before this one, cyclically.
+  virtual mlir::Value neighborOffset(mlir::OpBuilder &, unsigned operand, unsigned dim, int64_t back) const {
+    llvm_unreachable("no ring: the dimension is whole");
+  }
   /// Starts to send a local value, the part of `operand` or what is summed for it, to the device `forward` places behind
-  /// this one along the axes that shard the operand's dimension, cyclically. `what` is on its way, for the reason that
-  /// the collective tells. `finishShift` gives what has arrived from as many places before.
-  virtual mlir::Value startShift(mlir::OpBuilder &builder, mlir::Value local, unsigned operand, unsigned dim,
-                                 int64_t forward, llvm::StringRef what) const = 0;
-  virtual mlir::Value finishShift(mlir::OpBuilder &builder, mlir::Value started) const = 0;
+  /// this one, cyclically. `what` is on its way, for the reason that the collective tells. `finishShift` gives what has
+  /// arrived from as many places before.
+  virtual mlir::Value startShift(mlir::OpBuilder &, mlir::Value local, unsigned operand, unsigned dim, int64_t forward,
+                                 llvm::StringRef what) const {
+    llvm_unreachable("no ring: the dimension is whole");
+  }
+  virtual mlir::Value finishShift(mlir::OpBuilder &, mlir::Value started) const {
+    llvm_unreachable("no ring: the dimension is whole");
+  }
 };
 
 /// The default `localize`: the same op with local operands and result types.

@@ -87,7 +87,7 @@ public:
 private:
   /// The axes of each head factor beside those that it has.
   FailureOr<SmallVector<SmallVector<StringAttr>>> dealHeads(const DimGroups::Entry &entry,
-                                                            ArrayRef<unsigned> factors) const;
+                                                            ArrayRef<unsigned> factors);
 
   ReshardOp reshard(OpBuilder &builder, Value value, ShardingAttr to, StringRef reason, Operation *cause);
   /// `value`, a result of the op, lies as `made`; who reads it has it as `wanted`, but those that `reads` it so.
@@ -157,7 +157,7 @@ void ContextParallel::reshardResult(Value value, ShardingAttr made, ShardingAttr
 }
 
 void ContextParallel::gatherKeys() {
-  DenseMap<std::pair<Value, bool>, Value> gathered; // in the pass of its readers
+  DenseMap<Value, Value> gathered[2]; // for each pass
   for (const DimGroups::Entry &entry : groups.getEntries())
     for (auto [lead, passing] : entry.rule.aligned) {
       bool isLater = !keepGathered && !forward.contains(entry.op);
@@ -166,12 +166,12 @@ void ContextParallel::gatherKeys() {
         if (!dim)
           continue;
         OpOperand &operand = entry.op->getOpOperand(i);
-        Value &whole = gathered[{operand.get(), isLater}];
+        Value &whole = gathered[isLater][operand.get()];
         if (!whole) {
           OpBuilder builder(entry.op);
           ReshardOp gather = reshard(builder, operand.get(), shardAlong(symbol, operand.get(), *dim, {}),
                                      "all keys for", entry.op);
-          if (isLater && gathered.contains({operand.get(), false}))
+          if (isLater && gathered[0].contains(operand.get()))
             gather->setAttr(DistDialect::kRefetchAttr, builder.getUnitAttr());
           whole = gather;
         }
@@ -193,7 +193,7 @@ void ContextParallel::gatherKeys() {
 /// As tensor parallelism deals its axis out: key/value heads take all of it where there are as many, else what divides
 /// them, and their query heads the rest.
 FailureOr<SmallVector<SmallVector<StringAttr>>> ContextParallel::dealHeads(const DimGroups::Entry &entry,
-                                                                           ArrayRef<unsigned> factors) const {
+                                                                           ArrayRef<unsigned> factors) {
   MeshAttr attr = mesh.getMesh();
   int64_t kvHeads = heads.countLocal(entry, factors[0], attr), devices = attr.getSize(headAxes), shared = 1;
   SmallVector<SmallVector<StringAttr>> dealt(factors.size());

@@ -50,7 +50,7 @@ std::optional<unsigned> SequenceDims::findDim(Value value) const {
 SmallVector<StringAttr> findAxes(func::FuncOp func, const DimGroups &groups, function_ref<bool(unsigned)> isOf) {
   auto find = [&](Value value) -> ArrayRef<StringAttr> {
     ShardingAttr sharding = getSharding(value);
-    for (int64_t d = 0; sharding && d < sharding.getRank(); ++d)
+    for (int64_t d = 0; sharding && d < int64_t(sharding.getDims().size()); ++d)
       if (unsigned group = groups.find(value, d); group != DimGroups::kNone && isOf(group))
         return sharding.getDimAxes(d);
     return {};

@@ -1,67 +1,299 @@
-// How nn.attention and nn.attention_grad are sharded.
+// How attention lies on devices: its sharding rules, and what a device runs of it. Batch and heads are independent.
+// Queries are independent, too; keys whole, each device serves its queries. Keys that are sharded as the queries are
+// pass by all of them in a ring (Liu, Zaharia and Abbeel 2023): each device serves its queries with the keys that it
+// has while the next ones are on their way.
 #include "Build.h"
 
 using namespace mlir;
 using namespace shoal;
 using namespace shoal::nn;
 
-// Sequences and the head size are whole on every device. Batch and key/value heads are independent; so are the query heads
-// of one key/value head, but dk and dv are sums over them.
-
 namespace {
+
+// Rules. Query heads of one key/value head are independent, but dk and dv are sums over them, as over the queries.
+
 struct AttentionRule {
-  template <typename Op> explicit AttentionRule(Op op, FactorKind groupKind) {
+  template <typename Op> explicit AttentionRule(Op op, FactorKind perQuery) {
     auto q = op.getQ().getType();
     unsigned batch = rule.addFactor(q.getDimSize(0));
-    unsigned queries = rule.addFactor(q.getDimSize(1), FactorKind::NeedReplication);
-    unsigned keys = rule.addFactor(op.getK().getType().getDimSize(1), FactorKind::NeedReplication);
-    unsigned kvHeads = rule.addFactor(q.getDimSize(2)),
-             groups = rule.addFactor(q.getDimSize(3), groupKind);
+    unsigned queries = rule.addFactor(q.getDimSize(1), perQuery);
+    unsigned keys = rule.addFactor(op.getK().getType().getDimSize(1), FactorKind::Permutation);
+    unsigned kvHeads = rule.addFactor(q.getDimSize(2)), groups = rule.addFactor(q.getDimSize(3), perQuery);
     unsigned size = rule.addFactor(q.getDimSize(4), FactorKind::NeedReplication);
+    // Rows that pad a shard have no position.
+    rule.factors[queries].leavesOutPadding = true;
+    rule.aligned = {{queries, keys}};
     ofQueries = {{batch}, {queries}, {kvHeads}, {groups}, {size}};
     ofKeys = {{batch}, {keys}, {kvHeads}, {size}};
-    perQuery = {{batch}, {queries}, {kvHeads}, {groups}};
+    ofLse = {{batch}, {queries}, {kvHeads}, {groups}};
     if (!op.getSegments().empty())
-      ofMasks = {{{batch}, {queries}}, {{batch}, {keys}}};
-    // Every device has all of them.
-    for (Value positions : op.getPositions())
-      ofMasks.push_back({{rule.addFactor(typeOf(positions).getDimSize(0), FactorKind::NeedReplication)}});
+      masks = {{{batch}, {queries}}, {{batch}, {keys}}};
+    // Small, and each device wants other parts of them at every step: whole.
+    for (Value positions : op.getPositions()) {
+      unsigned rows = rule.addFactor(typeOf(positions).getDimSize(0), FactorKind::NeedReplication);
+      masks.push_back({{rows}});
+    }
   }
   ShardingRule rule;
-  TensorFactors ofQueries, ofKeys, perQuery;
-  SmallVector<TensorFactors> ofMasks; // segments, positions
+  TensorFactors ofQueries, ofKeys, ofLse;
+  SmallVector<TensorFactors> masks;
 };
+
+// On devices.
+
+/// Keys, values and their masks on the way around a ring.
+struct Passing {
+  SmallVector<Value> values, started;
+};
+
+/// What a device runs, built from local operands by the context of `op`, whose operands `q` and `k` are.
+template <typename Op> class AttentionBuilder {
+public:
+  AttentionBuilder(Op op, OpBuilder &builder, ValueRange operands, const LocalizeContext &ctx, unsigned q)
+      : op(op), b{builder, op.getLoc()}, operands(operands), ctx(ctx), q(q), k(q + 1),
+        queries(op.getQ().getType().getDimSize(1)), keys(op.getK().getType().getDimSize(1)),
+        queryShards(ctx.operandShards(q, 1)), keyShards(ctx.operandShards(k, 1)), segments(find(op.getSegments())) {
+    SmallVector<Value> rows = find(op.getPositions());
+    if (!rows.empty())
+      queryRows = rows[0], keyRows = rows[1];
+    // Of shards, where a mask asks for them or something pads; of a whole sequence as the op has them.
+    placed = queryRows || queries % queryShards != 0 || keys % keyShards != 0 ||
+             ((op.getCausal() || op.getWindow()) && queryShards > 1);
+    if (placed)
+      queryRows = getPositions(q, queryRows, queries, queryShards, 0);
+  }
+
+protected:
+  /// The local operands that stand for some of the op's.
+  SmallVector<Value> find(OperandRange some) const {
+    return llvm::to_vector(operands.slice(some.getBeginOperandIndex(), some.size()));
+  }
+
+  /// The positions of the rows that the device `back` places before has of operand `of`; -1 where it has none.
+  Value getPositions(unsigned of, Value whole, int64_t rows, int64_t shards, int64_t back) {
+    auto i64 = b.builder.getI64Type();
+    if (shards == 1)
+      return whole ? whole : create<IotaOp>(RankedTensorType::get({rows}, i64), 0);
+    int64_t size = shardSize(rows, shards);
+    auto type = RankedTensorType::get({size}, i64), scalar = RankedTensorType::get({}, i64);
+    Value first = ctx.neighborOffset(b.builder, of, 1, back), mine;
+    if (whole) {
+      if (size * shards != rows)
+        whole = create<PadOp>(RankedTensorType::get({size * shards}, i64), whole, 0, 0);
+      mine = create<DynamicSliceOp>(type, whole, first, 0);
+    } else {
+      mine = b.add(create<IotaOp>(type, 0), first);
+    }
+    if (rows % shards == 0)
+      return mine;
+    Value limit = create<ConstantOp>(scalar, DenseIntElementsAttr::get(scalar, rows));
+    return create<MaskOp>(type, mine, limit, first, b.builder.getI64IntegerAttr(0), b.builder.getF64FloatAttr(-1));
+  }
+
+  template <typename Made, typename... Args> Value create(Args &&...args) {
+    return b.builder.create<Made>(b.loc, std::forward<Args>(args)...)->getResult(0);
+  }
+
+  /// The masks of the queries with the keys that the device `back` places before has.
+  SmallVector<Value> getKeyPositions(int64_t back) {
+    if (!placed)
+      return {};
+    return {queryRows, getPositions(k, keyRows, keys, keyShards, back)};
+  }
+
+  bool isRing() const { return keyShards > 1; }
+
+  /// The steps of the ring in each direction: keys of that many devices before, and behind. A window that needs no
+  /// other devices' keys ends the way early.
+  std::pair<int64_t, int64_t> countSteps() {
+    int64_t all = keyShards - 1;
+    // Positions that are told can be anywhere.
+    if (!op.getWindow() || !op.getPositions().empty())
+      return {all, 0};
+    int64_t reach = llvm::divideCeil(int64_t(*op.getWindow()) - 1, shardSize(keys, keyShards));
+    if (op.getCausal())
+      return {std::min(reach, all), 0};
+    return 2 * reach >= all ? std::pair(all, int64_t(0)) : std::pair(reach, reach);
+  }
+
+  Passing start(ValueRange values, int64_t forward) {
+    Passing passing{llvm::to_vector(values), {}};
+    static constexpr StringLiteral names[] = {"keys", "values", "segments of keys"};
+    for (auto [i, value] : llvm::enumerate(values))
+      passing.started.push_back(ctx.startShift(b.builder, value, k, 1, forward, names[i]));
+    return passing;
+  }
+  SmallVector<Value> finish(const Passing &passing) {
+    return llvm::map_to_vector(passing.started, [&](Value started) { return ctx.finishShift(b.builder, started); });
+  }
+
+  /// Calls `step(values, back)` for the keys of every device, its own first, with the next ones on their way.
+  template <typename Step> void goAround(ValueRange own, Step step) {
+    auto [before, behind] = countSteps();
+    std::optional<Passing> fromBefore, fromBehind;
+    if (before)
+      fromBefore = start(own, 1);
+    if (behind)
+      fromBehind = start(own, -1);
+    step(own, 0);
+    for (auto [passing, steps, direction] : {std::tuple(&fromBefore, before, 1), std::tuple(&fromBehind, behind, -1)})
+      for (int64_t i = 1; i <= steps; ++i) {
+        SmallVector<Value> arrived = finish(**passing);
+        if (i < steps)
+          *passing = start(arrived, direction);
+        step(arrived, direction * i);
+      }
+  }
+
+  Op op;
+  Build b;
+  ValueRange operands;
+  const LocalizeContext &ctx;
+  unsigned q, k; // operands
+  int64_t queries, keys, queryShards, keyShards;
+  SmallVector<Value> segments;
+  Value queryRows, keyRows; // positions, where they are placed
+  bool placed;
+};
+
+class ForwardBuilder : AttentionBuilder<AttentionOp> {
+public:
+  using AttentionBuilder::AttentionBuilder;
+
+  SmallVector<Value> run() {
+    Value v = operands[k + 1];
+    RankedTensorType o = ctx.localResultType(0);
+    if (!isRing())
+      return attend({operands[k], v}, segments, 0, o);
+    SmallVector<Value> own{operands[k], v};
+    llvm::append_range(own, ArrayRef(segments).drop_front(segments.empty() ? 0 : 1));
+    RankedTensorType wide = o.clone(computeType(o.getElementType()));
+    SmallVector<Value> sum;
+    goAround(own, [&](ValueRange passing, int64_t back) {
+      SmallVector<Value> masks;
+      if (!segments.empty())
+        masks = {segments[0], passing[2]};
+      SmallVector<Value> part = attend(passing.take_front(2), masks, back, wide);
+      if (sum.empty())
+        sum = part;
+      else
+        sum = llvm::to_vector(
+            b.builder.create<MergeAttentionOp>(b.loc, sum[0], sum[1], part[0], part[1])->getResults());
+    });
+    return {b.cast(sum[0], o.getElementType()), sum[1]};
+  }
+
+private:
+  SmallVector<Value> attend(ValueRange kv, ValueRange masks, int64_t back, RankedTensorType o) {
+    auto part = b.builder.create<AttentionOp>(b.loc, o, AttentionOp::getLseType(o), operands[q], kv[0], kv[1], masks,
+                                              getKeyPositions(back), op.getCausalAttr(), op.getWindowAttr(),
+                                              op.getScaleAttr());
+    return SmallVector<Value>(part->getResults());
+  }
+};
+
+class BackwardBuilder : AttentionBuilder<AttentionGradOp> {
+public:
+  using AttentionBuilder::AttentionBuilder;
+
+  SmallVector<Value> run() {
+    SmallVector<RankedTensorType> types;
+    for (unsigned i = 0; i < 3; ++i)
+      types.push_back(ctx.localResultType(i));
+    Value v = operands[k + 1];
+    if (!isRing())
+      return differentiate({operands[k], v}, segments, 0, types);
+    SmallVector<Value> own{operands[k], v};
+    llvm::append_range(own, ArrayRef(segments).drop_front(segments.empty() ? 0 : 1));
+    SmallVector<RankedTensorType> wide = llvm::map_to_vector(
+        types, [](RankedTensorType type) { return cast<RankedTensorType>(type.clone(computeType(type.getElementType()))); });
+    auto [before, behind] = countSteps();
+    SmallVector<Value> sums;      // dq, and of dk and dv what is of this device's own keys
+    SmallVector<Value> travelling; // dk and dv of the keys that passed by last, on their way
+    SmallVector<SmallVector<Value>> home;
+    goAround(own, [&, before = before, behind = behind](ValueRange passing, int64_t back) {
+      SmallVector<Value> masks;
+      if (!segments.empty())
+        masks = {segments[0], passing[2]};
+      SmallVector<Value> part = differentiate(passing.take_front(2), masks, back, wide);
+      if (back == 0) {
+        sums = part;
+        return;
+      }
+      sums[0] = b.add(sums[0], part[0]);
+      // What devices before have added up for these keys comes with them; the last one sends it home.
+      int64_t direction = back > 0 ? 1 : -1, last = back > 0 ? before : -behind;
+      for (unsigned i : {0, 1}) {
+        Value sum = part[1 + i];
+        if (back != direction)
+          sum = b.add(ctx.finishShift(b.builder, travelling[i]), sum);
+        part[1 + i] = ctx.startShift(b.builder, sum, k, 1, back == last ? -back : direction,
+                                     i == 0 ? "gradient of the keys" : "gradient of the values");
+      }
+      travelling = {part[1], part[2]};
+      if (back == last)
+        home.push_back(travelling);
+    });
+    for (ArrayRef<Value> arriving : home)
+      for (unsigned i : {0, 1})
+        sums[1 + i] = b.add(sums[1 + i], ctx.finishShift(b.builder, arriving[i]));
+    for (auto [sum, type] : llvm::zip_equal(sums, types))
+      sum = b.cast(sum, type.getElementType());
+    return sums;
+  }
+
+private:
+  SmallVector<Value> differentiate(ValueRange kv, ValueRange masks, int64_t back, ArrayRef<RankedTensorType> types) {
+    auto part = b.builder.create<AttentionGradOp>(
+        b.loc, types[0], types[1], types[2], operands[0], operands[q], kv[0], kv[1], operands[k + 2], operands[k + 3],
+        masks, getKeyPositions(back), op.getCausalAttr(), op.getWindowAttr(), op.getScaleAttr());
+    return SmallVector<Value>(part->getResults());
+  }
+};
+
+/// What was made behind `last` says of itself what the op does; positions are the same for all layers.
+void keepAttributes(Operation *op, OpBuilder &builder, Operation *last) {
+  Block *block = builder.getInsertionBlock();
+  for (Operation *made = last ? last->getNextNode() : &block->front(); made; made = made->getNextNode())
+    if (!isa<IotaOp, DynamicSliceOp, PadOp, MaskOp, ConstantOp>(made) && made->getNumOperands())
+      made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+}
+
+template <typename Builder, typename Op>
+LogicalResult localizeAttention(Op op, OpBuilder &builder, ValueRange operands, const LocalizeContext &ctx, unsigned q,
+                                SmallVectorImpl<Value> &results) {
+  Block *block = builder.getInsertionBlock();
+  Operation *last = block->empty() ? nullptr : &block->back();
+  llvm::append_range(results, Builder(op, builder, operands, ctx, q).run());
+  keepAttributes(op, builder, last);
+  return success();
+}
+
 } // namespace
 
 ShardingRule AttentionOp::getShardingRule() {
   AttentionRule r(*this, FactorKind::PassThrough);
   r.rule.operands = {r.ofQueries, r.ofKeys, r.ofKeys};
-  llvm::append_range(r.rule.operands, r.ofMasks);
-  r.rule.results = {r.ofQueries, r.perQuery};
+  llvm::append_range(r.rule.operands, r.masks);
+  r.rule.results = {r.ofQueries, r.ofLse};
   return r.rule;
+}
+
+LogicalResult AttentionOp::localize(OpBuilder &builder, ValueRange operands, const LocalizeContext &ctx,
+                                    SmallVectorImpl<Value> &results) {
+  return localizeAttention<ForwardBuilder>(*this, builder, operands, ctx, /*q=*/0, results);
 }
 
 ShardingRule AttentionGradOp::getShardingRule() {
   AttentionRule r(*this, FactorKind::Reduction);
-  r.rule.operands = {r.ofQueries, r.ofQueries, r.ofKeys, r.ofKeys, r.ofQueries, r.perQuery};
-  llvm::append_range(r.rule.operands, r.ofMasks);
+  r.rule.operands = {r.ofQueries, r.ofQueries, r.ofKeys, r.ofKeys, r.ofQueries, r.ofLse};
+  llvm::append_range(r.rule.operands, r.masks);
   r.rule.results = {r.ofQueries, r.ofKeys, r.ofKeys};
   r.rule.linear = {{0}};
   return r.rule;
 }
 
-// Two products forward; five backward, which makes the scores again.
-template <typename Op> static double getFlopsOfProduct(Op op) {
-  return 2 * double(op.getQ().getType().getNumElements()) * double(op.getK().getType().getDimSize(1));
-}
-double AttentionOp::getFlops() { return 2 * getFlopsOfProduct(*this); }
-double AttentionGradOp::getFlops() { return 5 * getFlopsOfProduct(*this); }
-
-LogicalResult AttentionOp::localize(OpBuilder &builder, ValueRange operands, const LocalizeContext &ctx,
-                                    SmallVectorImpl<Value> &results) {
-  return localizeByCloning(*this, builder, operands, ctx, results);
-}
 LogicalResult AttentionGradOp::localize(OpBuilder &builder, ValueRange operands, const LocalizeContext &ctx,
                                         SmallVectorImpl<Value> &results) {
-  return localizeByCloning(*this, builder, operands, ctx, results);
+  return localizeAttention<BackwardBuilder>(*this, builder, operands, ctx, /*q=*/1, results);
 }
