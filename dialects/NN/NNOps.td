@@ -18,6 +18,8 @@ def NN_Number : AnyTypeOf<[NN_Float, NN_Int]>;
 def NN_Any : AnyTypeOf<[NN_Float, NN_Int, I1]>;
 class NN_TensorOf<Type t> : StaticShapeTensorOf<[t]>;
 def NN_FloatTensor : NN_TensorOf<NN_Float>;
+// What is computed in.
+def NN_WideTensor : NN_TensorOf<AnyTypeOf<[F32, F64]>>;
 def NN_IntTensor : NN_TensorOf<NN_Int>;
 def NN_NumberTensor : NN_TensorOf<NN_Number>;
 def NN_Tensor : NN_TensorOf<NN_Any>;

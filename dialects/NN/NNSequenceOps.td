@@ -1,4 +1,4 @@
-// A sequence that lies on several devices: in which order. Part of NNOps.td, which has the classes.
+// A sequence that lies on several devices: in which order, and how attention over its parts is put together. Part of NNOps.td, which has the classes.
 
 def NN_ZigzagOp : NN_PositionOp<"zigzag"> {
   let summary = "rows of a sequence in the order in which devices share the work of a causal mask evenly";
@@ -28,4 +28,25 @@ def NN_ZigzagOp : NN_PositionOp<"zigzag"> {
     /// The order of the whole dimension.
     ::shoal::nn::Zigzag getOrder();
   }];
+}
+
+def NN_MergeAttentionOp : NN_Op<"merge_attention", [AllTypesMatch<["o0", "o1", "o"]>,
+    TypesMatchWith<"lse has one number per query", "o", "lse", "::shoal::nn::AttentionOp::getLseType($_self)">,
+    TypesMatchWith<"lse0 has one number per query", "o", "lse0", "::shoal::nn::AttentionOp::getLseType($_self)">,
+    TypesMatchWith<"lse1 has one number per query", "o", "lse1", "::shoal::nn::AttentionOp::getLseType($_self)">]> {
+  let summary = "attention over the keys of two parts, from that over each";
+  let description = [{
+    `%o, %lse = nn.merge_attention %o0, %lse0, %o1, %lse1 : tensor<BxSxKVxGxExf32>`: of two results of `nn.attention` for the same queries and
+    other keys, the result for all of the keys (Dao et al. 2022; Liu et al. 2023). With m the larger log-sum-exp and e the exponential of the
+    other one less m, lse is m + log(1 + e), and o is the mean of o0 and o1 with weights 1 / (1 + e) and e / (1 + e): their sum is 1 however large
+    the scores are. Where one lse is -inf, since a mask leaves the query none of those keys, the result is the other part, bit for bit; where
+    both are, the first.
+
+    In the type that is computed in, so that a chain of merges is rounded once, behind it. One kernel: a row of each part is read once. Made by
+    the partitioner for attention over a sharded sequence, after differentiation; it has no gradient.
+  }];
+  let arguments = (ins NN_WideTensor:$o0, NN_WideTensor:$lse0, NN_WideTensor:$o1, NN_WideTensor:$lse1);
+  let results = (outs NN_WideTensor:$o, NN_WideTensor:$lse);
+  let assemblyFormat = "$o0 `,` $lse0 `,` $o1 `,` $lse1 attr-dict `:` type($o)";
+  let hasVerifier = 1;
 }

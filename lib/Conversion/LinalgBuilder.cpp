@@ -110,7 +110,8 @@ Value Scalars::inRange(Value x, int64_t limit) {
   return b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, x, integer(x.getType(), limit));
 }
 Value Scalars::equal(Value x, Value y) {
-  return b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, x, y);
+  return isFloat(x) ? Value(b.create<arith::CmpFOp>(loc, arith::CmpFPredicate::OEQ, x, y))
+                    : b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, x, y);
 }
 Value Scalars::extract(Value tensor, ValueRange indices) {
   Value element = b.create<tensor::ExtractOp>(loc, tensor, indices);

@@ -102,6 +102,7 @@ private:
 llvm::SmallVector<mlir::Value> lowerByParts(ShardingRuleOpInterface op);
 
 /// Attach the interface once `nn` is loaded.
+void attachAttentionModels(mlir::MLIRContext &context);
 void attachElementwiseModels(mlir::MLIRContext &context);
 void attachShapeModels(mlir::MLIRContext &context);
 void attachReductionModels(mlir::MLIRContext &context);

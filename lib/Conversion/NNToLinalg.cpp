@@ -19,6 +19,7 @@ namespace shoal {
 
 void registerLoweringModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, nn::NNDialect *) {
+    lowering::attachAttentionModels(*context);
     lowering::attachElementwiseModels(*context);
     lowering::attachShapeModels(*context);
     lowering::attachReductionModels(*context);

@@ -1,4 +1,4 @@
-// What attention and its gradient mean: one query after the other, by the definition.
+// What attention, its gradient, and the merge of two parts mean: one query after the other, by the definition.
 #include "NNReference.h"
 
 #include <cmath>
@@ -118,11 +118,32 @@ Results attentionGrad(nn::AttentionGradOp op, Operands in) {
   return SmallVector<Tensor>{std::move(dq), std::move(dk), std::move(dv)};
 }
 
+// Weights of which the larger is 1 / (1 + e): exponentials of two log-sum-exps less a third would know no more digits
+// than those have behind the point.
+Results mergeAttention(nn::MergeAttentionOp op, Operands in) {
+  const Tensor &o0 = *in[0], &lse0 = *in[1], &o1 = *in[2], &lse1 = *in[3];
+  Tensor o = resultOf(op, 0), lse = resultOf(op, 1);
+  int64_t size = o.shape().back();
+  for (int64_t row = 0; row < lse.size(); ++row) {
+    bool isFirst = lse1.f[row] == kNothing, isSecond = !isFirst && lse0.f[row] == kNothing;
+    double off = lse1.f[row] - lse0.f[row], e = std::exp(-std::abs(off)), more = 1 / (1 + e), less = e / (1 + e);
+    lse.f[row] = isFirst    ? lse0.f[row]
+                 : isSecond ? lse1.f[row]
+                            : std::max(lse0.f[row], lse1.f[row]) + std::log1p(e);
+    for (int64_t k = row * size; k < (row + 1) * size; ++k)
+      o.f[k] = isFirst    ? o0.f[k]
+               : isSecond ? o1.f[k]
+                          : (off > 0 ? less : more) * o0.f[k] + (off > 0 ? more : less) * o1.f[k];
+  }
+  return SmallVector<Tensor>{std::move(o), std::move(lse)};
+}
+
 } // namespace
 
 void attachAttentionReferences(MLIRContext &context) {
   attachReference<nn::AttentionOp, attention>(context);
   attachReference<nn::AttentionGradOp, attentionGrad>(context);
+  attachReference<nn::MergeAttentionOp, mergeAttention>(context);
 }
 
 } // namespace shoal::interp

@@ -102,6 +102,61 @@ TEST(Elementwise, Dropout) {
       "  %0 = nn.dropout %a rate = 0.5 id = 0 seed = %s step = %t : tensor<f32>\n  return %0 : tensor<f32>\n}\n");
 }
 
+// Scores that differ by little and by all that there is, so large that exponentials overflow; empty parts on either side
+// and on both leave the other's bits, as quotients by them show for zeros.
+TEST(Elementwise, MergeAttention) {
+  KernelTester tester;
+  std::string text = R"(
+    func.func private @rows(%o: tensor<3x5x7xTYPE>, %l: tensor<3x5xTYPE>, %p: tensor<3x5x7xTYPE>, %m: tensor<3x5xTYPE>)
+        -> (tensor<3x5x7xTYPE>, tensor<3x5xTYPE>) attributes {exec.kernel} {
+      %0:2 = nn.merge_attention %o, %l, %p, %m : tensor<3x5x7xTYPE>
+      return %0#0, %0#1 : tensor<3x5x7xTYPE>, tensor<3x5xTYPE>
+    }
+    func.func private @one(%o: tensor<37xTYPE>, %l: tensor<TYPE>, %p: tensor<37xTYPE>, %m: tensor<TYPE>)
+        -> (tensor<37xTYPE>, tensor<TYPE>) attributes {exec.kernel} {
+      %0:2 = nn.merge_attention %o, %l, %p, %m : tensor<37xTYPE>
+      return %0#0, %0#1 : tensor<37xTYPE>, tensor<TYPE>
+    }
+    func.func private @wide(%o: tensor<2x300xTYPE>, %l: tensor<2xTYPE>, %p: tensor<2x300xTYPE>, %m: tensor<2xTYPE>)
+        -> (tensor<2x300xTYPE>, tensor<2xTYPE>) attributes {exec.kernel} {
+      %0:2 = nn.merge_attention %o, %l, %p, %m : tensor<2x300xTYPE>
+      return %0#0, %0#1 : tensor<2x300xTYPE>, tensor<2xTYPE>
+    })";
+  for (std::string type : {"f32", "f64"}) {
+    tester.check(with(text, type));
+    tester.check(with(text, type), {.low = -3000, .high = 3000});
+    tester.check(with(text, type), {.low = 999, .high = 1001});
+    tester.check(with(text, type), {.low = -1e30, .high = 1e30});
+  }
+  std::string empty = R"(
+    func.func private @empty(%o: tensor<3x5xTYPE>, %p: tensor<3x5xTYPE>, %a: tensor<TYPE>)
+        -> (tensor<3x5xi1>, tensor<3x5xi1>, tensor<3xi1>, tensor<3xi1>, tensor<3x5xTYPE>)
+        attributes {exec.kernel} {
+      %n = nn.constant dense<NOTHING> : tensor<TYPE>
+      %k = nn.constant dense<[-1.0, 1000.0, NOTHING]> : tensor<3xTYPE>
+      %l = nn.mul %k, %a : (tensor<3xTYPE>, tensor<TYPE>) -> tensor<3xTYPE>
+      %none = nn.broadcast %n : tensor<TYPE> -> tensor<3xTYPE>
+      %0:2 = nn.merge_attention %o, %l, %p, %none : tensor<3x5xTYPE>
+      %1:2 = nn.merge_attention %p, %none, %o, %l : tensor<3x5xTYPE>
+      %2 = nn.compare eq %0#0, %o : (tensor<3x5xTYPE>, tensor<3x5xTYPE>) -> tensor<3x5xi1>
+      %3 = nn.compare eq %1#0, %o : (tensor<3x5xTYPE>, tensor<3x5xTYPE>) -> tensor<3x5xi1>
+      %4 = nn.compare eq %0#1, %l : (tensor<3xTYPE>, tensor<3xTYPE>) -> tensor<3xi1>
+      %5 = nn.compare eq %1#1, %l : (tensor<3xTYPE>, tensor<3xTYPE>) -> tensor<3xi1>
+      %z = nn.constant dense<-0.0> : tensor<3x5xTYPE>
+      %6:2 = nn.merge_attention %z, %l, %p, %none : tensor<3x5xTYPE>
+      %7 = nn.div %a, %6#0 : (tensor<TYPE>, tensor<3x5xTYPE>) -> tensor<3x5xTYPE>
+      return %2, %3, %4, %5, %7 : tensor<3x5xi1>, tensor<3x5xi1>, tensor<3xi1>, tensor<3xi1>, tensor<3x5xTYPE>
+    })";
+  auto nothing = [&](const std::string &type, const std::string &bits) {
+    std::string text = with(empty, type);
+    for (size_t at; (at = text.find("NOTHING")) != std::string::npos;)
+      text.replace(at, 7, bits);
+    return text;
+  };
+  tester.check(nothing("f32", "0xFF800000"), {.low = 0.5, .high = 2});
+  tester.check(nothing("f64", "0xFFF0000000000000"), {.low = 0.5, .high = 2});
+}
+
 // Against the reference, both ways and in every type: sizes that ranks divide or not, more ranks than rows, rows inside
 // and innermost; shards that lie inside, across the end, and past it.
 TEST(Elementwise, Zigzag) {

@@ -277,3 +277,18 @@ func.func @zigzag(%a: tensor<4x12xi64> {dist.sharding = #dist.sharding<@mesh, [{
   %1 = nn.zigzag %0 dim = 1 ranks = 5 inverse {dist.shardings = [#dist.sharding<@mesh, [{"y"}, {}]>]} : tensor<4x12xi64>
   return %1 : tensor<4x12xi64>
 }
+
+// -----
+
+// Parts of attention are merged where they lie: weights of rows serve every shard of them.
+dist.mesh @mesh <["x"=5, "y"=2]>
+// CHECK-LABEL: @merge
+// CHECK-NOT: dist.all_gather
+// CHECK: nn.merge_attention %{{.*}} : tensor<2x2x1x1x2xf32>
+func.func @merge(%o: tensor<2x7x1x1x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}, {}, {}, {"y"}]>},
+                 %l: tensor<2x7x1x1xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}, {}, {}]>})
+    -> (tensor<2x7x1x1x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}, {}, {}, {"y"}]>},
+        tensor<2x7x1x1xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}, {}, {}]>}) {
+  %0:2 = nn.merge_attention %o, %l, %o, %l {dist.shardings = [#dist.sharding<@mesh, [{}, {"x"}, {}, {}, {"y"}]>, #dist.sharding<@mesh, [{}, {"x"}, {}, {}]>]} : tensor<2x7x1x1x4xf32>
+  return %0#0, %0#1 : tensor<2x7x1x1x4xf32>, tensor<2x7x1x1xf32>
+}

@@ -500,3 +500,20 @@ func.func @actions(%a: tensor<8x4xf32>) -> tensor<8x4xf32> {
   %2 = nn.relu %1 {exec.scope = "B0@0"} : tensor<8x4xf32>
   return %2 : tensor<8x4xf32>
 }
+
+// -----
+
+// Two merges of attention are one kernel, with what follows them: rows of log-sum-exps are read where they are made.
+
+// CHECK: func.func private @[[MERGE:k_merge_attention_cast_[0-9]+]](
+// CHECK-NOT: func.func private
+// CHECK: func.func @merges
+// CHECK: exec.call @[[MERGE]]
+// CHECK-NOT: exec.call
+func.func @merges(%o0: tensor<2x3x4xf32>, %l0: tensor<2x3xf32>, %o1: tensor<2x3x4xf32>, %l1: tensor<2x3xf32>, %o2: tensor<2x3x4xf32>, %l2: tensor<2x3xf32>)
+    -> (tensor<2x3x4xbf16>, tensor<2x3xf32>) {
+  %0:2 = nn.merge_attention %o0, %l0, %o1, %l1 : tensor<2x3x4xf32>
+  %1:2 = nn.merge_attention %0#0, %0#1, %o2, %l2 : tensor<2x3x4xf32>
+  %2 = nn.cast %1#0 : tensor<2x3x4xf32> -> tensor<2x3x4xbf16>
+  return %2, %1#1 : tensor<2x3x4xbf16>, tensor<2x3xf32>
+}

@@ -761,3 +761,27 @@ func.func @zigzag(%x: tensor<2x12xi64>, %o: tensor<i64>) {
   %0 = nn.zigzag %x dim = 1 ranks = 4 offset = %o : tensor<2x12xi64> -> tensor<2x3xi32>
   return
 }
+
+// -----
+
+func.func @merge_attention(%o: tensor<2x6x2x3x4xbf16>, %l: tensor<2x6x2x3xf32>) {
+  // expected-error @+1 {{'o' must be statically shaped tensor of 32-bit float or 64-bit float values, but got 'tensor<2x6x2x3x4xbf16>'}}
+  %0:2 = nn.merge_attention %o, %l, %o, %l : tensor<2x6x2x3x4xbf16>
+  return
+}
+
+// -----
+
+func.func @merge_attention(%o: tensor<f32>) {
+  // expected-error @+1 {{results of attention must have a row per query, got: 'tensor<f32>'}}
+  %0:2 = nn.merge_attention %o, %o, %o, %o : tensor<f32>
+  return
+}
+
+// -----
+
+func.func @merge_attention(%o: tensor<2x4xf32>, %l: tensor<3xf32>) {
+  // expected-error @+1 {{failed to verify that lse0 has one number per query}}
+  %0:2 = "nn.merge_attention"(%o, %l, %o, %l) : (tensor<2x4xf32>, tensor<3xf32>, tensor<2x4xf32>, tensor<3xf32>) -> (tensor<2x4xf32>, tensor<2xf32>)
+  return
+}

@@ -309,3 +309,15 @@ func.func @zigzag(%x: tensor<2x12xi64>, %y: tensor<7x4xbf16>, %o: tensor<i64>) {
   %3 = nn.zigzag %y dim = 0 ranks = 1 offset = %o : tensor<7x4xbf16>
   return
 }
+
+// Attention over the keys of two parts, from the results for each.
+// CHECK-LABEL: func.func @merge_attention
+// CHECK: %{{.*}}, %[[L:.*]] = nn.merge_attention %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {nn.layer = "h"} : tensor<2x6x2x3x4xf32>
+// CHECK: nn.add %[[L]], %{{.*}} : (tensor<2x6x2x3xf32>,
+// CHECK: nn.merge_attention %{{.*}} : tensor<4xf64>
+func.func @merge_attention(%o: tensor<2x6x2x3x4xf32>, %l: tensor<2x6x2x3xf32>, %p: tensor<4xf64>, %m: tensor<f64>) {
+  %0, %lse = nn.merge_attention %o, %l, %o, %l {nn.layer = "h"} : tensor<2x6x2x3x4xf32>
+  %1 = nn.add %lse, %l : (tensor<2x6x2x3xf32>, tensor<2x6x2x3xf32>) -> tensor<2x6x2x3xf32>
+  %2:2 = nn.merge_attention %p, %m, %p, %m : tensor<4xf64>
+  return
+}

@@ -428,6 +428,12 @@ TEST_F(ShardingRules, Dropout) {
             "[a,b][][]->[a,b] linear 0");
 }
 
+TEST_F(ShardingRules, MergeAttention) {
+  EXPECT_EQ(rule("%o: tensor<2x6x2x3x4xf32>, %l: tensor<2x6x2x3xf32>",
+                 "%0:2 = nn.merge_attention %o, %l, %o, %l : tensor<2x6x2x3x4xf32>"),
+            "[a,b,c,d,e][a,b,c,d][a,b,c,d,e][a,b,c,d]->[a,b,c,d,e][a,b,c,d]");
+}
+
 // A shard of the result begins at a place of the whole order; the input is whole in that dimension and may be sharded
 // in others.
 TEST_F(ShardingRules, Zigzag) {

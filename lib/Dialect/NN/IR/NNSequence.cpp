@@ -1,10 +1,12 @@
-// nn.zigzag: what it accepts, how it is sharded, and its gradient.
+// nn.zigzag and nn.merge_attention: what they accept, how they are sharded, and gradients.
 #include "Build.h"
 #include "Checks.h"
 
 using namespace mlir;
 using namespace shoal;
 using namespace shoal::nn;
+
+// zigzag.
 
 Zigzag ZigzagOp::getOrder() { return {getInput().getType().getDimSize(getDim()), int64_t(getRanks())}; }
 
@@ -75,4 +77,25 @@ FailureOr<SmallVector<Value>> ZigzagOp::buildVJP(OpBuilder &builder, ArrayRef<Va
   result[0] = builder.create<ZigzagOp>(b.loc, type, ct, /*offset=*/Value(), getDimAttr(), getRanksAttr(),
                                        getInverse() ? UnitAttr() : builder.getUnitAttr());
   return result;
+}
+
+// merge_attention.
+
+LogicalResult MergeAttentionOp::verify() {
+  if (getO().getType().getRank() < 1)
+    return emitOpError() << "results of attention must have a row per query, got: " << getO().getType();
+  return success();
+}
+
+/// Queries are independent, and so are the elements of a row, for which every device has the weights.
+ShardingRule MergeAttentionOp::getShardingRule() {
+  ShardingRule rule;
+  TensorFactors o = addFactors(rule, getO().getType().getShape()), lse(ArrayRef(o).drop_back());
+  rule.operands = {o, lse, o, lse};
+  rule.results = {o, lse};
+  return rule;
+}
+
+FailureOr<SmallVector<Value>> MergeAttentionOp::buildVJP(OpBuilder &, ArrayRef<Value>, const llvm::BitVector &) {
+  return emitOpError() << "has no gradient";
 }
