@@ -28,7 +28,7 @@ while IFS= read -r td; do
   lower=$(echo "$component" | tr '[:upper:]/' '[:lower:]-')
   "$tblgen" -gen-pass-doc "${include[@]}" "$td" > "$out/$lower-passes.md"
 done < <(find include -name Passes.td | sort)
-for interface in ShardingRule Differentiable Reference Lowering; do
+for interface in ShardingRule Differentiable Reference Lowering Positioned; do
   "$tblgen" -gen-op-interface-docs "${include[@]}" "dialects/Interfaces/${interface}OpInterface.td"
 done > "$out/interfaces.md"
 {

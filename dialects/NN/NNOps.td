@@ -10,6 +10,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "Interfaces/ShardingRuleOpInterface.td"
 include "Interfaces/DifferentiableOpInterface.td"
 include "Interfaces/KnownAttributes.td"
+include "Interfaces/PositionedOpInterface.td"
 
 // Floats: f32, f64, bf16 (storage: kernels compute in f32). Integers: i32, i64; i1 from compare.
 def NN_Float : AnyTypeOf<[F32, F64, BF16]>;

@@ -33,8 +33,11 @@ SmallVector<Value> dropout(nn::DropoutOp op, ValueRange operands, LinalgBuilder 
   RankedTensorType type = tensorType(op.getResult());
   int64_t rank = type.getRank();
   SmallVector<Input> inputs{linalg.same(operands[0])};
-  for (Value scalar : operands.drop_front())
+  bool isTold = bool(op.getPositions());
+  for (Value scalar : operands.drop_front().drop_back(isTold))
     inputs.push_back(linalg.scalar(scalar, rank));
+  if (isTold)
+    inputs.push_back({operands.back(), AffineMap::get(rank, 0, linalg.b.getAffineDimExpr(*op.getDim()))});
   double rate = op.getRate().convertToDouble();
   ArrayRef<int64_t> shape = op.getGlobal().value_or(type.getShape());
   return {linalg.elementwise(
@@ -42,8 +45,10 @@ SmallVector<Value> dropout(nn::DropoutOp op, ValueRange operands, LinalgBuilder 
         Type i32 = s.b.getI32Type(), i64 = s.b.getI64Type();
         Value index = op.getOffset() ? x[3] : s.integer(i64, 0);
         int64_t stride = 1;
-        for (int64_t dim = rank; dim-- > 0; stride *= shape[dim])
-          index = s.add(index, s.mul(s.position(dim), s.integer(i64, stride)));
+        for (int64_t dim = rank; dim-- > 0; stride *= shape[dim]) {
+          Value position = isTold && dim == int64_t(*op.getDim()) ? x.back() : s.position(dim);
+          index = s.add(index, s.mul(position, s.integer(i64, stride)));
+        }
         auto low = [&](Value value) { return s.cast(value, i32); };
         auto high = [&](Value value) -> Value {
           return low(s.b.create<arith::ShRUIOp>(s.loc, value, s.integer(i64, 32)));

@@ -1,13 +1,15 @@
-// Definitions of the four op interfaces, questions that passes ask by them, and what all ops must keep.
+// Definitions of the op interfaces, questions that passes ask by them, and what all ops must keep.
 #include "shoal/Interfaces/Differentiable.h"
 #include "shoal/Interfaces/KnownAttributes.h"
 #include "shoal/Interfaces/Lowering.h"
 #include "shoal/Interfaces/Origin.h"
+#include "shoal/Interfaces/Positioned.h"
 #include "shoal/Interfaces/Reference.h"
 #include "shoal/Interfaces/ShardingRule.h"
 
 #include "shoal/Dialect/Interfaces/DifferentiableOpInterface.cpp.inc"
 #include "shoal/Dialect/Interfaces/LoweringOpInterface.cpp.inc"
+#include "shoal/Dialect/Interfaces/PositionedOpInterface.cpp.inc"
 #include "shoal/Dialect/Interfaces/ReferenceOpInterface.cpp.inc"
 #include "shoal/Dialect/Interfaces/ShardingRuleOpInterface.cpp.inc"
 

@@ -19,10 +19,13 @@ Results dropout(nn::DropoutOp op, Operands in) {
   uint64_t words = uint64_t(in[2]->i[0]);
   uint32_t step = uint32_t(words), id = uint32_t(op.getId()) + uint32_t(words >> 32);
   ArrayRef<int64_t> shape = op.getGlobal().value_or(x.shape());
+  const Tensor *positions = op.getPositions() ? in.back() : nullptr;
   forEachIndex(x.shape(), [&](ArrayRef<int64_t> index, int64_t k) {
     uint64_t global = 0;
-    for (auto [position, size] : llvm::zip_equal(index, shape))
-      global = global * uint64_t(size) + uint64_t(position);
+    for (auto [dim, size] : llvm::enumerate(shape)) {
+      bool isTold = positions && int64_t(dim) == int64_t(*op.getDim());
+      global = global * uint64_t(size) + uint64_t(isTold ? positions->i[index[dim]] : index[dim]);
+    }
     if (rt::dropoutKeeps(rate, seed, step, id, offset + global))
       result.f[k] = x.f[k] * (1 / (1 - rate));
   });

@@ -115,8 +115,9 @@ Value ModelBuilder::dropout(Value x, double rate) {
   if (rate == 0)
     return x;
   return create<nn::DropoutOp>(x.getType(), x, /*seed=*/Value(), /*step=*/Value(), /*offset=*/Value(),
-                               builder.getF64FloatAttr(rate), builder.getI64IntegerAttr(dropouts++),
-                               /*global=*/DenseI64ArrayAttr());
+                               /*positions=*/Value(), builder.getF64FloatAttr(rate),
+                               builder.getI64IntegerAttr(dropouts++), /*global=*/DenseI64ArrayAttr(),
+                               /*dim=*/IntegerAttr());
 }
 
 Value ModelBuilder::embedTokens(const Twine &name, BatchShape batch, int64_t vocab, int64_t hidden, Initial initial) {

@@ -172,3 +172,45 @@ func.func @nothing() -> tensor<i32> {
   %1 = nn.reduce mean %0 dims = [0] : tensor<0xi32> -> tensor<i32>
   return %1 : tensor<i32>
 }
+
+// -----
+
+// Rows in another order, dropped by their positions and put back, are those that are dropped where they lie. A part of
+// them knows the whole by its shape: its rows are the same.
+// CHECK: result 0: tensor<f64> sum 0 sumsq 0 [0]
+// CHECK-NEXT: result 1: tensor<f64> sum 0 sumsq 0 [0]
+// CHECK-NEXT: result 2: tensor<i1> sum 1 sumsq 1 [1]
+func.func @positions(%x: tensor<4x7x6xf64>) -> (tensor<f64>, tensor<f64>, tensor<i1>) {
+  %s = nn.constant dense<12345678901234> : tensor<i64>
+  %t = nn.constant dense<3> : tensor<i64>
+  %a = nn.dropout %x rate = 0.5 id = 1 seed = %s step = %t : tensor<4x7x6xf64>
+  %rows = nn.iota dim = 0 : tensor<7xi64>
+  %p = nn.zigzag %rows dim = 0 ranks = 3 : tensor<7xi64>
+  %z = nn.zigzag %x dim = 1 ranks = 3 : tensor<4x7x6xf64>
+  %d = nn.dropout %z rate = 0.5 id = 1 seed = %s step = %t positions = %p dim = 1 : tensor<4x7x6xf64>, tensor<7xi64>
+  %b = nn.zigzag %d dim = 1 ranks = 3 inverse : tensor<4x7x6xf64>
+  %off = nn.sub %a, %b : (tensor<4x7x6xf64>, tensor<4x7x6xf64>) -> tensor<4x7x6xf64>
+  %square = nn.mul %off, %off : (tensor<4x7x6xf64>, tensor<4x7x6xf64>) -> tensor<4x7x6xf64>
+  %0 = nn.reduce sum %square dims = [0, 1, 2] : tensor<4x7x6xf64> -> tensor<f64>
+
+  %q = nn.constant dense<[6, 2]> : tensor<2xi64>
+  %x6 = nn.slice %x dim = 1 start = 6 : tensor<4x7x6xf64> -> tensor<4x1x6xf64>
+  %x2 = nn.slice %x dim = 1 start = 2 : tensor<4x7x6xf64> -> tensor<4x1x6xf64>
+  %part = nn.concat %x6, %x2 dim = 1 : (tensor<4x1x6xf64>, tensor<4x1x6xf64>) -> tensor<4x2x6xf64>
+  %e = nn.dropout %part rate = 0.5 id = 1 seed = %s step = %t global = [4, 7, 6] positions = %q dim = 1 : tensor<4x2x6xf64>, tensor<2xi64>
+  %a6 = nn.slice %a dim = 1 start = 6 : tensor<4x7x6xf64> -> tensor<4x1x6xf64>
+  %a2 = nn.slice %a dim = 1 start = 2 : tensor<4x7x6xf64> -> tensor<4x1x6xf64>
+  %of_a = nn.concat %a6, %a2 dim = 1 : (tensor<4x1x6xf64>, tensor<4x1x6xf64>) -> tensor<4x2x6xf64>
+  %off_part = nn.sub %e, %of_a : (tensor<4x2x6xf64>, tensor<4x2x6xf64>) -> tensor<4x2x6xf64>
+  %square_part = nn.mul %off_part, %off_part : (tensor<4x2x6xf64>, tensor<4x2x6xf64>) -> tensor<4x2x6xf64>
+  %1 = nn.reduce sum %square_part dims = [0, 1, 2] : tensor<4x2x6xf64> -> tensor<f64>
+
+  // Without positions it would drop others.
+  %c = nn.dropout %z rate = 0.5 id = 1 seed = %s step = %t : tensor<4x7x6xf64>
+  %other = nn.sub %d, %c : (tensor<4x7x6xf64>, tensor<4x7x6xf64>) -> tensor<4x7x6xf64>
+  %square_other = nn.mul %other, %other : (tensor<4x7x6xf64>, tensor<4x7x6xf64>) -> tensor<4x7x6xf64>
+  %sum_other = nn.reduce sum %square_other dims = [0, 1, 2] : tensor<4x7x6xf64> -> tensor<f64>
+  %one = nn.constant dense<1.0> : tensor<f64>
+  %2 = nn.compare gt %sum_other, %one : (tensor<f64>, tensor<f64>) -> tensor<i1>
+  return %0, %1, %2 : tensor<f64>, tensor<f64>, tensor<i1>
+}

@@ -102,6 +102,35 @@ TEST(Elementwise, Dropout) {
       "  %0 = nn.dropout %a rate = 0.5 id = 0 seed = %s step = %t : tensor<f32>\n  return %0 : tensor<f32>\n}\n");
 }
 
+// At positions that are those of no order, of a shard whose other dimensions have an offset, fused with what makes and
+// reads its operand; in one dimension too.
+TEST(Elementwise, DropoutPositions) {
+  KernelTester tester;
+  std::string text = R"(
+    func.func private @rows(%a: tensor<13x37xTYPE>, %p: tensor<13xi64>, %s: tensor<i64>, %t: tensor<i64>)
+        -> tensor<13x37xTYPE> attributes {exec.kernel} {
+      %0 = nn.neg %a : tensor<13x37xTYPE>
+      %1 = nn.dropout %0 rate = 0.3 id = 7 seed = %s step = %t global = [1048576, 1048576] positions = %p dim = 0
+        : tensor<13x37xTYPE>, tensor<13xi64>
+      %2 = nn.add %1, %a : (tensor<13x37xTYPE>, tensor<13x37xTYPE>) -> tensor<13x37xTYPE>
+      return %2 : tensor<13x37xTYPE>
+    }
+    func.func private @columns(%a: tensor<5x3x37xTYPE>, %p: tensor<37xi64>, %s: tensor<i64>, %t: tensor<i64>,
+                               %o: tensor<i64>) -> tensor<5x3x37xTYPE> attributes {exec.kernel} {
+      %0 = nn.dropout %a rate = 0.3 id = 7 seed = %s step = %t offset = %o global = [5, 9, 5000] positions = %p dim = 2
+        : tensor<5x3x37xTYPE>, tensor<37xi64>
+      return %0 : tensor<5x3x37xTYPE>
+    }
+    func.func private @one(%a: tensor<41xTYPE>, %p: tensor<41xi64>, %s: tensor<i64>) -> tensor<41xTYPE>
+        attributes {exec.kernel} {
+      %0 = nn.dropout %a rate = 0.5 id = 7 seed = %s step = %s positions = %p dim = 0 : tensor<41xTYPE>, tensor<41xi64>
+      return %0 : tensor<41xTYPE>
+    })";
+  for (std::string type : {"f32", "f64", "bf16"})
+    tester.check(with(text, type), {.intLow = 0, .intHigh = 4000});
+  tester.check(with(text, "f32"), {.intLow = -1, .intHigh = 0}); // rows that do not exist
+}
+
 // Scores that differ by little and by all that there is, so large that exponentials overflow; empty parts on either side
 // and on both leave the other's bits, as quotients by them show for zeros.
 TEST(Elementwise, MergeAttention) {

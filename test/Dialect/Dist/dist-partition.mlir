@@ -280,6 +280,24 @@ func.func @zigzag(%a: tensor<4x12xi64> {dist.sharding = #dist.sharding<@mesh, [{
 
 // -----
 
+// Positions are whole on every device, which takes those of its rows, and -1 for rows past the end; the offset is that of
+// the batch alone. Two ops of one shard share them.
+dist.mesh @mesh <["x"=3, "y"=2]>
+// CHECK-LABEL: @dropout_positions
+// CHECK-SAME: %[[P:[a-z0-9]+]]: tensor<7xi64>
+// CHECK: %[[ABSENT:.*]] = nn.constant dense<-1> : tensor<3xi64>
+// CHECK-NEXT: %[[ALL:.*]] = nn.concat %[[P]], %[[ABSENT]] dim = 0 : (tensor<7xi64>, tensor<3xi64>) -> tensor<10xi64>
+// CHECK-NEXT: %[[MINE:.*]] = nn.dynamic_slice %[[ALL]] dim = 0 start = %{{.*}} : tensor<10xi64> -> tensor<3xi64>
+// CHECK: %[[O:.*]] = nn.mul
+// CHECK: nn.dropout %{{.*}} offset = %[[O]] global = [4, 7, 6] positions = %[[MINE]] dim = 1 : tensor<2x3x6xf32>, tensor<3xi64>
+func.func @dropout_positions(%a: tensor<4x7x6xf32> {dist.sharding = #dist.sharding<@mesh, [{"y"}, {"x"}, {}]>}, %p: tensor<7xi64>, %s: tensor<i64>)
+    -> (tensor<4x7x6xf32> {dist.sharding = #dist.sharding<@mesh, [{"y"}, {"x"}, {}]>}) {
+  %0 = nn.dropout %a rate = 0.5 id = 0 seed = %s step = %s positions = %p dim = 1 {dist.shardings = [#dist.sharding<@mesh, [{"y"}, {"x"}, {}]>]} : tensor<4x7x6xf32>, tensor<7xi64>
+  return %0 : tensor<4x7x6xf32>
+}
+
+// -----
+
 // Parts of attention are merged where they lie: weights of rows serve every shard of them.
 dist.mesh @mesh <["x"=5, "y"=2]>
 // CHECK-LABEL: @merge

@@ -503,6 +503,25 @@ func.func @actions(%a: tensor<8x4xf32>) -> tensor<8x4xf32> {
 
 // -----
 
+// Dropout reads positions anywhere, as a table, and is fused with what makes and reads the rows; the positions are made
+// by another kernel.
+
+// CHECK: func.func private @[[MAKE:k_add_[0-9]+]](%{{.*}}: tensor<8xi64>) -> tensor<8xi64>
+// CHECK: func.func private @[[DROP:k_relu_dropout_add_[0-9]+]](%{{.*}}: tensor<8x4xf32>, {{.*}}: tensor<8xi64>
+// CHECK-NOT: func.func private
+// CHECK: func.func @positions
+// CHECK: %[[P:.*]] = exec.call @[[MAKE]]
+// CHECK: exec.call @[[DROP]]({{.*}}%[[P]]
+func.func @positions(%x: tensor<8x4xf32>, %p: tensor<8xi64>, %seed: tensor<i64> {nn.seed}, %step: tensor<i64> {nn.step}) -> tensor<8x4xf32> {
+  %0 = nn.add %p, %p : (tensor<8xi64>, tensor<8xi64>) -> tensor<8xi64>
+  %1 = nn.relu %x : tensor<8x4xf32>
+  %2 = nn.dropout %1 rate = 0.5 id = 3 seed = %seed step = %step positions = %0 dim = 0 : tensor<8x4xf32>, tensor<8xi64>
+  %3 = nn.add %2, %x : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %3 : tensor<8x4xf32>
+}
+
+// -----
+
 // Two merges of attention are one kernel, with what follows them: rows of log-sum-exps are read where they are made.
 
 // CHECK: func.func private @[[MERGE:k_merge_attention_cast_[0-9]+]](

@@ -260,6 +260,19 @@ func.func @dropout(%a: tensor<4x3xf32> {nn.param = #nn.param<"a", init = zeros>}
   return %1 : tensor<f32>
 }
 
+// The cotangent's rows are at the positions of the rows.
+// CHECK-LABEL: func.func @dropout_positions
+// CHECK-SAME: %[[P:[^:]*]]: tensor<3xi64>
+// CHECK: nn.dropout %{{.*}} rate = 2.500000e-01 id = 5
+// CHECK: %[[G:.*]] = nn.dropout %{{.*}} rate = 2.500000e-01 id = 5 seed = %{{.*}} step = %{{.*}} positions = %[[P]] dim = 1 : tensor<4x3xf32>, tensor<3xi64>
+// CHECK: return %{{.*}}, %[[G]]
+func.func @dropout_positions(%a: tensor<4x3xf32> {nn.param = #nn.param<"a", init = zeros>}, %s: tensor<i64> {nn.seed}, %t: tensor<i64> {nn.step},
+    %p: tensor<3xi64> {nn.input = #nn.input<"p", unbatched>}) -> (tensor<f32> {nn.loss}) {
+  %0 = nn.dropout %a rate = 0.25 id = 5 seed = %s step = %t positions = %p dim = 1 : tensor<4x3xf32>, tensor<3xi64>
+  %1 = nn.reduce sum %0 dims = [0, 1] : tensor<4x3xf32> -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
 // A norm's gradient reads the statistics of its rows; sums along rows for the input, across rows for the parameters.
 // CHECK-LABEL: func.func @layer_norm(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<2x3x4xf32>

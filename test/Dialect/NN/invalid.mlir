@@ -523,7 +523,7 @@ func.func @dropout(%x: tensor<8xf32>) {
 
 func.func @dropout(%x: tensor<8xf32>, %s: tensor<i64>) {
   // expected-error @+1 {{takes a seed and a step, or none, got a seed}}
-  %0 = "nn.dropout"(%x, %s) <{rate = 0.1 : f64, id = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0>}> : (tensor<8xf32>, tensor<i64>) -> tensor<8xf32>
+  %0 = "nn.dropout"(%x, %s) <{rate = 0.1 : f64, id = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 0, 0, 0>}> : (tensor<8xf32>, tensor<i64>) -> tensor<8xf32>
   return
 }
 
@@ -531,7 +531,7 @@ func.func @dropout(%x: tensor<8xf32>, %s: tensor<i64>) {
 
 func.func @dropout(%x: tensor<8xf32>) {
   // expected-error @+1 {{takes the offset and the shape of the tensor that it is a part of, or none, got a shape}}
-  %0 = "nn.dropout"(%x) <{rate = 0.1 : f64, id = 0 : i64, global = array<i64: 16>, operandSegmentSizes = array<i32: 1, 0, 0, 0>}> : (tensor<8xf32>) -> tensor<8xf32>
+  %0 = "nn.dropout"(%x) <{rate = 0.1 : f64, id = 0 : i64, global = array<i64: 16>, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0>}> : (tensor<8xf32>) -> tensor<8xf32>
   return
 }
 
@@ -759,6 +759,46 @@ func.func @zigzag(%x: tensor<2x12xi64>, %o: tensor<i64>) {
 func.func @zigzag(%x: tensor<2x12xi64>, %o: tensor<i64>) {
   // expected-error @+1 {{element types must agree, got: 'tensor<2x12xi64>' and 'tensor<2x3xi32>'}}
   %0 = nn.zigzag %x dim = 1 ranks = 4 offset = %o : tensor<2x12xi64> -> tensor<2x3xi32>
+  return
+}
+
+// -----
+
+func.func @dropout(%x: tensor<8x4xf32>, %p: tensor<8xi64>) {
+  // expected-error @+1 {{takes positions and the dimension that they are of, or none, got positions}}
+  %0 = "nn.dropout"(%x, %p) <{rate = 0.1 : f64, id = 0 : i64, operandSegmentSizes = array<i32: 1, 0, 0, 0, 1>}> : (tensor<8x4xf32>, tensor<8xi64>) -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @dropout(%x: tensor<8x4xf32>) {
+  // expected-error @+1 {{takes positions and the dimension that they are of, or none, got a dimension}}
+  %0 = "nn.dropout"(%x) <{rate = 0.1 : f64, id = 0 : i64, dim = 0 : i64, operandSegmentSizes = array<i32: 1, 0, 0, 0, 0>}> : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @dropout(%x: tensor<8x4xf32>, %p: tensor<8xi64>) {
+  // expected-error @+1 {{dimension must be in [0, 2), got: -1}}
+  %0 = nn.dropout %x rate = 0.1 id = 0 positions = %p dim = -1 : tensor<8x4xf32>, tensor<8xi64>
+  return
+}
+
+// -----
+
+func.func @dropout(%x: tensor<8x4xf32>, %p: tensor<8xi64>) {
+  // expected-error @+1 {{positions must be one for each row of dimension 1 of 'tensor<8x4xf32>', got: 'tensor<8xi64>'}}
+  %0 = nn.dropout %x rate = 0.1 id = 0 positions = %p dim = 1 : tensor<8x4xf32>, tensor<8xi64>
+  return
+}
+
+// -----
+
+func.func @dropout(%x: tensor<8x4xf32>, %s: tensor<i64>, %p: tensor<8xi64>) {
+  // expected-error @+1 {{takes the offset and the shape of the tensor that it is a part of, or none, got an offset}}
+  %0 = nn.dropout %x rate = 0.1 id = 0 seed = %s step = %s offset = %s positions = %p dim = 0 : tensor<8x4xf32>, tensor<8xi64>
   return
 }
 

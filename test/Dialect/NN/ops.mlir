@@ -296,6 +296,19 @@ func.func @dropout(%x: tensor<8x4xf32>, %s: tensor<i64> {nn.seed}, %t: tensor<i6
   return
 }
 
+// With the positions of its rows, of a part along them alone, and of a part of other dimensions as well.
+// CHECK-LABEL: func.func @dropout_positions
+// CHECK: nn.dropout %{{.*}} rate = 1.000000e-01 id = 3 positions = %{{.*}} dim = 0 : tensor<8x4xf32>, tensor<8xi64>
+// CHECK: nn.dropout %{{.*}} step = %{{.*}} global = [16, 4] positions = %{{.*}} dim = 0 : tensor<8x4xf32>, tensor<8xi64>
+// CHECK: nn.dropout %{{.*}} step = %{{.*}} offset = %{{.*}} global = [16, 4] positions = %{{.*}} dim = 1 {nn.layer = "h"} : tensor<8x4xf32>, tensor<4xi64>
+func.func @dropout_positions(%x: tensor<8x4xf32>, %s: tensor<i64> {nn.seed}, %t: tensor<i64> {nn.step}, %o: tensor<i64>,
+                             %p: tensor<8xi64>, %q: tensor<4xi64>) {
+  %0 = nn.dropout %x rate = 0.1 id = 3 positions = %p dim = 0 : tensor<8x4xf32>, tensor<8xi64>
+  %1 = nn.dropout %x rate = 0.1 id = 3 seed = %s step = %t global = [16, 4] positions = %p dim = 0 : tensor<8x4xf32>, tensor<8xi64>
+  %2 = nn.dropout %x rate = 0.1 id = 3 seed = %s step = %t offset = %o global = [16, 4] positions = %q dim = 1 {nn.layer = "h"} : tensor<8x4xf32>, tensor<4xi64>
+  return
+}
+
 // A sequence in zigzag order, back, and a shard of it, whose type differs.
 // CHECK-LABEL: func.func @zigzag
 // CHECK: nn.zigzag %{{.*}} dim = 1 ranks = 4 : tensor<2x12xi64>

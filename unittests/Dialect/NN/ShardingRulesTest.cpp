@@ -428,6 +428,78 @@ TEST_F(ShardingRules, Dropout) {
             "[a,b][][]->[a,b] linear 0");
 }
 
+TEST_F(ShardingRules, DropoutPositions) {
+  EXPECT_EQ(rule("%a: tensor<4x2xf32>, %s: tensor<i64>, %t: tensor<i64>, %p: tensor<2xi64>",
+                 "%0 = nn.dropout %a rate = 0.5 id = 2 seed = %s step = %t positions = %p dim = 1 : tensor<4x2xf32>, "
+                 "tensor<2xi64>"),
+            "[a,b][][][c]->[a,b] c=2 whole linear 0");
+  EXPECT_EQ(rule("%a: tensor<4x2xf32>, %p: tensor<4xi64>",
+                 "%0 = nn.dropout %a rate = 0.5 id = 2 positions = %p dim = 0 : tensor<4x2xf32>, tensor<4xi64>"),
+            "[a,b][c]->[a,b] c=4 whole linear 0");
+}
+
+// A shard along the dimension of positions takes those of its rows, and behind the last row -1; the offset stays that of
+// an earlier partition over other dimensions.
+TEST_F(ShardingRules, DropoutPositionsOnShard) {
+  for (bool isAlong : {true, false}) {
+    std::string dim = isAlong ? "0" : "1", rows = isAlong ? "8" : "5";
+    Operation *op = parse(
+        "%a: tensor<8x5xf32>, %s: tensor<i64>, %o: tensor<i64>, %p: tensor<" + rows +
+            "xi64>, %local: tensor<3x5xf32>",
+        "%0 = nn.dropout %a rate = 0.5 id = 2 seed = %s step = %s offset = %o global = [8, 10] positions = %p dim = " +
+            dim + " : tensor<8x5xf32>, tensor<" + rows + "xi64>");
+    ASSERT_TRUE(op);
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointAfter(op);
+    Block &block = *op->getBlock();
+    SecondShard shard;
+    shard.type = cast<RankedTensorType>(block.getArgument(4).getType());
+    shard.offset = block.getArgument(1);
+    SmallVector<Value> results, operands(op->operand_begin(), op->operand_end());
+    operands[0] = block.getArgument(4);
+    ASSERT_TRUE(succeeded(cast<ShardingRuleOpInterface>(op).localize(builder, operands, shard, results)));
+    auto local = results.front().getDefiningOp<nn::DropoutOp>();
+    ASSERT_TRUE(local);
+    EXPECT_EQ(*local.getGlobal(), (ArrayRef<int64_t>{8, 10}));
+    EXPECT_EQ(std::to_string(*local.getDim()), dim);
+    EXPECT_TRUE(succeeded(verify(*module)));
+    if (!isAlong) {
+      EXPECT_EQ(local.getPositions(), block.getArgument(3));
+      EXPECT_TRUE(local.getOffset().getDefiningOp<nn::AddOp>());
+      continue;
+    }
+    EXPECT_EQ(local.getOffset(), block.getArgument(2));
+    auto slice = local.getPositions().getDefiningOp<nn::DynamicSliceOp>();
+    ASSERT_TRUE(slice);
+    EXPECT_EQ(slice.getStart(), shard.offset);
+    auto padded = slice.getInput().getDefiningOp<nn::ConcatOp>();
+    ASSERT_TRUE(padded);
+    EXPECT_EQ(padded.getType().getShape(), ArrayRef<int64_t>{11});
+    EXPECT_EQ(padded.getInputs()[0], block.getArgument(3));
+    auto absent = padded.getInputs()[1].getDefiningOp<nn::ConstantOp>();
+    EXPECT_EQ(cast<DenseIntElementsAttr>(absent.getValue()).getSplatValue<int64_t>(), -1);
+  }
+}
+
+// A strategy asks any op; an op that was told is not told again.
+TEST_F(ShardingRules, PositionsAreTold) {
+  Operation *op = parse("%a: tensor<4x2xf32>, %p: tensor<2xi64>",
+                        "%0 = nn.dropout %a rate = 0.5 id = 2 : tensor<4x2xf32>");
+  ASSERT_TRUE(op);
+  auto positioned = dyn_cast<PositionedOpInterface>(op);
+  ASSERT_TRUE(positioned);
+  EXPECT_TRUE(positioned.dependsOnIndex(0) && positioned.dependsOnIndex(1));
+  Value positions = op->getBlock()->getArgument(1);
+  EXPECT_TRUE(succeeded(positioned.setPositions(positions, 1)));
+  EXPECT_TRUE(succeeded(verify(*module)));
+  EXPECT_EQ(cast<nn::DropoutOp>(op).getPositions(), positions);
+  std::string said;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) { said = diagnostic.str(); });
+  EXPECT_TRUE(failed(positioned.setPositions(positions, 0)));
+  EXPECT_EQ(said,
+            "'nn.dropout' op has positions along dimension 1 already, and cannot take those of dimension 0 as well");
+}
+
 TEST_F(ShardingRules, MergeAttention) {
   EXPECT_EQ(rule("%o: tensor<2x6x2x3x4xf32>, %l: tensor<2x6x2x3xf32>",
                  "%0:2 = nn.merge_attention %o, %l, %o, %l : tensor<2x6x2x3x4xf32>"),

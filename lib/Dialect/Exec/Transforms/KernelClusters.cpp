@@ -63,6 +63,23 @@ static bool spansRows(const TensorFactors &tensor, ArrayRef<unsigned> space) {
   return spans(TensorFactors(dims), space.drop_back());
 }
 
+/// Whether an operand is a table: whole on every device in factors that nothing else has, and read anywhere at each
+/// point of an op that passes through (the positions of rows). It comes from outside of the kernel, and is no loop.
+static bool isTable(const ShardingRule &rule, unsigned operand) {
+  const TensorFactors &table = rule.operands[operand];
+  auto isOwn = [&](unsigned factor) {
+    auto holdsIt = [&](const TensorFactors &tensor) { return holds(tensor, factor); };
+    return rule.factors[factor].kind == FactorKind::NeedReplication && llvm::count_if(rule.operands, holdsIt) == 1 &&
+           llvm::none_of(rule.results, holdsIt);
+  };
+  auto passes = [&](unsigned factor) { return rule.factors[factor].kind == FactorKind::PassThrough; };
+  auto all = [](const TensorFactors &tensor, auto test) {
+    return llvm::all_of(tensor, [&](ArrayRef<unsigned> dim) { return llvm::all_of(dim, test); });
+  };
+  return !table.empty() && all(table, isOwn) &&
+         llvm::all_of(rule.results, [&](const TensorFactors &result) { return all(result, passes); });
+}
+
 /// What of an op's rule matters for fusion.
 struct Iteration {
   ShardingRule rule;
@@ -78,12 +95,19 @@ static std::optional<Iteration> computeIteration(Operation *op) {
     return std::nullopt;
   Iteration result{sharded.getShardingRule(), {}, {}};
   const ShardingRule &rule = result.rule;
+  size_t loops = rule.factors.size();
+  SmallVector<unsigned> read; // operands but for tables
+  for (unsigned i = 0; i < rule.operands.size(); ++i)
+    if (isTable(rule, i))
+      loops -= rule.operands[i].size();
+    else
+      read.push_back(i);
   auto takeSpace = [&](const TensorFactors &tensor, Value value) {
     SmallVector<unsigned> factors;
     for (ArrayRef<unsigned> dim : tensor)
       if (dim.size() == 1 && !llvm::is_contained(factors, dim[0]))
         factors.push_back(dim[0]);
-    if (factors.size() != rule.factors.size() || factors.size() != tensor.size())
+    if (factors.size() != loops || factors.size() != tensor.size())
       return false;
     result.space = std::move(factors);
     result.shape = shapeOf(value);
@@ -92,8 +116,8 @@ static std::optional<Iteration> computeIteration(Operation *op) {
   bool found = false;
   for (unsigned i = 0; i < rule.results.size() && !found; ++i)
     found = takeSpace(rule.results[i], op->getResult(i));
-  for (unsigned i = 0; i < rule.operands.size() && !found; ++i)
-    found = takeSpace(rule.operands[i], op->getOperand(i));
+  for (unsigned i : read)
+    found = found || takeSpace(rule.operands[i], op->getOperand(i));
   if (!found)
     return std::nullopt;
   // Every tensor keeps the order of the space: nothing is transposed.
@@ -108,7 +132,8 @@ static std::optional<Iteration> computeIteration(Operation *op) {
       }
     return true;
   };
-  if (!llvm::all_of(rule.operands, inOrder) || !llvm::all_of(rule.results, inOrder))
+  if (!llvm::all_of(read, [&](unsigned i) { return inOrder(rule.operands[i]); }) ||
+      !llvm::all_of(rule.results, inOrder))
     return std::nullopt;
   for (const TensorFactors &tensor : rule.results)
     for (ArrayRef<unsigned> dim : tensor)

@@ -6,6 +6,7 @@
 #include "shoal/Dialect/NN/IR/Zigzag.h"
 #include "shoal/Interfaces/Differentiable.h"
 #include "shoal/Interfaces/KnownAttributes.h"
+#include "shoal/Interfaces/Positioned.h"
 #include "shoal/Interfaces/ShardingRule.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
