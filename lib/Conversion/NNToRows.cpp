@@ -90,45 +90,32 @@ LogicalResult buildTensordot(nn::TensordotOp op, exec::RowContext &rows) {
 
 // Attention
 
-template <typename Op> rt::AttentionShape getShape(Op op) {
-  return exec::getAttentionShape(shapeOf(op.getQ()), shapeOf(op.getK()), elementType(op.getQ()),
-                                 op.getCausal(), op.getWindow(), !op.getSegments().empty(),
-                                 op.getScale());
-}
-
 template <typename Op> int64_t getAttentionWorkspace(Op op) {
-  rt::AttentionShape shape = getShape(op);
+  rt::AttentionShape shape = exec::getAttentionShape(op);
   bool backward = std::is_same_v<Op, nn::AttentionGradOp>;
   return int64_t(rt::attentionWorkspace(shape, backward) * rt::elementBytes(rt::attentionComputeType(shape)));
 }
 
-/// The buffers of all operands and results, in this order.
-template <typename Op> SmallVector<Value> getAttentionBuffers(Op op, exec::RowContext &rows) {
-  SmallVector<Value> buffers;
-  for (Value operand : op->getOperands())
-    buffers.push_back(rows.bufferOf(operand));
-  for (Value result : op->getResults())
-    buffers.push_back(rows.bufferOf(result));
-  return buffers;
+SmallVector<Value> getBuffers(ValueRange values, exec::RowContext &rows) {
+  return llvm::map_to_vector(values, [&](Value value) { return rows.bufferOf(value); });
 }
 
 LogicalResult buildAttention(nn::AttentionOp op, exec::RowContext &rows) {
-  SmallVector<Value> buffers = getAttentionBuffers(op, rows);
-  ArrayRef<Value> b = buffers;
-  rows.getBuilder().create<exec::AttentionOp>(op.getLoc(), Type(), b[0], b[1], b[2],
-                                              b.drop_front(3).drop_back(2), b.take_back(2)[0],
-                                              b.back(), rows.getWorkspace(), op.getCausal(),
-                                              op.getWindowAttr(), op.getScale(), 0, nameOf(op));
+  auto buffer = [&](Value value) { return rows.bufferOf(value); };
+  rows.getBuilder().create<exec::AttentionOp>(
+      op.getLoc(), Type(), buffer(op.getQ()), buffer(op.getK()), buffer(op.getV()), getBuffers(op.getSegments(), rows),
+      getBuffers(op.getPositions(), rows), buffer(op.getO()), buffer(op.getLse()), rows.getWorkspace(), op.getCausal(),
+      op.getWindowAttr(), op.getScale(), 0, nameOf(op));
   return success();
 }
 
 LogicalResult buildAttentionGrad(nn::AttentionGradOp op, exec::RowContext &rows) {
-  SmallVector<Value> buffers = getAttentionBuffers(op, rows);
-  ArrayRef<Value> b = buffers, results = b.take_back(3);
+  auto buffer = [&](Value value) { return rows.bufferOf(value); };
   rows.getBuilder().create<exec::AttentionGradOp>(
-      op.getLoc(), Type(), b[0], b[1], b[2], b[3], b[4], b[5], b.drop_front(6).drop_back(3),
-      results[0], results[1], results[2], rows.getWorkspace(), op.getCausal(), op.getWindowAttr(),
-      op.getScale(), 0, nameOf(op));
+      op.getLoc(), Type(), buffer(op.getCotangent()), buffer(op.getQ()), buffer(op.getK()), buffer(op.getV()),
+      buffer(op.getO()), buffer(op.getLse()), getBuffers(op.getSegments(), rows), getBuffers(op.getPositions(), rows),
+      buffer(op.getDq()), buffer(op.getDk()), buffer(op.getDv()), rows.getWorkspace(), op.getCausal(),
+      op.getWindowAttr(), op.getScale(), 0, nameOf(op));
   return success();
 }
 

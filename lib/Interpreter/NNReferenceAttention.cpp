@@ -15,10 +15,9 @@ constexpr double kNothing = -std::numeric_limits<double>::infinity();
 struct Heads {
   template <typename Op>
   Heads(Op op, const Tensor &q, const Tensor &k, Operands masks)
-      : causal(op.getCausal()), window(op.getWindow()), scale(op.getScale().convertToDouble()),
-        batch(q.shape()[0]), queries(q.shape()[1]), keys(k.shape()[1]), kvHeads(q.shape()[2]),
-        groups(q.shape()[3]), size(q.shape()[4]), q(q), k(k),
-        segments(masks.take_front(op.getSegments().size())), positions(masks.drop_front(segments.size())) {}
+      : causal(op.getCausal()), window(op.getWindow()), scale(op.getScale().convertToDouble()), batch(q.shape()[0]),
+        queries(q.shape()[1]), keys(k.shape()[1]), kvHeads(q.shape()[2]), groups(q.shape()[3]), size(q.shape()[4]),
+        q(q), k(k), segments(masks.take_front(op.getSegments().size())), positions(masks.drop_front(segments.size())) {}
 
   /// Calls visit(row) for every query of every head: `row` counts [batch, sequence, kv head,
   /// group].
@@ -35,8 +34,7 @@ struct Heads {
 
   bool sees(int64_t row, int64_t j) const {
     int64_t i = query(row);
-    if (!segments.empty() &&
-        segments[0]->i[rowBatch(row) * queries + i] != segments[1]->i[rowBatch(row) * keys + j])
+    if (!segments.empty() && segments[0]->i[rowBatch(row) * queries + i] != segments[1]->i[rowBatch(row) * keys + j])
       return false;
     if (!positions.empty()) {
       i = positions[0]->i[i];

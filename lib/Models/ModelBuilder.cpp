@@ -106,8 +106,8 @@ Value ModelBuilder::rope(Value x, Value positions, double base) {
 Value ModelBuilder::causalAttention(Value q, Value k, Value v, double scale, std::optional<int64_t> window) {
   IntegerAttr windowAttr = window ? builder.getI64IntegerAttr(*window) : IntegerAttr();
   return create<nn::AttentionOp>(q.getType(), nn::AttentionOp::getLseType(q.getType()), q, k, v,
-                                 /*segments=*/ValueRange(), /*positions=*/ValueRange(), /*causal=*/builder.getUnitAttr(), windowAttr,
-                                 builder.getF64FloatAttr(scale))
+                                 /*segments=*/ValueRange(), /*positions=*/ValueRange(),
+                                 /*causal=*/builder.getUnitAttr(), windowAttr, builder.getF64FloatAttr(scale))
       .getO();
 }
 

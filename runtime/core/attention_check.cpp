@@ -19,15 +19,15 @@ void ProgramChecker::checkAttention(const std::string &who, const Instr &instr) 
     if (params[i] < 1 || params[i] > INT_MAX)
       badInput("program: parameter ", i, " of ", who, " must be 1 to ", INT_MAX,
                ", got: ", params[i]);
-  for (uint32_t i : {kAttentionCausal, kAttentionSegments})
+  for (uint32_t i : {kAttentionCausal, kAttentionSegments, kAttentionPositions, kAttentionWideO, kAttentionWideGrads})
     if (params[i] < 0 || params[i] > 1)
       badInput("program: parameter ", i, " of ", who, " must be 0 or 1, got: ", params[i]);
   if (params[kAttentionWindow] < 0 || params[kAttentionWindow] > INT_MAX)
     badInput("program: the window of ", who, " must be 0 to ", INT_MAX,
              ", got: ", params[kAttentionWindow]);
   AttentionShape shape = attentionShape(params.data());
-  if ((shape.causal || shape.window != 0) && shape.queries != shape.keys)
-    badInput("program: the mask of ", who, " needs as many queries as keys, got: ", shape.queries,
+  if ((shape.causal || shape.window != 0) && !shape.positions && shape.queries != shape.keys)
+    badInput("program: the mask of ", who, " needs as many queries as keys, or positions, got: ", shape.queries,
              " and ", shape.keys);
   if (!std::isfinite(shape.scale))
     badInput("program: the scale of ", who, " must be finite, got: ", shape.scale);
@@ -35,7 +35,8 @@ void ProgramChecker::checkAttention(const std::string &who, const Instr &instr) 
     badInput("program: ", who, " must be f32, f64 or bf16, got: ", params[kAttentionDType]);
 
   bool backward = LibraryFunction(instr.a) == LibraryFunction::AttentionGrad;
-  size_t inputs = (backward ? 6 : 3) + (shape.segments ? 2 : 0), outputs = backward ? 3 : 2;
+  size_t segments = backward ? 6 : 3, positions = segments + (shape.segments ? 2 : 0);
+  size_t inputs = positions + (shape.positions ? 2 : 0), outputs = backward ? 3 : 2;
   if (operands.size() != inputs + outputs + 1)
     badInput("program: ", who, " takes ", inputs + outputs + 1,
              " operands, got: ", operands.size());
@@ -52,31 +53,35 @@ void ProgramChecker::checkAttention(const std::string &who, const Instr &instr) 
   auto perQuery = [&](size_t operand) {
     expect(operand, attentionComputeType(shape), {shape.batch, shape.queries, shape.kvHeads, shape.groups});
   };
-  auto ofQueries = [&](size_t operand) {
-    expect(operand, shape.dtype,
-           {shape.batch, shape.queries, shape.kvHeads, shape.groups, shape.headSize});
+  auto ofQueries = [&](size_t operand, DType dtype) {
+    expect(operand, dtype, {shape.batch, shape.queries, shape.kvHeads, shape.groups, shape.headSize});
   };
-  auto ofKeys = [&](size_t operand) {
-    expect(operand, shape.dtype, {shape.batch, shape.keys, shape.kvHeads, shape.headSize});
+  auto ofKeys = [&](size_t operand, DType dtype) {
+    expect(operand, dtype, {shape.batch, shape.keys, shape.kvHeads, shape.headSize});
   };
+  DType o = attentionOType(shape), grads = attentionGradType(shape);
   size_t first = backward ? 1 : 0; // q, behind the cotangent
-  ofQueries(first);
-  ofKeys(first + 1);
-  ofKeys(first + 2);
+  ofQueries(first, shape.dtype);
+  ofKeys(first + 1, shape.dtype);
+  ofKeys(first + 2, shape.dtype);
   if (backward) {
-    ofQueries(0);
-    ofQueries(4);
+    ofQueries(0, o);
+    ofQueries(4, o);
     perQuery(5);
-    ofQueries(inputs);
-    ofKeys(inputs + 1);
-    ofKeys(inputs + 2);
+    ofQueries(inputs, grads);
+    ofKeys(inputs + 1, grads);
+    ofKeys(inputs + 2, grads);
   } else {
-    ofQueries(inputs);
+    ofQueries(inputs, o);
     perQuery(inputs + 1);
   }
   if (shape.segments) {
-    expect(inputs - 2, DType::I64, {shape.batch, shape.queries});
-    expect(inputs - 1, DType::I64, {shape.batch, shape.keys});
+    expect(segments, DType::I64, {shape.batch, shape.queries});
+    expect(segments + 1, DType::I64, {shape.batch, shape.keys});
+  }
+  if (shape.positions) {
+    expect(positions, DType::I64, {shape.queries});
+    expect(positions + 1, DType::I64, {shape.keys});
   }
   // The libraries count the elements from row to row in an int.
   uint64_t row;

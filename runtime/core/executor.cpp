@@ -322,6 +322,14 @@ void Executor::step(const std::function<void(uint32_t)> &probe) {
   observer_.endStep();
 }
 
+// Library calls are rows of stream 0.
+uint64_t Executor::attentionTiles() const {
+  uint64_t tiles = 0;
+  for (const Row &row : compute_)
+    tiles += row.library ? row.library->attentionTiles() : 0;
+  return tiles;
+}
+
 // The communication thread: advances lanes while there is something to advance, polls
 // while transfers are under way, and sleeps otherwise.
 void Executor::communicate() {

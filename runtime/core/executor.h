@@ -36,6 +36,9 @@ public:
 
   StepObserver &observer() { return observer_; }
 
+  // Tiles of scores that attention has computed at this position, over all steps (shoal-rt/attention_tiles.h).
+  uint64_t attentionTiles() const;
+
 private:
   // A row with everything that does not change from step to step resolved.
   struct Row {

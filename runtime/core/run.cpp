@@ -376,6 +376,8 @@ void Run::writeReport() {
   mine.bytes.peak = arena_->size();
   session_->fabric().report(plan_.steps(), mine);
   mine.measured["waiting_ms"] = session_->executor().observer().waitingSeconds() * 1000 / double(plan_.steps());
+  if (uint64_t tiles = session_->executor().attentionTiles())
+    mine.measured["attention_tiles"] = double(tiles) / double(plan_.steps());
   std::vector<std::string> texts = world_.gather(toText(toJson(mine), -1));
   if (!reportFile_)
     return;

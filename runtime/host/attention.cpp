@@ -13,22 +13,7 @@
 namespace shoal::rt {
 namespace {
 
-struct Range {
-  int64_t begin, end;
-  int64_t size() const { return end - begin; }
-};
-
-// What the masks without segments let query i see: one range of keys.
-Range visibleKeys(const AttentionShape &s, int64_t i) {
-  int64_t begin = s.window != 0 ? std::max<int64_t>(0, i - s.window + 1) : 0;
-  int64_t end = s.causal ? i + 1 : s.window != 0 ? std::min(s.keys, i + s.window) : s.keys;
-  return {begin, end};
-}
-
-Range extremes(const int64_t *values, Range range) {
-  auto [least, most] = std::minmax_element(values + range.begin, values + range.end);
-  return {*least, *most};
-}
+using Range = AttentionTiles::Range;
 
 // The queries of one head of one batch row, or its keys: `size` rows of headSize elements.
 template <typename T> struct Rows {
@@ -72,13 +57,14 @@ void store(Rows<float> from, Rows<BFloat16> to, Range range, int64_t size) {
   }
 }
 
-// T: what is computed in; S: what tensors are stored as.
-template <typename T, typename S> class Attention {
+// T: what is computed in.
+template <typename T> class Attention {
 public:
-  Attention(const AttentionShape &shape, const int64_t *querySegments, const int64_t *keySegments)
-      : s(shape), querySegments(querySegments), keySegments(keySegments) {}
+  Attention(const AttentionShape &shape, const AttentionMasks &masks) : s(shape), tiles_(shape, masks) {}
 
 protected:
+  static constexpr T kNothing = -std::numeric_limits<T>::infinity();
+
   // Calls body() for every query head; those that share keys follow each other.
   template <typename Body> void forEachHead(Body body) {
     for (batch_ = 0; batch_ < s.batch; ++batch_)
@@ -87,55 +73,16 @@ protected:
           body();
   }
 
-  // Calls body(queries) for every tile of queries.
-  template <typename Body> void forEachQueryTile(Body body) const {
-    int64_t size = attentionQueryTile(s);
-    for (int64_t i = 0; i < s.queries; i += size)
-      body(Range{i, std::min(i + size, s.queries)});
-  }
-
-  // Calls body(keys) for the tiles of keys of which `queries` may see any.
-  template <typename Body> void forEachKeyTile(Range queries, Body body) {
-    Range seen{visibleKeys(s, queries.begin).begin, visibleKeys(s, queries.end - 1).end};
-    // At most the tile of all keys, which the workspace is made for.
-    int64_t size = std::min(tileSize(seen.size(), kAttentionKeyTile), attentionRowSize(s));
-    if (!s.segments) {
-      for (int64_t j = seen.begin; j < seen.end; j += size)
-        body(Range{j, std::min(j + size, seen.end)});
-      return;
-    }
-    Range querySegment = extremes(querySegments + batch_ * s.queries, queries);
-    for (int64_t j = seen.begin; j < seen.end; j += size) {
-      Range keys{j, std::min(j + size, seen.end)};
-      Range keySegment = extremes(keySegments + batch_ * s.keys, keys);
-      if (querySegment.end < keySegment.begin || keySegment.end < querySegment.begin)
-        continue;
-      oneSegment_ = querySegment.size() == 0 && keySegment.size() == 0;
-      body(keys);
-    }
-  }
-
-  // Keys of the tile, counted from its first, that query i may see, if they are of its segment.
-  Range visibleColumns(int64_t i, Range keys) const {
-    Range seen = visibleKeys(s, i);
-    int64_t begin = std::clamp(seen.begin, keys.begin, keys.end);
-    return {begin - keys.begin, std::clamp(seen.end, begin, keys.end) - keys.begin};
-  }
-
-  // Masks the scores of query i with keys of other segments.
-  void maskSegments(T *row, int64_t i, Range keys, Range columns) const {
-    if (!s.segments || oneSegment_)
-      return;
-    int64_t own = querySegments[batch_ * s.queries + i];
-    const int64_t *others = keySegments + batch_ * s.keys + keys.begin;
-    for (int64_t j = columns.begin; j < columns.end; ++j)
-      row[j] = others[j] == own ? row[j] : -std::numeric_limits<T>::infinity();
-  }
-
   // Zeroes the columns of a tile's row that lie outside `columns`.
   static void zeroAround(T *row, Range columns, Range keys) {
     std::fill(row, row + columns.begin, T(0));
     std::fill(row + columns.end, row + keys.size(), T(0));
+  }
+
+  // Zeroes the rows of a range, of any type.
+  template <typename U> void clear(Rows<U> rows, Range range) const {
+    for (int64_t i = range.begin; i < range.end; ++i)
+      std::fill_n(rows[i], s.headSize, U{});
   }
 
   template <typename U> Rows<U> queryRows(U *tensor) const {
@@ -156,9 +103,9 @@ protected:
               k.first, k.stride, T(0), scores.first, scores.stride);
   }
 
-  // Memory for staged elements of type T; none is needed where tensors are stored as T.
-  T *takeStaged(T *&free, int64_t elements) const {
-    if constexpr (std::is_same_v<T, S>)
+  // Memory for staged elements of tensors that are stored as U; those that are stored as T need none.
+  template <typename U> T *takeStaged(T *&free, int64_t elements) const {
+    if constexpr (std::is_same_v<T, U>)
       return nullptr;
     T *taken = free;
     free += elements;
@@ -166,48 +113,53 @@ protected:
   }
 
   const AttentionShape &s;
-  const int64_t *const querySegments, *const keySegments;
+  AttentionTiles tiles_;
   const RowPasses<T> &passes = rowPasses<T>();
   int64_t batch_ = 0, kvHead_ = 0, group_ = 0;
-  bool oneSegment_ = false; // the tile's queries and keys
 };
 
-template <typename T, typename S = T> class Forward : Attention<T, S> {
-  using Base = Attention<T, S>;
-  using Base::passes, Base::s;
-  static constexpr T kNothing = -std::numeric_limits<T>::infinity();
+// S: what q, k and v are stored as; O: o.
+template <typename T, typename S = T, typename O = S> class Forward : Attention<T> {
+  using Base = Attention<T>;
+  using Base::kNothing, Base::passes, Base::s, Base::tiles_;
 
 public:
-  Forward(const AttentionShape &shape, const AttentionBuffers &b)
-      : Base(shape, b.querySegments, b.keySegments), b(b) {
+  Forward(const AttentionShape &shape, const AttentionBuffers &b) : Base(shape, b.masks), b(b) {
     T *workspace = static_cast<T *>(b.workspace);
     int64_t rows = attentionQueryTile(s), columns = attentionRowSize(s);
     scores_ = {workspace, columns};
     max_ = workspace + rows * columns;
     sum_ = max_ + rows;
     T *free = sum_ + rows;
-    stagedQ_ = this->takeStaged(free, rows * s.headSize);
-    stagedO_ = this->takeStaged(free, rows * s.headSize);
-    stagedK_ = this->takeStaged(free, columns * s.headSize);
-    stagedV_ = this->takeStaged(free, columns * s.headSize);
+    stagedQ_ = Base::template takeStaged<S>(free, rows * s.headSize);
+    stagedO_ = Base::template takeStaged<O>(free, rows * s.headSize);
+    stagedK_ = Base::template takeStaged<S>(free, columns * s.headSize);
+    stagedV_ = Base::template takeStaged<S>(free, columns * s.headSize);
   }
 
-  void run() {
+  // Returns how many tiles of scores it computed.
+  int64_t run() {
     this->forEachHead([&] {
       auto q = this->queryRows(static_cast<const S *>(b.q));
       auto k = this->keyRows(static_cast<const S *>(b.k));
       auto v = this->keyRows(static_cast<const S *>(b.v));
-      auto o = this->queryRows(static_cast<S *>(b.o));
-      this->forEachQueryTile([&](Range queries) {
+      auto o = this->queryRows(static_cast<O *>(b.o));
+      tiles_.forEachQueryTile([&](Range queries) {
+        if (!tiles_.select(queries)) {
+          this->clear(o, queries);
+          for (int64_t i = queries.begin; i < queries.end; ++i)
+            lse(i) = kNothing;
+          return;
+        }
         std::fill_n(max_, queries.size(), kNothing);
         std::fill_n(sum_, queries.size(), T(0));
         Rows<const T> tileQ = stage(q, queries, s.headSize, stagedQ_);
         o_ = open(o, queries, s.headSize, stagedO_);
         bool first = true;
-        this->forEachKeyTile(queries, [&](Range keys) {
+        tiles_.forEachKeyTile(this->batch_, [&](Range keys) {
           this->score(queries, keys, tileQ, stage(k, keys, s.headSize, stagedK_), scores_);
-          for (int64_t i = queries.begin; i < queries.end; ++i)
-            weigh(i, i - queries.begin, keys, first);
+          for (int64_t row = 0; row < queries.size(); ++row)
+            weigh(row, keys, first);
           Rows<const T> tileV = stage(v, keys, s.headSize, stagedV_);
           blockGemm(false, false, queries.size(), s.headSize, keys.size(), T(1), scores_.first,
                     scores_.stride, tileV.first, tileV.stride, T(first ? 0 : 1), o_.first,
@@ -219,15 +171,18 @@ public:
         store(o_, o, queries, s.headSize);
       });
     });
+    return tiles_.count();
   }
 
 private:
-  // Turns the scores of query i, the `row`-th of the tile, into weights relative to the largest
-  // score so far, and what was summed before likewise.
-  void weigh(int64_t i, int64_t row, Range keys, bool first) {
+  T &lse(int64_t i) const { return this->perQuery(static_cast<T *>(b.lse), i); }
+
+  // Turns the scores of the `row`-th query of the tile into weights relative to the largest score so far, and what was
+  // summed before likewise.
+  void weigh(int64_t row, Range keys, bool first) {
     T *scores = scores_[row];
-    Range columns = this->visibleColumns(i, keys);
-    this->maskSegments(scores, i, keys, columns);
+    Range columns = tiles_.visibleColumns(row, keys);
+    tiles_.maskRow(scores, row, keys, columns);
     T most = std::max(max_[row], passes.max(scores + columns.begin, columns.size()));
     T shift = most == kNothing ? T(0) : most;
     T sum = passes.expAndSum(scores + columns.begin, columns.size(), shift);
@@ -248,8 +203,7 @@ private:
       std::fill_n(o_[row], s.headSize, T(0));
     else
       passes.scale(o_[row], s.headSize, 1 / sum_[row]);
-    this->perQuery(static_cast<T *>(b.lse), i) =
-        nothing ? kNothing : max_[row] + std::log(sum_[row]);
+    lse(i) = nothing ? kNothing : max_[row] + std::log(sum_[row]);
   }
 
   const AttentionBuffers &b;
@@ -259,53 +213,58 @@ private:
   Rows<T> o_; // of the tile
 };
 
-template <typename T, typename S = T> class Backward : Attention<T, S> {
-  using Base = Attention<T, S>;
-  using Base::passes, Base::s;
+// S: what q, k and v are stored as; O: o and its cotangent; G: dq, dk and dv.
+template <typename T, typename S = T, typename O = S, typename G = S> class Backward : Attention<T> {
+  using Base = Attention<T>;
+  using Base::kNothing, Base::passes, Base::s, Base::tiles_;
 
 public:
-  Backward(const AttentionShape &shape, const AttentionGradBuffers &b)
-      : Base(shape, b.querySegments, b.keySegments), b(b) {
+  Backward(const AttentionShape &shape, const AttentionGradBuffers &b) : Base(shape, b.masks), b(b) {
     T *workspace = static_cast<T *>(b.workspace);
     int64_t rows = attentionQueryTile(s), columns = attentionRowSize(s);
     weights_ = {workspace, columns};
     gradient_ = {workspace + rows * columns, columns};
     dot_ = workspace + 2 * rows * columns;
     T *free = dot_ + rows;
-    for (T **staged : {&stagedQ_, &stagedO_, &stagedDo_, &stagedDq_})
-      *staged = this->takeStaged(free, rows * s.headSize);
+    stagedQ_ = Base::template takeStaged<S>(free, rows * s.headSize);
+    for (T **staged : {&stagedO_, &stagedDo_})
+      *staged = Base::template takeStaged<O>(free, rows * s.headSize);
+    stagedDq_ = Base::template takeStaged<G>(free, rows * s.headSize);
     for (T **staged : {&stagedK_, &stagedV_})
-      *staged = this->takeStaged(free, columns * s.headSize);
+      *staged = Base::template takeStaged<S>(free, columns * s.headSize);
     for (T **staged : {&stagedDk_, &stagedDv_})
-      *staged = this->takeStaged(free, s.keys * s.headSize);
+      *staged = Base::template takeStaged<G>(free, s.keys * s.headSize);
   }
 
-  void run() {
+  // Returns how many tiles of scores it computed.
+  int64_t run() {
     Range allKeys{0, s.keys};
     this->forEachHead([&] {
       auto q = this->queryRows(static_cast<const S *>(b.q));
       k_ = this->keyRows(static_cast<const S *>(b.k));
       v_ = this->keyRows(static_cast<const S *>(b.v));
-      auto o = this->queryRows(static_cast<const S *>(b.o));
-      auto cotangent = this->queryRows(static_cast<const S *>(b.cotangent));
-      auto dq = this->queryRows(static_cast<S *>(b.dq));
-      auto dk = this->keyRows(static_cast<S *>(b.dk)), dv = this->keyRows(static_cast<S *>(b.dv));
+      auto o = this->queryRows(static_cast<const O *>(b.o));
+      auto cotangent = this->queryRows(static_cast<const O *>(b.cotangent));
+      auto dq = this->queryRows(static_cast<G *>(b.dq));
+      auto dk = this->keyRows(static_cast<G *>(b.dk)), dv = this->keyRows(static_cast<G *>(b.dv));
       // Query heads and tiles add up in these.
       dk_ = open(dk, allKeys, s.headSize, stagedDk_);
       dv_ = open(dv, allKeys, s.headSize, stagedDv_);
       if (this->group_ == 0) {
-        clear(dk_, s.keys);
-        clear(dv_, s.keys);
+        this->clear(dk_, allKeys);
+        this->clear(dv_, allKeys);
       }
-      this->forEachQueryTile([&](Range queries) {
+      tiles_.forEachQueryTile([&](Range queries) {
+        if (!tiles_.select(queries))
+          return this->clear(dq, queries);
         q_ = stage(q, queries, s.headSize, stagedQ_);
         do_ = stage(cotangent, queries, s.headSize, stagedDo_);
         dq_ = open(dq, queries, s.headSize, stagedDq_);
-        clear(dq_, queries.size());
+        this->clear(dq_, {0, queries.size()});
         Rows<const T> tileO = stage(o, queries, s.headSize, stagedO_);
         for (int64_t row = 0; row < queries.size(); ++row)
           dot_[row] = passes.dot(do_[row], tileO[row], s.headSize);
-        this->forEachKeyTile(queries, [&](Range keys) { runTile(queries, keys); });
+        tiles_.forEachKeyTile(this->batch_, [&](Range keys) { runTile(queries, keys); });
         store(dq_, dq, queries, s.headSize);
       });
       if (this->group_ == s.groups - 1) {
@@ -313,14 +272,10 @@ public:
         store(dv_, dv, allKeys, s.headSize);
       }
     });
+    return tiles_.count();
   }
 
 private:
-  void clear(Rows<T> rows, int64_t count) const {
-    for (int64_t i = 0; i < count; ++i)
-      std::fill_n(rows[i], s.headSize, T(0));
-  }
-
   void runTile(Range queries, Range keys) {
     int64_t m = queries.size(), n = keys.size(), e = s.headSize;
     Rows<const T> tileK = stage(k_, keys, e, stagedK_), tileV = stage(v_, keys, e, stagedV_);
@@ -335,9 +290,8 @@ private:
     blockGemm(false, true, m, n, e, T(1), cotangent, do_.stride, v, tileV.stride, T(0),
               gradient_.first, gradient_.stride);
     // The softmax's gradient, and through the scale to q and k.
-    for (int64_t i = queries.begin; i < queries.end; ++i) {
-      int64_t row = i - queries.begin;
-      Range columns = this->visibleColumns(i, keys);
+    for (int64_t row = 0; row < queries.size(); ++row) {
+      Range columns = tiles_.visibleColumns(row, keys);
       passes.subtractAndWeigh(gradient_[row] + columns.begin, weights_[row] + columns.begin,
                               columns.size(), dot_[row]);
       this->zeroAround(gradient_[row], columns, keys);
@@ -352,10 +306,10 @@ private:
   void weigh(int64_t i, int64_t row, Range keys) {
     T *scores = weights_[row];
     T lse = this->perQuery(static_cast<const T *>(b.lse), i);
-    Range columns = this->visibleColumns(i, keys);
-    if (lse == -std::numeric_limits<T>::infinity())
+    Range columns = tiles_.visibleColumns(row, keys);
+    if (lse == kNothing)
       columns = {0, 0}; // it sees nothing
-    this->maskSegments(scores, i, keys, columns);
+    tiles_.maskRow(scores, row, keys, columns);
     passes.expAndSum(scores + columns.begin, columns.size(), lse);
     this->zeroAround(scores, columns, keys);
   }
@@ -371,67 +325,74 @@ private:
 
 } // namespace
 
-void attention(const AttentionShape &shape, const AttentionBuffers &buffers) {
+int64_t attention(const AttentionShape &shape, const AttentionBuffers &buffers) {
   if (shape.dtype == DType::F64)
-    Forward<double>(shape, buffers).run();
-  else if (shape.dtype == DType::BF16)
-    Forward<float, BFloat16>(shape, buffers).run();
-  else
-    Forward<float>(shape, buffers).run();
+    return Forward<double>(shape, buffers).run();
+  if (shape.dtype == DType::F32)
+    return Forward<float>(shape, buffers).run();
+  return shape.wideO ? Forward<float, BFloat16, float>(shape, buffers).run()
+                     : Forward<float, BFloat16>(shape, buffers).run();
 }
 
-void attentionGrad(const AttentionShape &shape, const AttentionGradBuffers &buffers) {
+int64_t attentionGrad(const AttentionShape &shape, const AttentionGradBuffers &buffers) {
+  using B = BFloat16;
   if (shape.dtype == DType::F64)
-    Backward<double>(shape, buffers).run();
-  else if (shape.dtype == DType::BF16)
-    Backward<float, BFloat16>(shape, buffers).run();
-  else
-    Backward<float>(shape, buffers).run();
+    return Backward<double>(shape, buffers).run();
+  if (shape.dtype == DType::F32)
+    return Backward<float>(shape, buffers).run();
+  if (shape.wideO)
+    return shape.wideGrads ? Backward<float, B, float, float>(shape, buffers).run()
+                           : Backward<float, B, float>(shape, buffers).run();
+  return shape.wideGrads ? Backward<float, B, B, float>(shape, buffers).run()
+                         : Backward<float, B>(shape, buffers).run();
 }
+
+namespace {
+
+// The masks of a row whose other inputs are the first `inputs` of its buffers, and the buffers behind them.
+struct MasksOfRow {
+  MasksOfRow(const AttentionShape &shape, std::span<void *const> buffers, size_t inputs)
+      : rest(buffers.subspan(inputs)) {
+    if (shape.segments)
+      take(masks.querySegments, masks.keySegments);
+    if (shape.positions)
+      take(masks.queryPositions, masks.keyPositions);
+  }
+  AttentionMasks masks;
+  std::span<void *const> rest;
+
+private:
+  void take(const int64_t *&ofQueries, const int64_t *&ofKeys) {
+    ofQueries = static_cast<const int64_t *>(rest[0]);
+    ofKeys = static_cast<const int64_t *>(rest[1]);
+    rest = rest.subspan(2);
+  }
+};
+
+template <typename Buffers, int64_t (*compute)(const AttentionShape &, const Buffers &)>
+struct AttentionCall : LibraryCall {
+  AttentionCall(const AttentionShape &shape, const Buffers &buffers) : shape(shape), buffers(buffers) {}
+  void run() override { tiles += uint64_t(compute(shape, buffers)); }
+  uint64_t attentionTiles() const override { return tiles; }
+  AttentionShape shape;
+  Buffers buffers;
+  uint64_t tiles = 0;
+};
+
+} // namespace
 
 std::unique_ptr<LibraryCall> bindAttention(const AttentionShape &shape, std::span<void *const> b) {
-  struct Call : LibraryCall {
-    void run() override { attention(shape, buffers); }
-    AttentionShape shape;
-    AttentionBuffers buffers;
-  };
-  auto outputs = b.subspan(shape.segments ? 5 : 3);
-  auto call = std::make_unique<Call>();
-  call->shape = shape;
-  call->buffers = {b[0],
-                   b[1],
-                   b[2],
-                   shape.segments ? static_cast<int64_t *>(b[3]) : nullptr,
-                   shape.segments ? static_cast<int64_t *>(b[4]) : nullptr,
-                   outputs[0],
-                   outputs[1],
-                   outputs[2]};
-  return call;
+  MasksOfRow row(shape, b, 3);
+  std::span<void *const> out = row.rest;
+  return std::make_unique<AttentionCall<AttentionBuffers, attention>>(
+      shape, AttentionBuffers{b[0], b[1], b[2], row.masks, out[0], out[1], out[2]});
 }
 
-std::unique_ptr<LibraryCall> bindAttentionGrad(const AttentionShape &shape,
-                                               std::span<void *const> b) {
-  struct Call : LibraryCall {
-    void run() override { attentionGrad(shape, buffers); }
-    AttentionShape shape;
-    AttentionGradBuffers buffers;
-  };
-  auto outputs = b.subspan(shape.segments ? 8 : 6);
-  auto call = std::make_unique<Call>();
-  call->shape = shape;
-  call->buffers = {b[0],
-                   b[1],
-                   b[2],
-                   b[3],
-                   b[4],
-                   b[5],
-                   shape.segments ? static_cast<int64_t *>(b[6]) : nullptr,
-                   shape.segments ? static_cast<int64_t *>(b[7]) : nullptr,
-                   outputs[0],
-                   outputs[1],
-                   outputs[2],
-                   outputs[3]};
-  return call;
+std::unique_ptr<LibraryCall> bindAttentionGrad(const AttentionShape &shape, std::span<void *const> b) {
+  MasksOfRow row(shape, b, 6);
+  std::span<void *const> out = row.rest;
+  return std::make_unique<AttentionCall<AttentionGradBuffers, attentionGrad>>(
+      shape, AttentionGradBuffers{b[0], b[1], b[2], b[3], b[4], b[5], row.masks, out[0], out[1], out[2], out[3]});
 }
 
 } // namespace shoal::rt

@@ -2,12 +2,16 @@
 #ifndef SHOAL_RT_HOST_LIBRARY_CALL_H
 #define SHOAL_RT_HOST_LIBRARY_CALL_H
 
+#include <cstdint>
+
 namespace shoal::rt {
 
 class LibraryCall {
 public:
   virtual ~LibraryCall() = default;
   virtual void run() = 0;
+  // Tiles of scores of attention that it has computed so far, over all runs.
+  virtual uint64_t attentionTiles() const { return 0; }
 };
 
 } // namespace shoal::rt

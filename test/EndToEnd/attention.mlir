@@ -4,6 +4,12 @@
 // RUN:   '["data"=1, "tensor"=1, "group"=1]' '["data"=2, "tensor"=2, "group"=1]' '["data"=1, "tensor"=3, "group"=1]' \
 // RUN:   '["data"=2, "tensor"=1, "group"=2]' '["data"=1, "tensor"=1, "group"=4]' '["data"=1, "tensor"=2, "group"=3]'
 
+// With positions, which every device has whole, in no order and one of them without a row.
+// RUN: sed -e 's/^  %o, %lse/  %row = nn.constant dense<[7, 2, -1, 0, 3]> : tensor<5xi64>\n&/' -e 's/ causal/ positions = %row, %row&/' \
+// RUN:   -e '/nn.attention/s/) ->/, tensor<5xi64>, tensor<5xi64>&/' %s > %t.positions.mlir
+// RUN: %python %support/plans.py %t.positions.mlir --rows 23 --work %t/positions --shoalc "--optimizer sgd --lr 0.1" \
+// RUN:   '["data"=1, "tensor"=1, "group"=1]' '["data"=1, "tensor"=2, "group"=2]'
+
 // RUN: sed 's/MESH/["data"=1, "tensor"=1, "group"=1]/' %s > %t.one.mlir
 // RUN: shoalc %t.one.mlir --optimizer sgd --lr 0.1 --emit exec -o - | FileCheck %s
 // One row each, with a workspace of its own.

@@ -395,7 +395,7 @@ exec.program @p infer arena = 4096 rows = 0 bytes = <params = 0, grads = 0, opti
   %o = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xf32>
   %l = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1xf32>
   %w = exec.buffer workspace at 2048 : !exec.buffer<108xf32>
-  // expected-error @+1 {{a causal mask or a window needs as many queries as keys, got: 6 and 7}}
+  // expected-error @+1 {{a causal mask or a window needs as many queries as keys, or positions, got: 6 and 7}}
   exec.attention %q, %k, %k into %o, %l workspace %w causal scale = 0.5 : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x7x2x4xf32>, !exec.buffer<2x7x2x4xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<108xf32>)
 }
 
@@ -421,6 +421,163 @@ exec.program @p infer arena = 4096 rows = 0 bytes = <params = 0, grads = 0, opti
   %w = exec.buffer workspace at 2048 : !exec.buffer<108xf32>
   // expected-error @+1 {{scale must be finite, got: nan}}
   exec.attention %q, %k, %k into %o, %l workspace %w scale = 0x7FF8000000000000 : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<108xf32>)
+}
+
+// -----
+
+// Positions are a pair of one number per row of q and of k.
+exec.program @p infer arena = 8192 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xf32>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x7x2x4xf32>
+  %o = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xf32>
+  %l = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1xf32>
+  %p = exec.buffer activation at 2048 : !exec.buffer<6xi64>
+  %r = exec.buffer activation at 2560 : !exec.buffer<7xi64>
+  %w = exec.buffer workspace at 3072 : !exec.buffer<108xf32>
+  // expected-error @+1 {{takes the positions of queries and of keys, or none, got: 1}}
+  exec.attention %q, %k, %k positions = %p into %o, %l workspace %w causal scale = 0.5 : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x7x2x4xf32>, !exec.buffer<2x7x2x4xf32>, !exec.buffer<6xi64>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<108xf32>)
+}
+
+// -----
+
+exec.program @p infer arena = 8192 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xf32>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x7x2x4xf32>
+  %o = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xf32>
+  %l = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1xf32>
+  %p = exec.buffer activation at 2048 : !exec.buffer<6xi64>
+  %r = exec.buffer activation at 2560 : !exec.buffer<7xi64>
+  %w = exec.buffer workspace at 3072 : !exec.buffer<108xf32>
+  // expected-error @+1 {{key positions must be '!exec.buffer<7xi64>', got: '!exec.buffer<6xi64>'}}
+  exec.attention %q, %k, %k positions = %p, %p into %o, %l workspace %w causal scale = 0.5 : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x7x2x4xf32>, !exec.buffer<2x7x2x4xf32>, !exec.buffer<6xi64>, !exec.buffer<6xi64>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<108xf32>)
+}
+
+// -----
+
+exec.program @p infer arena = 8192 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xf32>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x7x2x4xf32>
+  %o = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xf32>
+  %l = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1xf32>
+  %p = exec.buffer activation at 2048 : !exec.buffer<6xi32>
+  %r = exec.buffer activation at 2560 : !exec.buffer<7xi64>
+  %w = exec.buffer workspace at 3072 : !exec.buffer<108xf32>
+  // expected-error @+1 {{query positions must be '!exec.buffer<6xi64>', got: '!exec.buffer<6xi32>'}}
+  exec.attention %q, %k, %k positions = %p, %r into %o, %l workspace %w scale = 0.5 : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x7x2x4xf32>, !exec.buffer<2x7x2x4xf32>, !exec.buffer<6xi32>, !exec.buffer<7xi64>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<108xf32>)
+}
+
+// -----
+
+// o and its cotangent have one type, and so have dq, dk and dv.
+exec.program @p infer arena = 8192 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xbf16>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x7x2x4xbf16>
+  %c = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xbf16>
+  %o = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1x4xf32>
+  %l = exec.buffer activation at 2048 : !exec.buffer<2x6x2x1xf32>
+  %dq = exec.buffer activation at 2560 : !exec.buffer<2x6x2x1x4xbf16>
+  %dk = exec.buffer activation at 3072 : !exec.buffer<2x7x2x4xbf16>
+  %dv = exec.buffer activation at 3584 : !exec.buffer<2x7x2x4xbf16>
+  %w = exec.buffer workspace at 4096 : !exec.buffer<1000xf32>
+  // expected-error @+1 {{cotangent must be '!exec.buffer<2x6x2x1x4xf32>', got: '!exec.buffer<2x6x2x1x4xbf16>'}}
+  exec.attention_grad %c, %q, %k, %k, %o, %l into %dq, %dk, %dv workspace %w scale = 0.5 : (!exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<1000xf32>)
+}
+
+// -----
+
+exec.program @p infer arena = 8192 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xbf16>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x7x2x4xbf16>
+  %c = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xbf16>
+  %o = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1x4xbf16>
+  %l = exec.buffer activation at 2048 : !exec.buffer<2x6x2x1xf32>
+  %dq = exec.buffer activation at 2560 : !exec.buffer<2x6x2x1x4xf32>
+  %dk = exec.buffer activation at 3072 : !exec.buffer<2x7x2x4xbf16>
+  %dv = exec.buffer activation at 3584 : !exec.buffer<2x7x2x4xbf16>
+  %w = exec.buffer workspace at 4096 : !exec.buffer<1000xf32>
+  // expected-error @+1 {{dk must be '!exec.buffer<2x7x2x4xf32>', got: '!exec.buffer<2x7x2x4xbf16>'}}
+  exec.attention_grad %c, %q, %k, %k, %o, %l into %dq, %dk, %dv workspace %w scale = 0.5 : (!exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<1000xf32>)
+}
+
+// -----
+
+exec.program @p infer arena = 8192 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xbf16>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x7x2x4xbf16>
+  %c = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xbf16>
+  %o = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1x4xbf16>
+  %l = exec.buffer activation at 2048 : !exec.buffer<2x6x2x1xf32>
+  %dq = exec.buffer activation at 2560 : !exec.buffer<2x6x2x1x4xbf16>
+  %dk = exec.buffer activation at 3072 : !exec.buffer<2x7x2x4xbf16>
+  %dv = exec.buffer activation at 3584 : !exec.buffer<2x7x2x4xf32>
+  %w = exec.buffer workspace at 4096 : !exec.buffer<1000xf32>
+  // expected-error @+1 {{dv must be '!exec.buffer<2x7x2x4xbf16>', got: '!exec.buffer<2x7x2x4xf32>'}}
+  exec.attention_grad %c, %q, %k, %k, %o, %l into %dq, %dk, %dv workspace %w scale = 0.5 : (!exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x7x2x4xf32>, !exec.buffer<1000xf32>)
+}
+
+// -----
+
+exec.program @p infer arena = 8192 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xbf16>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x7x2x4xbf16>
+  %c = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xf64>
+  %o = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1x4xf64>
+  %l = exec.buffer activation at 2048 : !exec.buffer<2x6x2x1xf32>
+  %dq = exec.buffer activation at 2560 : !exec.buffer<2x6x2x1x4xbf16>
+  %dk = exec.buffer activation at 3072 : !exec.buffer<2x7x2x4xbf16>
+  %dv = exec.buffer activation at 3584 : !exec.buffer<2x7x2x4xbf16>
+  %w = exec.buffer workspace at 4096 : !exec.buffer<1000xf32>
+  // expected-error @+1 {{cotangent must be '!exec.buffer<2x6x2x1x4xbf16>', got: '!exec.buffer<2x6x2x1x4xf64>'}}
+  exec.attention_grad %c, %q, %k, %k, %o, %l into %dq, %dk, %dv workspace %w scale = 0.5 : (!exec.buffer<2x6x2x1x4xf64>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x6x2x1x4xf64>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<1000xf32>)
+}
+
+// -----
+
+// Results that are f32 themselves are not staged: of dq, dk and dv in bf16 6 x 33 + 4 x (6 x 4 + 2 x 16 + 2 x 7) elements, else fewer.
+exec.program @p infer arena = 8192 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xbf16>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x7x2x4xbf16>
+  %c = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xbf16>
+  %o = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1x4xbf16>
+  %l = exec.buffer activation at 2048 : !exec.buffer<2x6x2x1xf32>
+  %dq = exec.buffer activation at 2560 : !exec.buffer<2x6x2x1x4xbf16>
+  %dk = exec.buffer activation at 3072 : !exec.buffer<2x7x2x4xbf16>
+  %dv = exec.buffer activation at 3584 : !exec.buffer<2x7x2x4xbf16>
+  %w = exec.buffer workspace at 4096 : !exec.buffer<477xf32>
+  // expected-error @+1 {{workspace must have 1912 bytes, got: '!exec.buffer<477xf32>'}}
+  exec.attention_grad %c, %q, %k, %k, %o, %l into %dq, %dk, %dv workspace %w scale = 0.5 : (!exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<477xf32>)
+}
+
+// -----
+
+exec.program @p infer arena = 8192 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xbf16>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x7x2x4xbf16>
+  %c = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xbf16>
+  %o = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1x4xbf16>
+  %l = exec.buffer activation at 2048 : !exec.buffer<2x6x2x1xf32>
+  %dq = exec.buffer activation at 2560 : !exec.buffer<2x6x2x1x4xf32>
+  %dk = exec.buffer activation at 3072 : !exec.buffer<2x7x2x4xf32>
+  %dv = exec.buffer activation at 3584 : !exec.buffer<2x7x2x4xf32>
+  %w = exec.buffer workspace at 4096 : !exec.buffer<397xf32>
+  // expected-error @+1 {{workspace must have 1592 bytes, got: '!exec.buffer<397xf32>'}}
+  exec.attention_grad %c, %q, %k, %k, %o, %l into %dq, %dk, %dv workspace %w scale = 0.5 : (!exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x7x2x4xf32>, !exec.buffer<2x7x2x4xf32>, !exec.buffer<397xf32>)
+}
+
+// -----
+
+exec.program @p infer arena = 8192 rows = 0 bytes = <params = 0, grads = 0, optimizer = 0, activations = 0, workspace = 0> {
+  %q = exec.buffer activation at 0 : !exec.buffer<2x6x2x1x4xbf16>
+  %k = exec.buffer activation at 512 : !exec.buffer<2x7x2x4xbf16>
+  %c = exec.buffer activation at 1024 : !exec.buffer<2x6x2x1x4xf32>
+  %o = exec.buffer activation at 1536 : !exec.buffer<2x6x2x1x4xf32>
+  %l = exec.buffer activation at 2048 : !exec.buffer<2x6x2x1xf32>
+  %dq = exec.buffer activation at 2560 : !exec.buffer<2x6x2x1x4xf32>
+  %dk = exec.buffer activation at 3072 : !exec.buffer<2x7x2x4xf32>
+  %dv = exec.buffer activation at 3584 : !exec.buffer<2x7x2x4xf32>
+  %w = exec.buffer workspace at 4096 : !exec.buffer<349xf32>
+  // expected-error @+1 {{workspace must have 1400 bytes, got: '!exec.buffer<349xf32>'}}
+  exec.attention_grad %c, %q, %k, %k, %o, %l into %dq, %dk, %dv workspace %w scale = 0.5 : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x7x2x4xbf16>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x7x2x4xf32>, !exec.buffer<2x7x2x4xf32>, !exec.buffer<349xf32>)
 }
 
 // -----

@@ -91,6 +91,28 @@ exec.program @attention infer arena = 20480 rows = 0 bytes = <params = 2560, gra
   exec.attention_grad %o, %q, %k, %k, %o, %l segments = %s, %s into %dq, %dk, %dv workspace %w window = 2 scale = 0.5 : (!exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x1xf32>, !exec.buffer<2x6xi64>, !exec.buffer<2x6xi64>, !exec.buffer<2x6x2x1x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<2x6x2x4xf32>, !exec.buffer<198xf32>)
 }
 
+// Fewer queries than keys, at positions of their own; results that are wider than what they are made from, for which nothing is staged.
+// CHECK: exec.program @attention_positions
+exec.program @attention_positions infer arena = 4096 rows = 0 bytes = <params = 128, grads = 0, optimizer = 0, activations = 960, workspace = 896> {
+  %q = exec.arg param "q" at 0 : !exec.buffer<1x2x1x3x4xbf16>
+  %k = exec.arg param "k" at 64 : !exec.buffer<1x5x1x4xbf16>
+  %qs = exec.buffer activation at 128 : !exec.buffer<1x2xi64>
+  %ks = exec.buffer activation at 192 : !exec.buffer<1x5xi64>
+  %qp = exec.buffer activation at 256 : !exec.buffer<2xi64>
+  %kp = exec.buffer activation at 320 : !exec.buffer<5xi64>
+  %o = exec.buffer activation at 384 : !exec.buffer<1x2x1x3x4xf32>
+  %l = exec.buffer activation at 512 : !exec.buffer<1x2x1x3xf32>
+  %w = exec.buffer workspace at 576 : !exec.buffer<172xf32>
+  // CHECK: exec.attention %q, %k, %k segments = %{{.*}}, %{{.*}} positions = %[[QP:.*]], %[[KP:.*]] into %{{.*}}, %[[L:.*]] workspace %{{.*}} causal window = 2 scale
+  exec.attention %q, %k, %k segments = %qs, %ks positions = %qp, %kp into %o, %l workspace %w causal window = 2 scale = 0.5 : (!exec.buffer<1x2x1x3x4xbf16>, !exec.buffer<1x5x1x4xbf16>, !exec.buffer<1x5x1x4xbf16>, !exec.buffer<1x2xi64>, !exec.buffer<1x5xi64>, !exec.buffer<2xi64>, !exec.buffer<5xi64>, !exec.buffer<1x2x1x3x4xf32>, !exec.buffer<1x2x1x3xf32>, !exec.buffer<172xf32>)
+  %dq = exec.buffer activation at 1280 : !exec.buffer<1x2x1x3x4xf32>
+  %dk = exec.buffer activation at 1408 : !exec.buffer<1x5x1x4xf32>
+  %dv = exec.buffer activation at 1536 : !exec.buffer<1x5x1x4xf32>
+  %x = exec.buffer workspace at 1664 : !exec.buffer<218xf32>
+  // CHECK: exec.attention_grad %q, %q, %k, %k, %q, %[[L]] positions = %[[QP]], %[[KP]] into %{{.*}}, %{{.*}}, %{{.*}} workspace %{{.*}} causal scale
+  exec.attention_grad %q, %q, %k, %k, %q, %l positions = %qp, %kp into %dq, %dk, %dv workspace %x causal scale = 0.5 : (!exec.buffer<1x2x1x3x4xbf16>, !exec.buffer<1x2x1x3x4xbf16>, !exec.buffer<1x5x1x4xbf16>, !exec.buffer<1x5x1x4xbf16>, !exec.buffer<1x2x1x3x4xbf16>, !exec.buffer<1x2x1x3xf32>, !exec.buffer<2xi64>, !exec.buffer<5xi64>, !exec.buffer<1x2x1x3x4xf32>, !exec.buffer<1x5x1x4xf32>, !exec.buffer<1x5x1x4xf32>, !exec.buffer<218xf32>)
+}
+
 // CHECK: exec.program @rows
 exec.program @rows infer arena = 1024 rows = 0 bytes = <params = 64, grads = 0, optimizer = 0, activations = 960, workspace = 64> {
   // CHECK: %t = exec.arg param "t" at 0 init = constant(0.000000e+00, 0.000000e+00) file = [12] : <2x3x2xf32>

@@ -265,9 +265,10 @@ TEST_F(ShardingRules, AttentionPositions) {
               r = "tensor<7xi64>";
   auto flops = [&] { return cast<ShardingRuleOpInterface>(&function().front().front()).getFlops(); };
   std::string arguments = "%q: " + q + ", %k: " + k + ", %l: " + l + ", %p: " + p + ", %r: " + r;
-  EXPECT_EQ(rule(arguments, "%0:2 = nn.attention %q, %k, %k positions = %p, %r causal scale = 1.0 : (" + q + ", " + k +
-                                ", " + k + ", " + p + ", " + r + ") -> " + q),
-            "[a,b,d,e,f][a,c,d,f][a,c,d,f][g][h]->[a,b,d,e,f][a,b,d,e] b=5 whole c=7 whole f=8 whole g=5 whole h=7 whole");
+  EXPECT_EQ(
+      rule(arguments, "%0:2 = nn.attention %q, %k, %k positions = %p, %r causal scale = 1.0 : (" + q + ", " + k + ", " +
+                          k + ", " + p + ", " + r + ") -> " + q),
+      "[a,b,d,e,f][a,c,d,f][a,c,d,f][g][h]->[a,b,d,e,f][a,b,d,e] b=5 whole c=7 whole f=8 whole g=5 whole h=7 whole");
   EXPECT_EQ(flops(), 4 * 2 * 5 * 7 * 3 * 4 * 8);
   EXPECT_EQ(rule(arguments, "%0:3 = nn.attention_grad %q, %q, %k, %k, %q, %l positions = %p, %r scale = 1.0 : (" + q +
                                 ", " + q + ", " + k + ", " + k + ", " + q + ", " + l + ", " + p + ", " + r + ") -> (" +

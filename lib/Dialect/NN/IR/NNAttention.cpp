@@ -26,8 +26,8 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
                             << q << " and " << k;
   int64_t queries = q.getDimSize(1), keys = k.getDimSize(1);
   if ((op.getCausal() || op.getWindow()) && op.getPositions().empty() && queries != keys)
-    return op.emitOpError() << "a causal mask or a window needs as many queries as keys, or positions, got: "
-                            << queries << " and " << keys;
+    return op.emitOpError() << "a causal mask or a window needs as many queries as keys, or positions, got: " << queries
+                            << " and " << keys;
   if (op.getWindow() && int64_t(*op.getWindow()) < 1)
     return op.emitOpError() << "window must be at least 1, got: " << int64_t(*op.getWindow());
   if (!op.getScale().isFinite())
@@ -39,8 +39,8 @@ template <typename Op> static LogicalResult verifyAttention(Op op) {
     if (pair.size() != 2)
       return op.emitOpError() << "takes the " << what << " of queries and of keys, or none, got: " << pair.size();
     if (typeOf(pair[0]).getShape() != ofQueries || typeOf(pair[1]).getShape() != ofKeys)
-      return op.emitOpError() << what << " must have the " << dims << " of queries and of keys, got: " << typeOf(pair[0])
-                              << " and " << typeOf(pair[1]);
+      return op.emitOpError() << what << " must have the " << dims
+                              << " of queries and of keys, got: " << typeOf(pair[0]) << " and " << typeOf(pair[1]);
     return success();
   };
   if (failed(expectPair(op.getSegments(), "segments", "batch and sequence", q.getShape().take_front(2),
@@ -88,9 +88,9 @@ FailureOr<SmallVector<Value>> AttentionOp::buildVJP(OpBuilder &builder, ArrayRef
     return emitOpError() << "has no gradient through its log-sum-exp";
   if (!cotangents[0] || needed.none())
     return result;
-  auto grad = builder.create<AttentionGradOp>(
-      getLoc(), getQ().getType(), getK().getType(), getV().getType(), cotangents[0], getQ(), getK(),
-      getV(), getO(), getLse(), getSegments(), getPositions(), getCausalAttr(), getWindowAttr(), getScaleAttr());
+  auto grad = builder.create<AttentionGradOp>(getLoc(), getQ().getType(), getK().getType(), getV().getType(),
+                                              cotangents[0], getQ(), getK(), getV(), getO(), getLse(), getSegments(),
+                                              getPositions(), getCausalAttr(), getWindowAttr(), getScaleAttr());
   for (auto [i, value] : llvm::enumerate(grad->getResults()))
     if (needed.test(i))
       result[i] = value;

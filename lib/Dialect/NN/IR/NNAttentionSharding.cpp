@@ -20,8 +20,6 @@ struct AttentionRule {
     unsigned keys = rule.addFactor(op.getK().getType().getDimSize(1), FactorKind::Permutation);
     unsigned kvHeads = rule.addFactor(q.getDimSize(2)), groups = rule.addFactor(q.getDimSize(3), perQuery);
     unsigned size = rule.addFactor(q.getDimSize(4), FactorKind::NeedReplication);
-    // Rows that pad a shard have no position.
-    rule.factors[queries].leavesOutPadding = true;
     rule.aligned = {{queries, keys}};
     ofQueries = {{batch}, {queries}, {kvHeads}, {groups}, {size}};
     ofKeys = {{batch}, {keys}, {kvHeads}, {size}};
@@ -66,24 +64,22 @@ public:
 protected:
   /// The local operands that stand for some of the op's.
   SmallVector<Value> find(OperandRange some) const {
+    if (some.empty())
+      return {};
     return llvm::to_vector(operands.slice(some.getBeginOperandIndex(), some.size()));
   }
 
   /// The positions of the rows that the device `back` places before has of operand `of`; -1 where it has none.
   Value getPositions(unsigned of, Value whole, int64_t rows, int64_t shards, int64_t back) {
-    auto i64 = b.builder.getI64Type();
+    Type i64 = b.builder.getI64Type();
     if (shards == 1)
       return whole ? whole : create<IotaOp>(RankedTensorType::get({rows}, i64), 0);
     int64_t size = shardSize(rows, shards);
+    Value first = ctx.neighborOffset(b.builder, of, 1, back);
+    if (whole)
+      return takePositions(b, whole, first, size);
     auto type = RankedTensorType::get({size}, i64), scalar = RankedTensorType::get({}, i64);
-    Value first = ctx.neighborOffset(b.builder, of, 1, back), mine;
-    if (whole) {
-      if (size * shards != rows)
-        whole = create<PadOp>(RankedTensorType::get({size * shards}, i64), whole, 0, 0);
-      mine = create<DynamicSliceOp>(type, whole, first, 0);
-    } else {
-      mine = b.add(create<IotaOp>(type, 0), first);
-    }
+    Value mine = b.add(create<IotaOp>(type, 0), first);
     if (rows % shards == 0)
       return mine;
     Value limit = create<ConstantOp>(scalar, DenseIntElementsAttr::get(scalar, rows));
@@ -110,9 +106,9 @@ protected:
     // Positions that are told can be anywhere.
     if (!op.getWindow() || !op.getPositions().empty())
       return {all, 0};
-    int64_t reach = llvm::divideCeil(int64_t(*op.getWindow()) - 1, shardSize(keys, keyShards));
+    int64_t reach = std::min<int64_t>(shardSize(int64_t(*op.getWindow()) - 1, shardSize(keys, keyShards)), all);
     if (op.getCausal())
-      return {std::min(reach, all), 0};
+      return {reach, 0};
     return 2 * reach >= all ? std::pair(all, int64_t(0)) : std::pair(reach, reach);
   }
 
@@ -177,8 +173,9 @@ public:
       if (sum.empty())
         sum = part;
       else
-        sum = llvm::to_vector(
-            b.builder.create<MergeAttentionOp>(b.loc, sum[0], sum[1], part[0], part[1])->getResults());
+        sum = SmallVector<Value>(
+            b.builder.create<MergeAttentionOp>(b.loc, sum[0].getType(), sum[1].getType(), sum[0], sum[1], part[0], part[1])
+                ->getResults());
     });
     return {b.cast(sum[0], o.getElementType()), sum[1]};
   }
@@ -251,12 +248,16 @@ private:
   }
 };
 
-/// What was made behind `last` says of itself what the op does; positions are the same for all layers.
+/// What was made behind `last` says of itself what the op does. Positions, vectors of integers and what they are made of,
+/// are the same for all layers.
 void keepAttributes(Operation *op, OpBuilder &builder, Operation *last) {
   Block *block = builder.getInsertionBlock();
-  for (Operation *made = last ? last->getNextNode() : &block->front(); made; made = made->getNextNode())
-    if (!isa<IotaOp, DynamicSliceOp, PadOp, MaskOp, ConstantOp>(made) && made->getNumOperands())
-      made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  for (Operation *made = last ? last->getNextNode() : &block->front(); made; made = made->getNextNode()) {
+    auto type = dyn_cast<RankedTensorType>(made->getResult(0).getType());
+    if (!type || type.getRank() > 1 || isa<FloatType>(type.getElementType()))
+      for (NamedAttribute attr : op->getDiscardableAttrs())
+        made->setDiscardableAttr(attr.getName(), attr.getValue());
+  }
 }
 
 template <typename Builder, typename Op>
@@ -297,3 +298,10 @@ LogicalResult AttentionGradOp::localize(OpBuilder &builder, ValueRange operands,
                                         SmallVectorImpl<Value> &results) {
   return localizeAttention<BackwardBuilder>(*this, builder, operands, ctx, /*q=*/1, results);
 }
+
+// Two products forward; five backward, which makes the scores again.
+template <typename Op> static double getFlopsOfProduct(Op op) {
+  return 2 * double(op.getQ().getType().getNumElements()) * double(op.getK().getType().getDimSize(1));
+}
+double AttentionOp::getFlops() { return 2 * getFlopsOfProduct(*this); }
+double AttentionGradOp::getFlops() { return 5 * getFlopsOfProduct(*this); }

@@ -8,11 +8,28 @@
 
 namespace shoal::exec {
 
-/// `queries` and `keys`: the shapes of q and k; `element` f32 or f64.
-rt::AttentionShape getAttentionShape(llvm::ArrayRef<int64_t> queries, llvm::ArrayRef<int64_t> keys,
-                                     mlir::Type element, bool causal,
-                                     std::optional<uint64_t> window, bool segments,
-                                     const llvm::APFloat &scale);
+/// Of an op of attention or of its gradient, on tensors or on buffers.
+template <typename Op> rt::AttentionShape getAttentionShape(Op op) {
+  auto q = op.getQ().getType();
+  llvm::ArrayRef<int64_t> queries = q.getShape(), keys = op.getK().getType().getShape();
+  auto isWide = [&](auto value) { return value.getType().getElementType() != q.getElementType(); };
+  rt::AttentionShape shape{queries[0],
+                           queries[1],
+                           keys[1],
+                           queries[2],
+                           queries[3],
+                           queries[4],
+                           op.getCausal(),
+                           int64_t(op.getWindow().value_or(0)),
+                           !op.getSegments().empty(),
+                           op.getScale().convertToDouble(),
+                           getDType(q.getElementType()),
+                           !op.getPositions().empty(),
+                           isWide(op.getO())};
+  if constexpr (requires { op.getDq(); })
+    shape.wideGrads = isWide(op.getDq());
+  return shape;
+}
 
 } // namespace shoal::exec
 
