@@ -20,13 +20,16 @@ namespace shoal {
 
 void setAxes(PlanOptions &options, dist::MeshAttr mesh, bool hasBatchedInput) {
   options.dataAxes.clear();
+  options.sequenceAxes.clear();
   options.modelAxes.clear();
   StringAttr pipe = dist::getPipeAxis(mesh);
   options.pipeRanks = pipe ? *mesh.getAxisSize(pipe) : 1;
   for (const std::string &axis : dist::getAxisNames(mesh)) {
     dist::AxisRole role = dist::getAxisRole(axis);
-    if (role != dist::AxisRole::Pipe)
-      (hasBatchedInput && role == dist::AxisRole::Batch ? options.dataAxes : options.modelAxes).push_back(axis);
+    if (role == dist::AxisRole::Pipe)
+      continue;
+    bool isOfData = hasBatchedInput && role == dist::AxisRole::Batch, isOfSequence = role == dist::AxisRole::Sequence;
+    (isOfData ? options.dataAxes : isOfSequence ? options.sequenceAxes : options.modelAxes).push_back(axis);
   }
 }
 
@@ -194,22 +197,25 @@ void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
     dist::PackPassOptions pack;
     pack.bucketMb = options.bucketMb;
     pack.axes = axes;
+    pack.joint = options.sequenceAxes;
     pack.overlap = options.overlap;
     pm.addPass(dist::createPackPass(pack));
   };
+  std::vector<std::string> firstAxes = options.modelAxes;
+  llvm::append_range(firstAxes, options.sequenceAxes);
   if (options.mode == "infer") {
     // It has nothing to pack, and tells of what a user lays flat that it stays whole.
     packOver(options.dataAxes);
     // One run, in which a dimension may mix axes in any order.
-    std::vector<std::string> axes = options.modelAxes;
-    axes.insert(axes.end(), options.dataAxes.begin(), options.dataAxes.end());
-    partition(axes);
+    llvm::append_range(firstAxes, options.dataAxes);
+    partition(firstAxes);
   } else {
     // Evaluation lays its parameters out as training does, in the same two runs, and has nothing else to pack.
     // Model axes first: buckets hold local gradients. Hazard: dist-pack must see gradients that
     // are still partial over the data axes, so it stands between the two partitions. Those that are partial over
-    // model axes (of norms, when the sequence is sharded) are packed for these before.
-    for (const auto &axes : {options.modelAxes, options.dataAxes}) {
+    // model axes (of norms, when the sequence is sharded) are packed for these before; over the axes of the sequence
+    // only where they are not partial over data axes, too, with which they are reduced at once.
+    for (const auto &axes : {firstAxes, options.dataAxes}) {
       if (options.mode == "train" || axes == options.dataAxes)
         packOver(axes);
       partition(axes);
@@ -224,6 +230,7 @@ void buildLocalPipeline(OpPassManager &pm, const PlanOptions &options) {
   pm.addPass(createCSEPass());
   dist::OptimizeCollectivesPassOptions collectives;
   collectives.overlap = options.overlap;
+  collectives.joint = options.sequenceAxes;
   pm.addPass(dist::createOptimizeCollectivesPass(collectives));
   pm.addPass(dist::createVerifyLocalPass());
   if (options.pipeRanks > 1) {

@@ -48,6 +48,9 @@ std::vector<PlanOption> makeTable() {
       {{.name = "data-axes", .member = get<&PlanOptions::dataAxes>, .help = "mesh axes that split the batch"},
        "",
        kToGlobal | kToLocal},
+      {{.name = "sequence-axes", .member = get<&PlanOptions::sequenceAxes>, .help = "mesh axes that split the tokens of a row"},
+       "",
+       kToGlobal | kToLocal},
       {{.name = "model-axes", .member = get<&PlanOptions::modelAxes>, .help = "all other mesh axes"},
        "",
        kToGlobal | kToLocal},
@@ -222,7 +225,8 @@ std::string describePlan(const PlanOptions &plan, llvm::ArrayRef<const PlanOptio
   auto acts = [&](const PlanOption &row) {
     return plan.mode != "infer" && !(row.name == "pipeline-schedule" && !plan.scheduleFile.empty()) &&
            (row.axis.empty() || llvm::is_contained(plan.dataAxes, row.axis) ||
-            llvm::is_contained(plan.modelAxes, row.axis) || (row.axis == dist::kPipeAxis && plan.pipeRanks > 1));
+            llvm::is_contained(plan.sequenceAxes, row.axis) || llvm::is_contained(plan.modelAxes, row.axis) ||
+            (row.axis == dist::kPipeAxis && plan.pipeRanks > 1));
   };
   std::vector<const PlanOption *> told;
   for (const PlanOption &row : getPlanOptions())

@@ -29,7 +29,7 @@ def make_data(text, rows, work):
     """Writes NAME.npy for each `%NAME: tensor<Bx...> {nn.input = "NAME"}` of the model; returns --data options."""
     classes = int(re.search(r"-> \(tensor<f64> {nn.loss}, tensor<[\dx]*x(\d+)xf64>", text).group(1))
     options = []
-    for name, shape, dtype in re.findall(r'%(\w+): +tensor<([\dx]+)x(f64|i64)> +{nn.input = "\1"}', text):
+    for name, shape, dtype in re.findall(r'%(\w+): +tensor<([\dx]+)x(f64|i64)> +{nn.input = "\1"[,}]', text):
         sizes = [rows, *map(int, shape.split("x")[1:])]
         n = math.prod(sizes)
         if dtype == "f64":

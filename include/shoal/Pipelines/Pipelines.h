@@ -22,8 +22,8 @@
 
 namespace shoal {
 
-/// Sorts the axes of a mesh into the two lists of the options. Batch axes split the batch, if there is one;
-/// without, they are axes like any other that only annotations in the file use. That of a pipeline is in neither.
+/// Sorts the axes of a mesh into the lists of the options. Batch axes split the batch, if there is one;
+/// without, they are axes like any other that only annotations in the file use. That of a pipeline is in none.
 void setAxes(PlanOptions &options, dist::MeshAttr mesh, bool hasBatchedInput);
 
 /// The stages of each rank of a pipeline.

@@ -18,7 +18,8 @@ namespace shoal {
 /// The defaults are those of `shoalc`.
 struct PlanOptions {
   std::vector<std::string> dataAxes = {"data"}; // of the mesh: axes that split the batch
-  std::vector<std::string> modelAxes;           // of the mesh: all others, partitioned first
+  std::vector<std::string> sequenceAxes;        // of the mesh: axes that split the tokens of a row
+  std::vector<std::string> modelAxes;           // of the mesh: all others, partitioned first, with those of the sequence
   int64_t pipeRanks = 1;                        // of the mesh: along the axis of a pipeline, which shards nothing
   std::string mode = "train";                   // train | eval | infer
   std::string dtype;                            // f32 | bf16 | f64; empty: as written

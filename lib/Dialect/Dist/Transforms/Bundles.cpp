@@ -4,6 +4,7 @@
 #include "shoal/Dialect/Dist/Transforms/SumTerms.h"
 
 #include "Causes.h"
+#include "JointReductions.h"
 #include "ParameterReads.h"
 
 #include "shoal/Dialect/NN/IR/Updates.h"
@@ -253,7 +254,7 @@ bool ChainFinder::find(nn::OptimizerUpdateOpInterface update, UpdateChain &chain
 /// What chains have in common that are done alike, as a sequence of unique pointers and numbers.
 class Key {
 public:
-  explicit Key(func::FuncOp func, MeshAttr mesh, const UpdateChain &chain) {
+  Key(func::FuncOp func, MeshAttr mesh, ArrayRef<StringAttr> joint, const UpdateChain &chain) {
     add(chain.flatParam);
     add(chain.flatGradient);
     add(chain.gradientAttrs ? &kEnd : nullptr);
@@ -266,6 +267,8 @@ public:
     for (StringAttr axis : sharding.getUnreducedAxes())
       if (mesh.getAxisSize(axis) > 1)
         add(axis);
+    AllReduceOp reduction = findJointReduction(chain.gradient, joint);
+    add(reduction ? reduction.getAxesAttr() : AxesAttr());
     add(chain.gradient.getDefiningOp<AccumulateOp>().getOperation());
     addArgument(func, chain.param);
     for (auto [state, flat] : llvm::zip_equal(chain.states, chain.flatStates)) {
@@ -360,7 +363,8 @@ static void separateCasts(func::FuncOp func) {
   }
 }
 
-std::vector<Bundle> findBundles(func::FuncOp func, MeshAttr mesh, ArrayRef<StringAttr> axes, const StepParts &parts,
+std::vector<Bundle> findBundles(func::FuncOp func, MeshAttr mesh, ArrayRef<StringAttr> axes,
+                                ArrayRef<StringAttr> joint, const StepParts &parts,
                                 DenseSet<StringRef> &whole) {
   separateCasts(func);
   ChainFinder finder(func, mesh, axes, parts);
@@ -394,7 +398,7 @@ std::vector<Bundle> findBundles(func::FuncOp func, MeshAttr mesh, ArrayRef<Strin
   std::vector<Bundle> bundles;
   std::map<Key, size_t> known; // never iterated
   for (UpdateChain &chain : chains) {
-    auto [at, isNew] = known.try_emplace(Key(func, mesh, chain), bundles.size());
+    auto [at, isNew] = known.try_emplace(Key(func, mesh, joint, chain), bundles.size());
     if (isNew)
       bundles.emplace_back();
     bundles[at->second].push_back(std::move(chain));

@@ -53,9 +53,11 @@ using Bundle = std::vector<UpdateChain>;
 bool isFlatOver(FlatAttr flat, MeshAttr mesh, llvm::ArrayRef<mlir::StringAttr> axes);
 
 /// The bundles of a step, in the order in which their first gradients are ready. Of a parameter whose update
-/// `dist.flat` wants in a bucket over the axes and cannot be, a remark says why, and its name goes into `whole`.
+/// `dist.flat` wants in a bucket over the axes and cannot be, a remark says why, and its name goes into `whole`. Alike
+/// are gradients that have been reduced over the same of the `joint` axes.
 std::vector<Bundle> findBundles(mlir::func::FuncOp func, MeshAttr mesh, llvm::ArrayRef<mlir::StringAttr> axes,
-                                const StepParts &parts, llvm::DenseSet<llvm::StringRef> &whole);
+                                llvm::ArrayRef<mlir::StringAttr> joint, const StepParts &parts,
+                                llvm::DenseSet<llvm::StringRef> &whole);
 
 /// The sum that a summand is part of, and of nothing else.
 mlir::Value findTotal(mlir::Value summand);

@@ -364,7 +364,8 @@ static void forgetFlat(func::FuncOp func, MeshAttr mesh, ArrayRef<StringAttr> ax
 
 static void pack(func::FuncOp func, const BucketOptions &options, DenseSet<StringRef> &whole) {
   StepParts parts(func);
-  std::vector<Bundle> bundles = findBundles(func, MeshOp(options.mesh).getMesh(), options.axes, parts, whole);
+  std::vector<Bundle> bundles = findBundles(func, MeshOp(options.mesh).getMesh(), options.axes,
+                                            options.joint, parts, whole);
   if (bundles.empty())
     return;
   BucketPlan plan(func, options, bundles);

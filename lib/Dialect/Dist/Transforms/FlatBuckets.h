@@ -13,6 +13,8 @@ struct BucketOptions {
   MeshOp mesh;
   /// Axes of this run. What lies flat over others is left to their run; what does over both is diagnosed.
   llvm::ArrayRef<mlir::StringAttr> axes;
+  /// Axes that gradients have been reduced over, each alone, by a run that leaves it to this one to do so jointly.
+  llvm::ArrayRef<mlir::StringAttr> joint;
   /// Of a bucket's gradient, in the type in which it is reduced.
   int64_t bytes;
   /// Start gathers ahead of their readers.

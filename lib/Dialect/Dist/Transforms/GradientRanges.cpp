@@ -3,6 +3,7 @@
 
 #include "BucketCut.h"
 #include "ForeignAttrs.h"
+#include "JointReductions.h"
 #include "PlanMesh.h"
 #include "Reasons.h"
 
@@ -28,19 +29,20 @@ struct Gradient {
 };
 
 /// Gradients of one element type and of the same stages that are partial over the same axes, of which some are reduced
-/// here.
+/// here, and have been reduced over the same joint axes.
 struct Group {
   Type elementType;
   SmallVector<int64_t> stages;
   ArrayRef<StringAttr> unreduced;
+  AxesAttr reduced; // over the joint axes, each gradient alone
   SmallVector<StringAttr> axes, rest;
   SmallVector<Gradient> gradients;
 };
 
 class Packer {
 public:
-  Packer(func::FuncOp func, MeshOp mesh, ArrayRef<StringAttr> axes, int64_t bucketBytes)
-      : func(func), mesh(mesh), axes(axes), bucketBytes(bucketBytes) {}
+  Packer(func::FuncOp func, MeshOp mesh, ArrayRef<StringAttr> axes, ArrayRef<StringAttr> joint, int64_t bucketBytes)
+      : func(func), mesh(mesh), axes(axes), joint(joint), bucketBytes(bucketBytes) {}
 
   void run();
 
@@ -56,7 +58,7 @@ private:
 
   func::FuncOp func;
   MeshOp mesh;
-  ArrayRef<StringAttr> axes;
+  ArrayRef<StringAttr> axes, joint;
   int64_t bucketBytes;
   SmallVector<Group, 0> groups;
   llvm::SetVector<Operation *> gathers; // of gradients, with the shards before
@@ -81,18 +83,28 @@ void Packer::collect(Value value, StringRef name) {
   if (llvm::any_of(sharding.getDims(), [](DimShardingAttr dim) { return !dim.getAxes().empty(); }))
     return;
   ArrayRef<StringAttr> unreduced = sharding.getUnreducedAxes();
+  auto isMine = [&](StringAttr axis) { return llvm::is_contained(axes, axis); };
+  auto isOfJoint = [&](StringAttr axis) { return llvm::is_contained(joint, axis); };
+  // What a later run packs is reduced over the joint axes there, too.
+  bool isPackedLater = llvm::any_of(unreduced, [&](StringAttr axis) {
+    return !isMine(axis) && !isOfJoint(axis) && mesh.getMesh().getSize({axis}) > 1;
+  });
   SmallVector<StringAttr> mine, rest;
   for (StringAttr axis : unreduced)
-    (llvm::is_contained(axes, axis) ? mine : rest).push_back(axis);
+    (isMine(axis) && !(isPackedLater && isOfJoint(axis)) ? mine : rest).push_back(axis);
   if (mesh.getMesh().getSize(mine) == 1 || !seen.insert(value).second)
     return;
   Type type = cast<RankedTensorType>(value.getType()).getElementType();
   SmallVector<int64_t> stages = findStages(value);
+  // A bucket takes the reduction of what it holds behind it if all have it.
+  AllReduceOp reduction = findJointReduction(value, joint);
+  AxesAttr reduced = reduction ? reduction.getAxes() : AxesAttr();
   auto group = llvm::find_if(groups, [&](const Group &other) {
-    return other.elementType == type && other.stages == stages && other.unreduced == unreduced;
+    return other.elementType == type && other.stages == stages && other.unreduced == unreduced &&
+           other.reduced == reduced;
   });
   if (group == groups.end()) {
-    groups.push_back({type, stages, unreduced, mine, rest, {}});
+    groups.push_back({type, stages, unreduced, reduced, mine, rest, {}});
     group = &groups.back();
   }
   group->gradients.push_back({value, name.str()});
@@ -153,8 +165,13 @@ std::string Packer::reason(const Group &group, ArrayRef<unsigned> members, int64
   std::string text = listGradients(names);
   if (count > 1)
     text += ", bucket " + std::to_string(bucket) + " of " + std::to_string(count) + ",";
-  return text + (members.size() == 1 ? " is a partial sum over " : " are partial sums over ") +
-         printAxes(group.axes);
+  SmallVector<StringAttr> axes = group.axes;
+  if (group.reduced) {
+    llvm::append_range(axes, group.reduced.getAxes());
+    MeshAttr order = MeshOp(mesh).getMesh();
+    llvm::sort(axes, [&](StringAttr a, StringAttr b) { return order.getAxisIndex(a) < order.getAxisIndex(b); });
+  }
+  return text + (members.size() == 1 ? " is a partial sum over " : " are partial sums over ") + printAxes(axes);
 }
 
 void Packer::pack(Group &group, int64_t index) {
@@ -267,8 +284,9 @@ void Packer::run() {
 
 } // namespace
 
-void packGradientRanges(func::FuncOp func, MeshOp mesh, ArrayRef<StringAttr> axes, int64_t bucketBytes) {
-  Packer(func, mesh, axes, bucketBytes).run();
+void packGradientRanges(func::FuncOp func, MeshOp mesh, ArrayRef<StringAttr> axes, ArrayRef<StringAttr> joint,
+                        int64_t bucketBytes) {
+  Packer(func, mesh, axes, joint, bucketBytes).run();
 }
 
 } // namespace shoal::dist

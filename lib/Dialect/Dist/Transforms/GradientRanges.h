@@ -8,8 +8,10 @@
 
 namespace shoal::dist {
 
-/// Packs the gradients that are partial over `axes`, in buckets of at most `bucketBytes` and of nearly equal size.
-void packGradientRanges(mlir::func::FuncOp func, MeshOp mesh, llvm::ArrayRef<mlir::StringAttr> axes, int64_t bucketBytes);
+/// Packs the gradients that are partial over `axes`, in buckets of at most `bucketBytes` and of nearly equal size. What a
+/// later run packs too is left partial over `joint` axes.
+void packGradientRanges(mlir::func::FuncOp func, MeshOp mesh, llvm::ArrayRef<mlir::StringAttr> axes,
+                        llvm::ArrayRef<mlir::StringAttr> joint, int64_t bucketBytes);
 
 } // namespace shoal::dist
 

@@ -1,12 +1,12 @@
 // dist-optimize-collectives: fewer and earlier collectives.
 #include "Causes.h"
-#include "ForeignAttrs.h"
+#include "JointReductions.h"
 #include "OpOrder.h"
 
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
 #include "shoal/Dialect/NN/IR/NN.h"
-#include "shoal/Interfaces/Origin.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/Pass.h"
@@ -38,40 +38,6 @@ void addReason(Operation *op, Operation *other) {
   if (Attribute reason = mergeReasons(op->getAttr("reason"), other->getAttr("reason")))
     op->setAttr("reason", reason);
 }
-
-void copyAttr(Operation *from, Operation *to, StringRef name) {
-  if (Attribute attr = from->getAttr(name))
-    to->setAttr(name, attr);
-}
-
-/// What says how the result lies; both levels of tags.
-void copyTags(Operation *from, Operation *to) {
-  copyAttr(from, to, DistDialect::kShardingsAttr);
-  copyAttr(from, to, DistDialect::kGlobalsAttr);
-  copyOrigin(from, to);
-  copyForeignAttrs(from, to);
-}
-
-/// Who runs it: a collective that stands for another is run by the same positions.
-void copyPositions(Operation *from, Operation *to) { copyAttr(from, to, DistDialect::kAtAttr); }
-
-/// Ops that rewrites of one sweep have replaced. They leave their blocks at once and are destroyed
-/// later, so that a list of ops stays valid meanwhile.
-class Retired {
-public:
-  ~Retired() {
-    for (Operation *op : ops)
-      op->destroy();
-  }
-  void add(Operation *op) {
-    op->dropAllReferences();
-    op->remove();
-    ops.push_back(op);
-  }
-
-private:
-  SmallVector<Operation *> ops;
-};
 
 // Equal collectives become one.
 
@@ -312,7 +278,11 @@ struct OptimizeCollectivesPass : impl::OptimizeCollectivesPassBase<OptimizeColle
 
   void runOnOperation() override {
     // What a rewrite makes possible mostly lies behind it, in the same sweep.
-    while (sweep()) {
+    SmallVector<StringAttr> jointAxes;
+    if (MeshOp mesh = lookupMesh(getOperation()))
+      for (const std::string &axis : joint)
+        llvm::append_range(jointAxes, resolveAxis(mesh.getMesh(), axis));
+    while (sweep(jointAxes)) {
     }
     // What a plan computes for nobody is communicated for nobody.
     for (auto func : getOperation().getOps<FunctionOpInterface>())
@@ -332,14 +302,16 @@ struct OptimizeCollectivesPass : impl::OptimizeCollectivesPassBase<OptimizeColle
 
 private:
   /// Rewrites every op, in program order, as long as a rewrite applies to it.
-  bool sweep() {
+  bool sweep(ArrayRef<StringAttr> jointAxes) {
     bool changed = false;
     Retired retired;
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) { ops.push_back(op); });
     for (Operation *op : ops)
       while (op->getBlock() && (mergeEqual(op, retired) || scatterReduced(op, retired) ||
-                                reduceSum(op, retired) || reduceOutside(op, retired)))
+                                reduceSum(op, retired) || reduceBehindMask(op, jointAxes, retired) ||
+                                reduceBehindPack(op, jointAxes, retired) ||
+                                reduceJointly(op, jointAxes, retired) || reduceOutside(op, retired)))
         changed = true;
     return changed;
   }

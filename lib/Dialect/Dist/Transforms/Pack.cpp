@@ -1,6 +1,7 @@
 // dist-pack: gradients, and what lies flat with them, become buckets.
 #include "FlatBuckets.h"
 #include "GradientRanges.h"
+#include "JointReductions.h"
 #include "Strategy.h"
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
@@ -35,7 +36,10 @@ struct PackPass : impl::PackPassBase<PackPass> {
     auto packed = getBatchAxes(getOperation(), SmallVector<std::string>(axes.begin(), axes.end()), "packing gradients");
     if (failed(packed))
       return signalPassFailure();
-    BucketOptions options{packed->mesh, packed->axes, bucketBytes, overlap};
+    SmallVector<StringAttr> jointAxes;
+    for (const std::string &axis : joint)
+      llvm::append_range(jointAxes, resolveAxis(packed->mesh.getMesh(), axis));
+    BucketOptions options{packed->mesh, packed->axes, jointAxes, bucketBytes, overlap};
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       if (func.isExternal())
         continue;
@@ -49,9 +53,10 @@ struct PackPass : impl::PackPassBase<PackPass> {
           return signalPassFailure();
         continue;
       }
+      reduceWhereMade(func, packed->mesh.getMesh(), packed->axes, jointAxes);
       if (failed(packFlat(func, options)))
         return signalPassFailure();
-      packGradientRanges(func, packed->mesh, packed->axes, bucketBytes);
+      packGradientRanges(func, packed->mesh, packed->axes, jointAxes, bucketBytes);
     }
   }
 };

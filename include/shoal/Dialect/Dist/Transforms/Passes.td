@@ -331,6 +331,8 @@ def PackPass : Pass<"dist-pack", "::mlir::ModuleOp"> {
     gradients that updates read) that are partial over the named axes are laid one after another, per element type and unreduced axes, in the order
     in which they are ready, and cut into ceil(bytes / bucket) ranges of nearly equal size; a range may cut a tensor. Each
     bucket is one `dist.reshard`, which the partition of those axes turns into a reduction; what is partial over other axes, too, stays so over those.
+    Over `joint` axes, which are partitioned in an earlier run, gradients of a later run's buckets are not packed: that run's buckets are cut as if the
+    reductions of single gradients were not there, and `dist-optimize-collectives` moves these behind them.
     Where a gradient is the gather of a shard, the shard is packed, and gathered when it is reduced. Other partial values, such as the loss, are reduced on their own.
 
     What `dist.flat` wants sharded by element (`dist-zero`) goes further. From each optimizer update the pass follows the gradient up to where the backward
@@ -374,6 +376,7 @@ def PackPass : Pass<"dist-pack", "::mlir::ModuleOp"> {
   let options = [
     Option<"bucketMb", "bucket-mb", "double", "25", "bytes of the gradient that a bucket holds, in units of 2^20">,
     ListOption<"axes", "axes", "std::string", "axes whose partial gradients are packed; data when none is named">,
+    ListOption<"joint", "joint", "std::string", "axes over which gradients that a later run packs are reduced with that run's axes">,
     Option<"overlap", "overlap", "bool", "true", "start to gather parameters a layer ahead of their first reader">,
   ];
   let dependentDialects = ["::shoal::dist::DistDialect", "::shoal::exec::ExecDialect"];
@@ -383,7 +386,8 @@ def OptimizeCollectivesPass : Pass<"dist-optimize-collectives", "::mlir::ModuleO
   let summary = "fewer and earlier collectives";
   let description = [{
     Equal collectives become one. A reduction whose users all slice it is a reduce-scatter. A sum of reductions is the reduction of a sum, whatever is added between them. An
-    all-reduce that a micro-batch region yields moves out of it, and is done once. Then, unless `overlap` is off, every
+    all-reduce that a micro-batch region yields moves out of it, and is done once. Over the axes of `joint`, a bucket of sums is the sum of buckets, and
+    a reduction of a sum is one over all axes; where it scatters, the shard is summed over the joint axes. Then, unless `overlap` is off, every
     collective moves up to where its operands are ready, so that it runs beside the computation that follows; its users stay where they are.
 
     ```mlir
@@ -395,6 +399,7 @@ def OptimizeCollectivesPass : Pass<"dist-optimize-collectives", "::mlir::ModuleO
   }];
   let options = [
     Option<"overlap", "overlap", "bool", "true", "start collectives as early as their operands are ready">,
+    ListOption<"joint", "joint", "std::string", "axes that were partitioned first and are reduced over together with others">,
   ];
   let dependentDialects = ["::shoal::dist::DistDialect"];
 }
