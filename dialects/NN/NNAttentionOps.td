@@ -6,7 +6,7 @@
 class NN_Attention<string mnemonic, list<Trait> traits = []>
     : Op<NN_Dialect, mnemonic, !listconcat(traits, [Pure, KnownAttributes, AttrSizedOperandSegments,
         DeclareOpInterfaceMethods<ShardingRuleOpInterface, ["getFlops", "localize"]>,
-        DeclareOpInterfaceMethods<DifferentiableOpInterface>])> {
+        DeclareOpInterfaceMethods<DifferentiableOpInterface>, DeclareOpInterfaceMethods<PositionedOpInterface>])> {
   // Query and key segments, or none; likewise positions.
   dag masks = (ins Variadic<NN_TensorOf<I64>>:$segments, Variadic<NN_TensorOf<I64>>:$positions, UnitAttr:$causal,
                    OptionalAttr<I64Attr>:$window, F64Attr:$scale);

@@ -37,8 +37,6 @@ struct Factor {
   int64_t size;
   FactorKind kind = FactorKind::PassThrough;
   ReduceKind reduce = ReduceKind::Sum;
-  /// The op's `localize` leaves out what pads shards: nothing needs a mask.
-  bool leavesOutPadding = false;
 };
 
 /// Two dimensions of one kind, as queries and keys are both of the sequence: the same axes may shard both at once. The

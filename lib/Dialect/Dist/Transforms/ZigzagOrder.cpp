@@ -4,7 +4,7 @@
 #include "Causes.h"
 
 #include "shoal/Dialect/NN/IR/NN.h"
-#include "shoal/Interfaces/PositionedOpInterface.h"
+#include "shoal/Interfaces/Origin.h"
 
 using namespace mlir;
 
@@ -137,11 +137,9 @@ LogicalResult ZigzagOrder::run() {
         operand.set(convert(value, *dim, isOriginal));
     }
     if (auto positioned = dyn_cast<PositionedOpInterface>(op))
-      for (Value value : llvm::concat<Value>(llvm::to_vector(op->getResults()), llvm::to_vector(op->getOperands())))
-        if (std::optional<unsigned> dim = sequence.findDim(value)) {
-          positioned.setPositions(getPositions(), *dim);
-          break;
-        }
+      if (std::optional<unsigned> dim = sequence.findDim(op->getResult(0)); dim && positioned.dependsOnIndex(*dim))
+        if (failed(positioned.setPositions(getPositions(), *dim)))
+          return failure();
   }
   return success();
 }

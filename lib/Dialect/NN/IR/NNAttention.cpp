@@ -79,6 +79,20 @@ LogicalResult AttentionGradOp::verify() {
   return success();
 }
 
+// Positions.
+
+template <typename Op> static LogicalResult setRowPositions(Op op, Value positions) {
+  if (!op.getPositions().empty())
+    return op.emitOpError("has positions already: a strategy cannot store its sequence in another order");
+  op.getPositionsMutable().assign({positions, positions});
+  return success();
+}
+
+bool AttentionOp::dependsOnIndex(unsigned dim) { return dim == 1 && (getCausal() || getWindow()); }
+bool AttentionGradOp::dependsOnIndex(unsigned dim) { return dim == 1 && (getCausal() || getWindow()); }
+LogicalResult AttentionOp::setPositions(Value positions, unsigned) { return setRowPositions(*this, positions); }
+LogicalResult AttentionGradOp::setPositions(Value positions, unsigned) { return setRowPositions(*this, positions); }
+
 // Gradients.
 
 FailureOr<SmallVector<Value>> AttentionOp::buildVJP(OpBuilder &builder, ArrayRef<Value> cotangents,
