@@ -49,29 +49,17 @@ SmallVector<unsigned> findHeadFactors(const DimGroups::Entry &entry) {
   return heads;
 }
 
-/// The heads of a model's ops, with what else shards them.
-class Heads {
-public:
-  Heads(func::FuncOp func, const DimGroups &groups) : func(func), groups(groups) {}
-
-  SmallVector<StringAttr> getAxes(const DimGroups::Entry &entry, unsigned factor) const {
-    return findAxes(func, groups, [&](unsigned group) { return group == entry.groups[factor]; });
-  }
-  int64_t countLocal(const DimGroups::Entry &entry, unsigned factor, MeshAttr mesh) const {
-    return shardSize(entry.rule.factors[factor].size, mesh.getSize(getAxes(entry, factor)));
-  }
-
-private:
-  func::FuncOp func;
-  const DimGroups &groups;
-};
+/// The heads that each device has, by what shards them so far.
+int64_t countLocal(const DimGroups::Entry &entry, unsigned factor, const GroupAxes &known, MeshAttr mesh) {
+  return shardSize(entry.rule.factors[factor].size, mesh.getSize(known.get(entry.groups[factor])));
+}
 
 class ContextParallel {
 public:
   ContextParallel(func::FuncOp func, MeshOp mesh, ArrayRef<StringAttr> axes, ArrayRef<StringAttr> headAxes,
                   bool keepGathered, const DimGroups &groups, const SequenceDims &sequence)
       : func(func), mesh(mesh), symbol(FlatSymbolRefAttr::get(mesh.getSymNameAttr())), axes(axes), headAxes(headAxes),
-        keepGathered(keepGathered), groups(groups), sequence(sequence), heads(func, groups),
+        keepGathered(keepGathered), groups(groups), sequence(sequence), known(func, groups),
         forward(findForwardOps(func)),
         why(getStrategyCause(func.getContext(), kContextParallel, "the sequence")) {}
 
@@ -101,7 +89,7 @@ private:
   bool keepGathered;
   const DimGroups &groups;
   const SequenceDims &sequence;
-  Heads heads;
+  GroupAxes known;
   DenseSet<Operation *> forward;
   CauseAttr why;
 };
@@ -195,7 +183,7 @@ void ContextParallel::gatherKeys() {
 FailureOr<SmallVector<SmallVector<StringAttr>>> ContextParallel::dealHeads(const DimGroups::Entry &entry,
                                                                            ArrayRef<unsigned> factors) {
   MeshAttr attr = mesh.getMesh();
-  int64_t kvHeads = heads.countLocal(entry, factors[0], attr), devices = attr.getSize(headAxes), shared = 1;
+  int64_t kvHeads = countLocal(entry, factors[0], known, attr), devices = attr.getSize(headAxes), shared = 1;
   SmallVector<SmallVector<StringAttr>> dealt(factors.size());
   for (StringAttr axis : headAxes) {
     int64_t size = *attr.getAxisSize(axis);
@@ -203,7 +191,7 @@ FailureOr<SmallVector<SmallVector<StringAttr>>> ContextParallel::dealHeads(const
     dealt[fits ? 0 : dealt.size() - 1].push_back(axis);
     shared *= fits ? size : 1;
   }
-  int64_t queryHeads = heads.countLocal(entry, factors.back(), attr);
+  int64_t queryHeads = countLocal(entry, factors.back(), known, attr);
   if (devices / shared <= queryHeads)
     return dealt;
   return entry.op->emitError("Ulysses over ")
@@ -241,7 +229,7 @@ LogicalResult ContextParallel::exchangeHeads() {
       SmallVector<DimShardingAttr> dims(sharding.getDims());
       for (auto [i, factor] : llvm::enumerate(headFactors))
         if (std::optional<unsigned> dim = findDim(tensor, factor)) {
-          SmallVector<StringAttr> all = heads.getAxes(entry, factor);
+          SmallVector<StringAttr> all(known.get(entry.groups[factor]));
           if (byHeads)
             llvm::append_range(all, (*dealt)[i]);
           dims[*dim] = DimShardingAttr::get(func.getContext(), all, /*isClosed=*/true, /*priority=*/0);
@@ -327,10 +315,10 @@ private:
     if (resolveAxis(mesh, axis).size() != 1)
       return success(); // split already
     int64_t devices = *mesh.getAxisSize(axis), common = devices;
-    Heads heads(func, groups);
+    GroupAxes known(func, groups);
     for (const DimGroups::Entry &entry : groups.getEntries())
       if (!entry.rule.aligned.empty())
-        if (int64_t kvHeads = heads.countLocal(entry, findHeadFactors(entry).front(), mesh); kvHeads < devices)
+        if (int64_t kvHeads = countLocal(entry, findHeadFactors(entry).front(), known, mesh); kvHeads < devices)
           common = std::gcd(common, kvHeads);
     if (common == devices || common == 1)
       return success();

@@ -47,22 +47,18 @@ std::optional<unsigned> SequenceDims::findDim(Value value) const {
   return std::nullopt;
 }
 
-SmallVector<StringAttr> findAxes(func::FuncOp func, const DimGroups &groups, function_ref<bool(unsigned)> isOf) {
-  auto find = [&](Value value) -> ArrayRef<StringAttr> {
+GroupAxes::GroupAxes(func::FuncOp func, const DimGroups &groups) : axes(groups.getNumGroups()) {
+  auto note = [&](Value value) {
     ShardingAttr sharding = getSharding(value);
-    for (int64_t d = 0; sharding && d < int64_t(sharding.getDims().size()); ++d)
-      if (unsigned group = groups.find(value, d); group != DimGroups::kNone && isOf(group))
-        return sharding.getDimAxes(d);
-    return {};
+    for (auto [d, dim] : llvm::enumerate(sharding ? sharding.getDims() : ArrayRef<DimShardingAttr>()))
+      if (unsigned group = groups.find(value, d); group != DimGroups::kNone && axes[group].empty())
+        axes[group].assign(dim.getAxes().begin(), dim.getAxes().end());
   };
   for (BlockArgument argument : func.getArguments())
-    if (ArrayRef<StringAttr> axes = find(argument); !axes.empty())
-      return SmallVector<StringAttr>(axes);
+    note(argument);
   for (Operation &op : func.front())
     for (Value result : op.getResults())
-      if (ArrayRef<StringAttr> axes = find(result); !axes.empty())
-        return SmallVector<StringAttr>(axes);
-  return {};
+      note(result);
 }
 
 ShardingAttr shardAlong(FlatSymbolRefAttr mesh, Value value, unsigned dim, ArrayRef<StringAttr> axes) {

@@ -25,9 +25,17 @@ private:
   llvm::BitVector set;
 };
 
-/// The axes that shard a group of dimensions by what is annotated so far: of the first value that tells.
-llvm::SmallVector<mlir::StringAttr> findAxes(mlir::func::FuncOp func, const DimGroups &groups,
-                                             llvm::function_ref<bool(unsigned)> isOf);
+/// The axes that shard each group of dimensions by what is annotated so far: of the first value that tells.
+class GroupAxes {
+public:
+  GroupAxes(mlir::func::FuncOp func, const DimGroups &groups);
+  llvm::ArrayRef<mlir::StringAttr> get(unsigned group) const {
+    return group == DimGroups::kNone ? llvm::ArrayRef<mlir::StringAttr>() : axes[group];
+  }
+
+private:
+  std::vector<llvm::SmallVector<mlir::StringAttr, 1>> axes;
+};
 
 /// A sharding of a value that says how one of its dimensions lies and leaves the others open.
 ShardingAttr shardAlong(mlir::FlatSymbolRefAttr mesh, mlir::Value value, unsigned dim,

@@ -275,7 +275,10 @@ LogicalResult SequenceParallel::run() {
     return diag;
   }
   findRegionOps();
-  context = findAxes(func, groups, [&](unsigned group) { return sequence.test(group); });
+  GroupAxes known(func, groups);
+  for (unsigned group : sequence.set_bits())
+    if (context.empty())
+      context.assign(known.get(group).begin(), known.get(group).end());
   SmallVector<Value> stream;
   for (Operation &op : func.front().without_terminator())
     for (Value result : op.getResults())
