@@ -1,7 +1,8 @@
 // Dropout by positions as real processes: a sequence of 7 in zigzag order drops the same elements on one rank and on ranks
-// that hold 4 + 3, 3 + 3 + 1 and 2 + 2 + 2 + 1 + 0 of its rows, with data parallelism, recomputed or not.
+// that hold 4 + 3, 3 + 3 + 1 and 2 + 2 + 2 + 1 + 0 of its rows, with data parallelism, recomputed, in micro-batches.
 // RUN: %python %support/plans.py %s --rows 13 --work %t/f64 --shoalc "--optimizer adamw --lr 0.01" \
-// RUN:   '["data"=1, "context"=1]' '["data"=2, "context"=2]' '["data"=1, "context"=3] --recompute full' '["data"=1, "context"=5]'
+// RUN:   '["data"=1, "context"=1]' '["data"=2, "context"=2]' '["data"=1, "context"=3] --recompute full' '["data"=1, "context"=5]' \
+// RUN:   '["data"=2, "context"=3] --microbatches 2' '["context"=2, "data"=1] --microbatches 3 --zero 3'
 
 // One kernel takes the positions of the rank's rows, for both ops; dropout is fused with what makes and reads its rows.
 // RUN: sed 's/MESH/["data"=1, "context"=3]/' %s > %t.three.mlir
