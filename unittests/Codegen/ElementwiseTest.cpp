@@ -131,8 +131,8 @@ TEST(Elementwise, DropoutPositions) {
   tester.check(with(text, "f32"), {.intLow = -1, .intHigh = 0}); // rows that do not exist
 }
 
-// Scores that differ by little and by all that there is, so large that exponentials overflow; empty parts on either side
-// and on both leave the other's bits, as quotients by them show for zeros.
+// Scores that differ by little and by all that there is, so large that exponentials overflow; empty parts on either
+// side and on both leave the other's bits, as quotients by them show for zeros.
 TEST(Elementwise, MergeAttention) {
   KernelTester tester;
   std::string text = R"(

@@ -439,8 +439,8 @@ TEST_F(ShardingRules, DropoutPositions) {
             "[a,b][c]->[a,b] c=4 whole linear 0");
 }
 
-// A shard along the dimension of positions takes those of its rows, and behind the last row -1; the offset stays that of
-// an earlier partition over other dimensions.
+// A shard along the dimension of positions takes those of its rows, and behind the last row -1; the offset stays that
+// of an earlier partition over other dimensions.
 TEST_F(ShardingRules, DropoutPositionsOnShard) {
   for (bool isAlong : {true, false}) {
     std::string dim = isAlong ? "0" : "1", rows = isAlong ? "8" : "5";

@@ -92,8 +92,8 @@ struct Build {
   }
 };
 
-/// Of `localize`: the positions of a shard's rows, of which the first lies at `offset`, from those of all rows. Rows past
-/// the end do not exist, as -1 says; so many stand behind the others that a shard without rows has nothing else.
+/// Of `localize`: the positions of a shard's rows, of which the first lies at `offset`, from those of all rows. Rows
+/// past the end do not exist, as -1 says; so many stand behind the others that a shard without rows has nothing else.
 inline mlir::Value takePositions(Build b, mlir::Value positions, mlir::Value offset, int64_t rows) {
   mlir::RankedTensorType shard = typeOf(positions).clone({rows});
   mlir::Value absent = b.builder.create<ConstantOp>(b.loc, shard, -1);

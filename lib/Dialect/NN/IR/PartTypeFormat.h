@@ -1,5 +1,5 @@
-// `custom<PartType>` of the assembly formats: the type of an input, and of the part of it that a shard has where that is
-// another one. Included by the file that includes the generated op definitions.
+// `custom<PartType>` of the assembly formats: the type of an input, and of the part of it that a shard has where that
+// is another one. Included by the file that includes the generated op definitions.
 #ifndef SHOAL_LIB_DIALECT_NN_IR_PARTTYPEFORMAT_H
 #define SHOAL_LIB_DIALECT_NN_IR_PARTTYPEFORMAT_H
 
