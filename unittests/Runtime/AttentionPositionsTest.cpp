@@ -8,7 +8,7 @@ namespace {
 using namespace test;
 
 TEST(AttentionPositions, RandomShapesAndMasks) {
-  for (uint32_t seed = 0; seed < 120; ++seed) {
+  for (uint32_t seed = 0; seed < 60; ++seed) {
     Problem p = Generator(seed).positioned();
     SCOPED_TRACE(testing::Message() << "seed " << seed << ": " << p.text());
     Results want = dense(p);
