@@ -26,11 +26,22 @@ func.func @used(%x: tensor<6x4xf32> {nn.input = "x", dist.sharding = #dist.shard
 
 // -----
 
-// An axis that no flag uses.
-// expected-error @+1 {{mesh axis 'context' of size 2 shards nothing; annotate a value with it or take it out of the mesh}}
+// Of the sequence.
+// expected-error @+1 {{mesh axis 'context' of size 2 shards nothing; shard over it by --context-parallel, annotate a value with it or take it out of the mesh}}
 dist.mesh @mesh <["context"=2]>
 
 func.func @tokens(%x: tensor<6x4xf32> {nn.input = "x"}) -> (tensor<f32> {nn.loss}) {
+  %0 = nn.reduce sum %x dims = [0, 1] : tensor<6x4xf32> -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// Of its heads.
+// expected-error @+1 {{mesh axis 'ulysses' of size 3 shards nothing; shard over it by --context-parallel hybrid, annotate a value with it or take it out of the mesh}}
+dist.mesh @mesh <["ulysses"=3]>
+
+func.func @heads(%x: tensor<6x4xf32> {nn.input = "x"}) -> (tensor<f32> {nn.loss}) {
   %0 = nn.reduce sum %x dims = [0, 1] : tensor<6x4xf32> -> tensor<f32>
   return %0 : tensor<f32>
 }

@@ -9,17 +9,28 @@ namespace shoal::dist {
 
 llvm::ArrayRef<KnownAxis> getKnownAxes() {
   static constexpr KnownAxis axes[] = {
-      {"replica", AxisRole::Batch}, {kDataAxis, AxisRole::Batch},    {kTensorAxis, AxisRole::Model},
-      {kPipeAxis, AxisRole::Pipe},    {kContextAxis, AxisRole::Sequence}, {kUlyssesAxis, AxisRole::Sequence},
+      {"replica", AxisRole::Batch},
+      {kDataAxis, AxisRole::Batch},
+      {kTensorAxis, AxisRole::Model, "--tensor-parallel"},
+      {kPipeAxis, AxisRole::Pipe},
+      {kContextAxis, AxisRole::Sequence, "--context-parallel"},
+      {kUlyssesAxis, AxisRole::Sequence, "--context-parallel hybrid"},
   };
   return axes;
 }
 
+static const KnownAxis *findKnown(StringRef axis) {
+  return llvm::find_if(getKnownAxes(), [&](const KnownAxis &known) { return known.name == getAxisOrigin(axis); });
+}
+
 AxisRole getAxisRole(StringRef axis) {
-  for (const KnownAxis &known : getKnownAxes())
-    if (known.name == getAxisOrigin(axis))
-      return known.role;
-  return AxisRole::Model;
+  const KnownAxis *known = findKnown(axis);
+  return known == getKnownAxes().end() ? AxisRole::Model : known->role;
+}
+
+StringRef getAxisFlag(StringRef axis) {
+  const KnownAxis *known = findKnown(axis);
+  return known == getKnownAxes().end() ? StringRef() : StringRef(known->flag);
 }
 
 std::string getAxisPart(StringRef axis, unsigned part) { return (axis + "." + Twine(part)).str(); }

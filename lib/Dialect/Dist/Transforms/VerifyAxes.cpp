@@ -88,10 +88,9 @@ struct VerifyAxesPass : shoal::dist::impl::VerifyAxesPassBase<VerifyAxesPass> {
       }
       if (axis.getSize() == 1 || isPipe || used.contains(name))
         continue;
-      // Of the axes that no strategy takes unasked, one has a flag.
-      bool hasFlag = getAxisOrigin(axis.getName().getValue()) == kTensorAxis;
-      mesh.emitError("mesh axis '") << axis.getName().getValue() << "' of size " << axis.getSize()
-                                    << " shards nothing; " << (hasFlag ? "shard over it by --tensor-parallel, " : "")
+      StringRef flag = getAxisFlag(name);
+      mesh.emitError("mesh axis '") << name << "' of size " << axis.getSize() << " shards nothing; "
+                                    << (flag.empty() ? "" : ("shard over it by " + flag + ", ").str())
                                     << "annotate a value with it or take it out of the mesh";
       return signalPassFailure();
     }

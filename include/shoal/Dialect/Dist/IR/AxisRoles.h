@@ -24,6 +24,8 @@ inline constexpr llvm::StringLiteral kDataAxis = "data", kTensorAxis = "tensor",
 struct KnownAxis {
   llvm::StringLiteral name;
   AxisRole role;
+  /// By which a user shards over it; empty where strategies take it unasked, or for the stages of a pipeline.
+  llvm::StringLiteral flag = "";
 };
 
 /// The axes that --mesh may name, in the order in which messages list them.
@@ -31,6 +33,8 @@ llvm::ArrayRef<KnownAxis> getKnownAxes();
 
 /// The role of an axis; Model for a name of the user's own, which only annotations by hand give a meaning.
 AxisRole getAxisRole(llvm::StringRef axis);
+/// The flag that shards over an axis; empty for none.
+llvm::StringRef getAxisFlag(llvm::StringRef axis);
 
 /// "tensor.1", and back: the axis that a part was split from, or the axis itself.
 std::string getAxisPart(llvm::StringRef axis, unsigned part);
