@@ -8,7 +8,8 @@ dist.mesh @mesh <["x"=RANKS]>
 func.func @tour(%x: tensor<7xf64> {nn.input = #nn.input<"x", unbatched>})
     -> (tensor<7xf64> {nn.output = "owner"}, tensor<7xf64> {nn.output = "sum"}, tensor<7xf64> {nn.output = "most"},
         tensor<7xf64> {nn.output = "scattered"}, tensor<7xf64> {nn.output = "root"}, tensor<12xf64> {nn.output = "parts"},
-        tensor<12xf64> {nn.output = "gathered"}, tensor<7xf64> {nn.output = "moved"}, tensor<7xf64> {nn.output = "ring"}) {
+        tensor<12xf64> {nn.output = "gathered"}, tensor<7xf64> {nn.output = "moved"}, tensor<7xf64> {nn.output = "ring"},
+        tensor<7xf64> {nn.output = "hops"}, tensor<7xf64> {nn.output = "back"}, tensor<7xf64> {nn.output = "beside"}) {
   %position = dist.axis_index {"x"} * 1 : tensor<i64>
   %p = nn.cast %position : tensor<i64> -> tensor<f64>
   %mine = nn.mul %x, %p : (tensor<7xf64>, tensor<f64>) -> tensor<7xf64>
@@ -48,7 +49,15 @@ func.func @tour(%x: tensor<7xf64> {nn.input = #nn.input<"x", unbatched>})
     %got = dist.recv {"x"} from %previous : tensor<7xf64>
     dist.yield %got : tensor<7xf64>
   } : tensor<7xf64>
-  return %owner, %sum, %most, %scattered, %root, %parts, %gathered, %moved, %ring
+  // Hops of two rings in flight beside a reduction, each on a stream of its own.
+  %hop1 = dist.permute_start {"x"} from [FROM] to [TO] %mine : tensor<7xf64> -> !dist.future<tensor<7xf64>>
+  %away = dist.permute_start {"x"} from [TO] to [FROM] %mine : tensor<7xf64> -> !dist.future<tensor<7xf64>>
+  %beside = dist.all_reduce {"x"} sum %mine : tensor<7xf64>
+  %came1 = dist.wait %hop1 : !dist.future<tensor<7xf64>> -> tensor<7xf64>
+  %hop2 = dist.permute_start {"x"} from [FROM] to [TO] %came1 : tensor<7xf64> -> !dist.future<tensor<7xf64>>
+  %hops = dist.wait %hop2 : !dist.future<tensor<7xf64>> -> tensor<7xf64>
+  %back = dist.wait %away : !dist.future<tensor<7xf64>> -> tensor<7xf64>
+  return %owner, %sum, %most, %scattered, %root, %parts, %gathered, %moved, %ring, %hops, %back, %beside
       : tensor<7xf64>, tensor<7xf64>, tensor<7xf64>, tensor<7xf64>, tensor<7xf64>, tensor<12xf64>, tensor<12xf64>,
-        tensor<7xf64>, tensor<7xf64>
+        tensor<7xf64>, tensor<7xf64>, tensor<7xf64>, tensor<7xf64>, tensor<7xf64>
 }

@@ -3,7 +3,7 @@
 
 usage: local_program.py PROGRAM.mlir --work FOLDER RANKS...
 
-RANKS, LAST (the last rank), SHARD (elements of a padded shard) and PART (of 12) are filled in. Each output must be
+RANKS, LAST (the last rank), SHARD (elements of a padded shard), PART (of 12), FROM and TO (each rank and the next) are filled in. Each output must be
 what the definition of its collective gives, and the bytes of the compiler's and the program's
 reports must agree.
 """
@@ -32,6 +32,9 @@ def expected(ranks):
         "gathered": [v * (i // (12 // ranks)) for i, v in enumerate(twelve)],
         "moved": X,
         "ring": [v * last for v in X],
+        "hops": [v * (-2 % ranks) for v in X],
+        "back": X,
+        "beside": [v * ranks * last / 2 for v in X],
     }
 
 
@@ -53,6 +56,8 @@ def main():
 
         filled = text.replace("RANKS", str(ranks)).replace("LAST", str(ranks - 1))
         with open(path("program.mlir"), "w") as f:
+            filled = filled.replace("FROM", ", ".join(str(r) for r in range(ranks)))
+            filled = filled.replace("TO", ", ".join(str((r + 1) % ranks) for r in range(ranks)))
             f.write(filled.replace("SHARD", str(-(-len(X) // ranks))).replace("PART", str(12 // ranks)))
         program = shoal.shoalc(path("program.mlir"), path("program"), "--report", path("promise.json"))
         wanted = expected(ranks)

@@ -260,3 +260,19 @@ func.func @many_causes(%a: tensor<4xf32>, %b: tensor<4xf32>) -> (tensor<4xf32>, 
   %3 = dist.all_reduce {"x"} sum %b {reason = #dist.reason<"fourth" because <"2">, <"3">, <"4">, <"5">, <"6">>} : tensor<4xf32>
   return %0, %1, %2, %3 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// What is waited for apart says itself when it starts, however long its operand has been ready.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @hop
+// CHECK: nn.relu
+// CHECK-NEXT: dist.permute_start
+// CHECK-NEXT: nn.neg
+func.func @hop(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = nn.relu %a : tensor<4xf32>
+  %1 = dist.permute_start {"x"} from [0, 1] to [1, 0] %a {reason = "r"} : tensor<4xf32> -> !dist.future<tensor<4xf32>>
+  %2 = nn.neg %0 : tensor<4xf32>
+  %3 = dist.wait %1 : !dist.future<tensor<4xf32>> -> tensor<4xf32>
+  return %2, %3 : tensor<4xf32>, tensor<4xf32>
+}

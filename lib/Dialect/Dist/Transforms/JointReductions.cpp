@@ -122,8 +122,8 @@ static bool runTogether(Operation *a, Operation *b) {
          a->getAttr(origin::kStage) == b->getAttr(origin::kStage);
 }
 
-/// The packs that read what `pack` does, all of parts that are summed alike, as `first` says how: a gradient that is cut
-/// lies in two. Empty where one of them has another part, or something else reads a part.
+/// The packs that read what `pack` does, all of parts that are summed alike, as `first` says how: a gradient that is
+/// cut lies in two. Empty where one of them has another part, or something else reads a part.
 static SmallVector<PackOp> findPacksOfSums(PackOp pack, ArrayRef<StringAttr> joint, AllReduceOp &first) {
   llvm::SetVector<Operation *> packs;
   packs.insert(pack);
@@ -191,8 +191,9 @@ bool reduceBehindPack(Operation *op, ArrayRef<StringAttr> joint, Retired &retire
     one.getInputsMutable().assign(parts);
     OpBuilder b(op->getContext());
     b.setInsertionPointAfter(one);
+    reason = makeReason(reason, reason, describeSum(1, 0, {}, first.getAxes()));
     auto sum = b.create<AllReduceOp>(one.getLoc(), one.getType(), first.getAxes(), ReduceKindAttrEnum::sum,
-                                     one.getResult(), makeReason(reason, reason, describeSum(1, 0, {}, first.getAxes())));
+                                     one.getResult(), reason);
     copyPositions(first, sum);
     copyAttr(one, sum, DistDialect::kShardingsAttr);
     copyAttr(one, sum, DistDialect::kGlobalsAttr);

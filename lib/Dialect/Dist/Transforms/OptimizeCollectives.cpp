@@ -19,18 +19,17 @@ namespace shoal::dist {
 
 namespace {
 
-/// From a tensor to a tensor: no message, barrier or future.
+/// From a tensor to a tensor: no message, barrier or future. What is waited for apart says itself when it starts.
 bool isPlainCollective(Operation *op) {
   return isTensorCollective(op) && isa<RankedTensorType>(op->getResult(0).getType());
 }
 
-/// What runs beside the computation when it starts early: collectives that communicate, also those
-/// that are waited for later, and the buckets that they read.
+/// What runs beside the computation when it starts early: collectives that communicate, and the buckets that they read.
 bool startsEarly(Operation *op) {
-  auto collective = dyn_cast<CollectiveOpInterface>(op);
+  // Its operand may have been ready long before: it stands where it is wanted.
   if (isFetch(op))
-    return false; // its operand has been ready long before: it stands where it is wanted
-  return isa<PackOp>(op) || (collective && collective.communicates() && isTensorCollective(op));
+    return false;
+  return isa<PackOp>(op) || (isPlainCollective(op) && cast<CollectiveOpInterface>(op).communicates());
 }
 
 /// `op` stands for `other`, too.

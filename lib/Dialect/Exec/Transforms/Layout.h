@@ -12,7 +12,7 @@ namespace shoal::exec {
 
 /// What memory asks of the order of streams.
 struct PacedRows {
-  /// Wait for what stream 0 does before them, so that what they fetch takes no memory earlier.
+  /// Wait for what stream 0 does before them, so that what they fetch takes no memory earlier; permutations in flight, too.
   llvm::DenseSet<mlir::Operation *> fetches;
   /// Of buckets. What they have read is held until stream 0 knows that they have ended.
   llvm::DenseSet<mlir::Operation *> reductions;

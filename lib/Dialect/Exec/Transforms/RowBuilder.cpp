@@ -216,8 +216,9 @@ LogicalResult RowBuilder::collective(Operation *op, dist::MeshAttr mesh) {
         return success();
       })
       .Case<dist::CollectivePermuteOp, dist::PermuteStartOp>([&](auto permute) -> LogicalResult {
-        builder.create<PermuteOp>(loc, Type(), axes, permute.getSources(), permute.getTargets(),
-                                  bufferOf(input), bufferOf(result), reason, commStream, name);
+        auto own = permuteStreams.find(op);
+        builder.create<PermuteOp>(loc, Type(), axes, permute.getSources(), permute.getTargets(), bufferOf(input),
+                                  bufferOf(result), reason, own == permuteStreams.end() ? commStream : own->second, name);
         return success();
       })
       .Default([&](Operation *) -> LogicalResult {
@@ -289,14 +290,19 @@ LogicalResult RowBuilder::group(dist::GroupOp op, dist::MeshAttr mesh) {
   return success();
 }
 
-/// Streams of messages, before any row is built.
+/// Streams of messages and permutations, before any row is built.
 LogicalResult RowBuilder::assignStreams(func::FuncOp step, dist::MeshAttr mesh) {
   if (commStream == 0 || !mesh)
     return success();
   FailureOr<MessageStreams> streams = findMessageStreams(step, mesh, commStream + 1);
-  if (succeeded(streams))
-    messageStreams = std::move(*streams);
-  return streams;
+  if (failed(streams))
+    return failure();
+  messageStreams = std::move(*streams);
+  int64_t last = commStream;
+  for (auto &[op, stream] : messageStreams)
+    last = std::max(last, stream);
+  permuteStreams = findPermuteStreams(step, last + 1);
+  return success();
 }
 
 void RowBuilder::copies(Operation *op) {
@@ -340,7 +346,8 @@ LogicalResult RowBuilder::build(Operation *op, dist::MeshAttr mesh) {
   for (Operation &row : llvm::make_range(last ? std::next(last->getIterator()) : rows.begin(), rows.end())) {
     if (!isa<RowOpInterface>(row))
       continue;
-    if (dist::isFetch(op))
+    // A permutation in flight starts where the program says so: a hop early would take memory early.
+    if (dist::isFetch(op) || permuteStreams.contains(op))
       paced.fetches.insert(&row);
     if (reduces)
       paced.reductions.insert(&row);

@@ -5,6 +5,7 @@
 
 #include "Layout.h"
 #include "MessageStreams.h"
+#include "PermuteStreams.h"
 #include "Placement.h"
 
 #include "shoal/Interfaces/Lowering.h"
@@ -29,7 +30,8 @@ public:
   /// The same at a multiple of 64 bytes, a copy where need be for an op to read, unless any place will do.
   mlir::Value aligned(mlir::Operation *reader, mlir::Value tensor, bool mayBeUnaligned);
 
-  /// Gives messages of the step that wait for no others streams of their own, where there is more than one stream.
+  /// Gives messages of the step that wait for no others, and permutations that are waited for later, streams of their own,
+  /// where there is more than one stream.
   llvm::LogicalResult assignStreams(mlir::func::FuncOp step, dist::MeshAttr mesh);
   /// The rows of an op, at the positions that run it.
   llvm::LogicalResult build(mlir::Operation *op, dist::MeshAttr mesh);
@@ -60,6 +62,7 @@ private:
   llvm::DenseMap<std::tuple<unsigned, int64_t, mlir::Type>, mlir::Value> views;
   llvm::DenseMap<std::pair<mlir::Value, mlir::Attribute>, mlir::Value> alignedCopies; // by the positions of who reads
   MessageStreams messageStreams;
+  llvm::DenseMap<mlir::Operation *, int64_t> permuteStreams;
   PacedRows paced;
   int64_t buckets = 0;
 };

@@ -388,7 +388,8 @@ def OptimizeCollectivesPass : Pass<"dist-optimize-collectives", "::mlir::ModuleO
     Equal collectives become one. A reduction whose users all slice it is a reduce-scatter. A sum of reductions is the reduction of a sum, whatever is added between them. An
     all-reduce that a micro-batch region yields moves out of it, and is done once. Over the axes of `joint`, a bucket of sums is the sum of buckets, and
     a reduction of a sum is one over all axes; where it scatters, the shard is summed over the joint axes. Then, unless `overlap` is off, every
-    collective moves up to where its operands are ready, so that it runs beside the computation that follows; its users stay where they are.
+    collective moves up to where its operands are ready, so that it runs beside the computation that follows; its users stay where they are, and so
+    does a `dist.permute_start`, which says itself when it starts.
 
     ```mlir
     %0 = dist.all_reduce {"x"} sum %a {reason = "..."} : tensor<8xf32>
