@@ -72,7 +72,11 @@ static int64_t getMemoryLimit(const PlanOptions &options) {
 static void setMemory(pipe::AssignStagesPassOptions &stages, const PlanOptions &options) {
   stages.lighter = options.lighterCut;
   stages.schedule = options.pipelineSchedule;
-  stages.tensorParallel = options.tensorParallel;
+  // Which live as long as options refer to them.
+  static const std::string dataAxis = dist::kDataAxis.str(), tensorAxis = dist::kTensorAxis.str();
+  stages.shardAxes = dataAxis;
+  if (options.tensorParallel)
+    stages.parameterAxes = tensorAxis;
   stages.recompute = options.recompute;
   // Of a parameter in f32, in mixed precision its master: what the step computes with, its gradient, its state.
   bool isMixed = options.dtype == "bf16";

@@ -19,7 +19,7 @@ struct DataParallelPass : dist::impl::DataParallelPassBase<DataParallelPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    auto batch = getBatchAxes(getOperation(), SmallVector<std::string>(axes.begin(), axes.end()), kDataParallel);
+    auto batch = resolveAxes(getOperation(), SmallVector<std::string>(axes.begin(), axes.end()), kDataParallel);
     if (failed(batch))
       return signalPassFailure();
     bool found = false;

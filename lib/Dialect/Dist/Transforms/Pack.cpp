@@ -33,7 +33,7 @@ struct PackPass : impl::PackPassBase<PackPass> {
     }
     // Whole bytes, at least one; more than any tensor has is one bucket.
     auto bucketBytes = static_cast<int64_t>(std::clamp(bucketMb * (1 << 20), 1.0, 0x1p62));
-    auto packed = getBatchAxes(getOperation(), SmallVector<std::string>(axes.begin(), axes.end()), "packing gradients");
+    auto packed = resolveAxes(getOperation(), SmallVector<std::string>(axes.begin(), axes.end()), "packing gradients");
     if (failed(packed))
       return signalPassFailure();
     SmallVector<StringAttr> jointAxes;

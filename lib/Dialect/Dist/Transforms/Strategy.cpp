@@ -18,17 +18,17 @@ FailureOr<MeshOp> getMeshWithAxes(ModuleOp module, ArrayRef<std::string> axes, S
   return mesh;
 }
 
-FailureOr<BatchAxes> getBatchAxes(ModuleOp module, ArrayRef<std::string> named, StringRef strategy) {
+FailureOr<ResolvedAxes> resolveAxes(ModuleOp module, ArrayRef<std::string> named, StringRef strategy) {
   SmallVector<std::string> names(named.begin(), named.end());
   if (names.empty())
     names.push_back(kDataAxis.str());
   auto mesh = getMeshWithAxes(module, names, strategy);
   if (failed(mesh))
     return failure();
-  BatchAxes batch{*mesh, {}};
+  ResolvedAxes resolved{*mesh, {}};
   for (const std::string &name : names)
-    llvm::append_range(batch.axes, resolveAxis(mesh->getMesh(), name));
-  return batch;
+    llvm::append_range(resolved.axes, resolveAxis(mesh->getMesh(), name));
+  return resolved;
 }
 
 ArgAnnotator::ArgAnnotator(FunctionOpInterface func, MeshOp mesh)

@@ -15,13 +15,13 @@ namespace shoal::dist {
 llvm::FailureOr<MeshOp> getMeshWithAxes(mlir::ModuleOp module, llvm::ArrayRef<std::string> axes,
                                         llvm::StringRef strategy);
 
-/// The same of batch axes, "data" where none is named, and what stands for them in the mesh, major to minor.
-struct BatchAxes {
+/// The same of axes, "data" where none is named, and what stands for them in the mesh, major to minor.
+struct ResolvedAxes {
   MeshOp mesh;
   llvm::SmallVector<mlir::StringAttr> axes;
 };
-llvm::FailureOr<BatchAxes> getBatchAxes(mlir::ModuleOp module, llvm::ArrayRef<std::string> named,
-                                        llvm::StringRef strategy);
+llvm::FailureOr<ResolvedAxes> resolveAxes(mlir::ModuleOp module, llvm::ArrayRef<std::string> named,
+                                          llvm::StringRef strategy);
 
 /// Places axes on dimensions of a function's arguments; written when it goes out of scope.
 class ArgAnnotator {

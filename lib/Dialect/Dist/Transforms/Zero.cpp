@@ -109,7 +109,7 @@ struct ZeroPass : dist::impl::ZeroPassBase<ZeroPass> {
       emitError(getOperation().getLoc(), "stage must be 1, 2 or 3, got: ") << stage.getValue();
       return signalPassFailure();
     }
-    auto batch = getBatchAxes(getOperation(), SmallVector<std::string>(axes.begin(), axes.end()), kZero);
+    auto batch = resolveAxes(getOperation(), SmallVector<std::string>(axes.begin(), axes.end()), kZero);
     if (failed(batch))
       return signalPassFailure();
     bool found = false;

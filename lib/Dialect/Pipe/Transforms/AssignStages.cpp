@@ -297,17 +297,22 @@ private:
 
   /// Of a stage under the plan.
   StageMemory getMemory(dist::MeshAttr mesh, const Schedule &order) {
-    auto sizeOf = [&](StringRef name) { return mesh.getAxisSize(StringAttr::get(&getContext(), name)).value_or(1); };
-    int64_t batch = 1;
-    for (const std::string &name : dist::getAxisNames(mesh))
-      if (dist::getAxisRole(name) == dist::AxisRole::Batch)
-        batch *= sizeOf(name);
+    auto sizeOf = [&](ArrayRef<std::string> names) {
+      int64_t size = 1;
+      for (const std::string &name : names)
+        size *= mesh.getSize(dist::resolveAxis(mesh, name));
+      return double(size);
+    };
+    // Activations lie sharded by row and by token.
+    std::vector<std::string> tokenAxes = dist::getAxisNames(mesh);
+    llvm::erase_if(tokenAxes, [](const std::string &name) {
+      dist::AxisRole role = dist::getAxisRole(name);
+      return role != dist::AxisRole::Batch && role != dist::AxisRole::Sequence;
+    });
     const Shape &shape = order.shape;
     StageMemory memory;
-    memory.ofParameter = heldWhole + heldSharded / double(sizeOf(dist::kDataAxis));
-    if (tensorParallel)
-      memory.ofParameter /= double(sizeOf(dist::kTensorAxis));
-    memory.ofBatch = 1 / double(batch * shape.microbatches);
+    memory.ofParameter = (heldWhole + heldSharded / sizeOf(shardAxes)) / sizeOf(parameterAxes);
+    memory.ofBatch = 1 / (sizeOf(tokenAxes) * double(shape.microbatches));
     memory.recompute = recompute;
     std::vector<int64_t> peak = measurePeak(order);
     for (int64_t stage = 0; stage < shape.getStages(); ++stage)

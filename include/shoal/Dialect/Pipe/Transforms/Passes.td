@@ -107,8 +107,9 @@ def AssignStagesPass : Pass<"pipe-assign-stages", "::mlir::ModuleOp"> {
     Option<"forwardOnly", "forward-only", "bool", "false",
            "of a step without gradients, as inference is: stages may compute nothing">,
     Option<"heldWhole", "held-whole", "double", "2", "bytes that a rank holds for each byte of a parameter">,
-    Option<"heldSharded", "held-sharded", "double", "0", "and bytes that the ranks of mesh axis data share">,
-    Option<"tensorParallel", "tensor-parallel", "bool", "false", "parameters lie sharded over mesh axis tensor">,
+    Option<"heldSharded", "held-sharded", "double", "0", "and bytes that the ranks of shard-axes share">,
+    ListOption<"shardAxes", "shard-axes", "std::string", "mesh axes over which held-sharded lies sharded">,
+    ListOption<"parameterAxes", "parameter-axes", "std::string", "mesh axes over which parameters lie sharded, and all that is held of them">,
     Option<"recompute", "recompute", "std::string", "\"none\"",
            "what of each layer is computed again: none, selective or full">,
   ];
