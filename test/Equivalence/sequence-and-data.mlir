@@ -55,6 +55,21 @@
 // RUN: %{check}
 // RUN: FileCheck %s --check-prefix=REPLICA --input-file=%t.local.mlir
 
+// Stages of a pipeline reduce their own.
+// REDEFINE: %{mesh} = "data"=2, "context"=2, "pipe"=2
+// RUN: %{check}
+// RUN: FileCheck %s --check-prefix=STAGES --input-file=%t.local.mlir
+// REDEFINE: %{plan} = --microbatches 4 --clip-grad-norm 0.1
+// RUN: %{check}
+
+// The padding of a shard over tensor becomes 0 before it goes into a bucket, and is no reason to reduce apart.
+// REDEFINE: %{mesh} = "data"=2, "context"=2, "tensor"=2
+// REDEFINE: %{plan} = --tensor-parallel --zero 1 --clip-grad-norm 0.1
+// RUN: %{check}
+// RUN: FileCheck %s --check-prefix=MASKED --input-file=%t.local.mlir
+// REDEFINE: %{plan} = --tensor-parallel --zero 3 --microbatches 2 --clip-grad-norm 0.1
+// RUN: %{check}
+
 // DDP-NOT: dist.all_reduce {"{{(data|context)}}"} sum
 // DDP: dist.all_reduce {"data", "context"} {{.*}} : tensor<f64>
 // DDP: %[[B:.*]] = dist.pack %{{.*}} : (tensor<7x3xf64>, tensor<5x7xf64>) -> tensor<56xf64>
@@ -107,6 +122,16 @@
 // REPLICA-NOT: dist.all_reduce
 // REPLICA: dist.yield
 // REPLICA: dist.all_reduce {"replica", "context"} sum
+
+// STAGES-COUNT-2: dist.reduce_scatter {"data"} sum
+// STAGES-NOT: dist.reduce_scatter
+// STAGES: dist.all_reduce {"context"} sum
+// STAGES-NOT: dist.reduce_scatter
+
+// MASKED: %[[M:.*]] = nn.mask %{{.*}} : tensor<5x4xf64>
+// MASKED-NEXT: %[[B:.*]] = dist.pack %{{.*}}, %[[M]][0:20] group 0
+// MASKED-NEXT: %[[S:.*]] = dist.reduce_scatter {"data"} sum dim = 0 %[[B]]
+// MASKED-NEXT: dist.all_reduce {"context"} sum %[[S]]
 
 dist.mesh @mesh <[MESH]>
 func.func @mlp(

@@ -12,9 +12,9 @@ namespace shoal::exec {
 /// A stream has a communicator of its own at run time: a program with more in flight queues what is left.
 inline constexpr unsigned kMaxPermuteStreams = 16;
 
-/// For each dist.permute_start of a step a stream from `first` on. None stands behind a reduction, nor behind another one
-/// that is in flight, which it is until its dist.wait; those that exchange between the same positions one after another
-/// share a stream.
+/// For each dist.permute_start of a step a stream from `first` on. None stands behind a reduction, nor behind another
+/// one that is in flight, which it is until its dist.wait; those that exchange between the same positions one after
+/// another share a stream.
 llvm::DenseMap<mlir::Operation *, int64_t> findPermuteStreams(mlir::func::FuncOp step, int64_t first);
 
 } // namespace shoal::exec

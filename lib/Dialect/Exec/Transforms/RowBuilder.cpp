@@ -217,8 +217,9 @@ LogicalResult RowBuilder::collective(Operation *op, dist::MeshAttr mesh) {
       })
       .Case<dist::CollectivePermuteOp, dist::PermuteStartOp>([&](auto permute) -> LogicalResult {
         auto own = permuteStreams.find(op);
+        int64_t stream = own == permuteStreams.end() ? commStream : own->second;
         builder.create<PermuteOp>(loc, Type(), axes, permute.getSources(), permute.getTargets(), bufferOf(input),
-                                  bufferOf(result), reason, own == permuteStreams.end() ? commStream : own->second, name);
+                                  bufferOf(result), reason, stream, name);
         return success();
       })
       .Default([&](Operation *) -> LogicalResult {

@@ -30,8 +30,8 @@ public:
   /// The same at a multiple of 64 bytes, a copy where need be for an op to read, unless any place will do.
   mlir::Value aligned(mlir::Operation *reader, mlir::Value tensor, bool mayBeUnaligned);
 
-  /// Gives messages of the step that wait for no others, and permutations that are waited for later, streams of their own,
-  /// where there is more than one stream.
+  /// Gives messages of the step that wait for no others, and permutations that are waited for later, streams of their
+  /// own, where there is more than one stream.
   llvm::LogicalResult assignStreams(mlir::func::FuncOp step, dist::MeshAttr mesh);
   /// The rows of an op, at the positions that run it.
   llvm::LogicalResult build(mlir::Operation *op, dist::MeshAttr mesh);
