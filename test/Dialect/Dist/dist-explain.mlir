@@ -83,13 +83,13 @@ func.func @micro(%a: tensor<8x4xf32> {dist.sharding = #dist.sharding<@mesh, [{},
 
 // An op that needs a dimension whole is named.
 // CHECK-LABEL: 1 collective in @needs
-// CHECK: all_gather {"x"}, 2 ranks, tensor<2x2x1x1x2xf32>: 32 bytes
-// CHECK-NEXT: for operand 0 of nn.attention: [{}, {"x"}, {}, {}, {}] -> [{}, {}, {}, {}, {}]
+// CHECK: all_gather {"x"}, 2 ranks, tensor<2x4x1x1x1xf32>: 32 bytes
+// CHECK-NEXT: for operand 0 of nn.attention: [{}, {}, {}, {}, {"x"}] -> [{}, {}, {}, {}, {}]
 // CHECK-NEXT: because the annotation of argument 0 at
 // CHECK-NEXT: beside
-// CHECK-NEXT: removed by change the annotation of argument 0 at {{.*}}: nn.attention needs dimension 1 whole
+// CHECK-NEXT: removed by change the annotation of argument 0 at {{.*}}: nn.attention needs dimension 4 whole
 dist.mesh @mesh <["x"=2]>
-func.func @needs(%q: tensor<2x4x1x1x2xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}, {}, {}, {}]>},
+func.func @needs(%q: tensor<2x4x1x1x2xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {}, {}, {}, {"x"}]>},
                  %k: tensor<2x4x1x2xf32>, %v: tensor<2x4x1x2xf32>) -> tensor<2x4x1x1x2xf32> {
   %o, %lse = nn.attention %q, %k, %v scale = 1.0 : (tensor<2x4x1x1x2xf32>, tensor<2x4x1x2xf32>, tensor<2x4x1x2xf32>) -> tensor<2x4x1x1x2xf32>
   return %o : tensor<2x4x1x1x2xf32>

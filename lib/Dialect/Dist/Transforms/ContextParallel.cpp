@@ -65,6 +65,8 @@ public:
 
   /// Inputs that have the sequence lie sharded along it.
   LogicalResult shardInputs();
+  /// Tells of the first op for which tokens must be gathered, since it has no dimension of tokens alone.
+  void remarkMergedTokens() const;
   /// Each op that aligns dimensions reads its passing operands whole: keys and values.
   void gatherKeys();
   /// Each of these ops works on all tokens of some heads.
@@ -96,6 +98,7 @@ private:
 
 LogicalResult ContextParallel::shardInputs() {
   ArgAnnotator arguments(func, mesh);
+  bool anySharded = false;
   for (BlockArgument argument : func.getArguments()) {
     unsigned index = argument.getArgNumber();
     std::optional<unsigned> dim = sequence.findDim(argument);
@@ -107,8 +110,10 @@ LogicalResult ContextParallel::shardInputs() {
       if (!arguments.get(index))
         arguments.set(index, shardAlong(symbol, argument, *dim, {}));
       arguments.shard(index, *dim, axes, why);
-      break;
+      [[fallthrough]];
     case ArgAnnotator::Answer::HasThem:
+      anySharded = true;
+      break;
     case ArgAnnotator::Answer::Closed: // written by hand: these tokens stay together
       break;
     case ArgAnnotator::Answer::UsedElsewhere: {
@@ -119,7 +124,25 @@ LogicalResult ContextParallel::shardInputs() {
     }
     }
   }
-  return success();
+  if (anySharded)
+    return success();
+  InFlightDiagnostic diag = func.emitError("context parallelism over ");
+  llvm::interleaveComma(axes, diag);
+  return diag << ": no input has the sequence of nn.attention as a dimension of its own, or annotations by hand keep it "
+              << "whole";
+}
+
+void ContextParallel::remarkMergedTokens() const {
+  for (const DimGroups::Entry &entry : groups.getEntries())
+    for (ArrayRef<TensorFactors> tensors : {ArrayRef(entry.rule.operands), ArrayRef(entry.rule.results)})
+      for (const TensorFactors &tensor : tensors)
+        for (ArrayRef<unsigned> dim : tensor)
+          if (dim.size() > 1 &&
+              llvm::any_of(dim, [&](unsigned factor) { return sequence.contains(entry.groups[factor]); })) {
+            entry.op->emitRemark("merges the sequence with other dimensions, so that each device has all tokens here; "
+                                 "keep batch and sequence apart for context parallelism to shard them");
+            return;
+          }
 }
 
 ReshardOp ContextParallel::reshard(OpBuilder &builder, Value value, ShardingAttr to, StringRef reason,
@@ -194,10 +217,11 @@ FailureOr<SmallVector<SmallVector<StringAttr>>> ContextParallel::dealHeads(const
   int64_t queryHeads = countLocal(entry, factors.back(), known, attr);
   if (devices / shared <= queryHeads)
     return dealt;
-  return entry.op->emitError("Ulysses over ")
-         << devices << " devices needs a query head for each of them, got: " << kvHeads << " key/value heads of "
-         << queryHeads << (queryHeads == 1 ? " query head" : " query heads")
-         << " each; take --context-parallel ring, or hybrid with a smaller axis \"ulysses\"";
+  return entry.op->emitError("Ulysses deals ")
+         << devices << " devices out to key/value heads, as many as divide these, and to the query heads of one, got: "
+         << kvHeads << (kvHeads == 1 ? " key/value head" : " key/value heads") << " of " << queryHeads
+         << (queryHeads == 1 ? " query head" : " query heads")
+         << (kvHeads == 1 ? "" : " each") << "; take --context-parallel ring, or hybrid with a smaller axis \"ulysses\"";
 }
 
 LogicalResult ContextParallel::exchangeHeads() {
@@ -296,6 +320,7 @@ struct ContextParallelPass : dist::impl::ContextParallelPassBase<ContextParallel
       for (StringRef name : names)
         llvm::append_range(axes, resolveAxis(mesh->getMesh(), name));
       ContextParallel strategy(func, *mesh, axes, headAxes, keepGathered, groups, *sequence);
+      strategy.remarkMergedTokens();
       if (mode == "zigzag")
         return storeInZigzag(func, *mesh, *sequence, groups, axes, strategy.getCause());
       if (failed(strategy.shardInputs()))

@@ -277,8 +277,9 @@ LogicalResult SequenceParallel::run() {
   findRegionOps();
   GroupAxes known(func, groups);
   for (unsigned group : sequence.set_bits())
-    if (context.empty())
-      context.assign(known.get(group).begin(), known.get(group).end());
+    for (StringAttr axis : known.get(group))
+      if (!llvm::is_contained(axes, axis) && !llvm::is_contained(context, axis))
+        context.push_back(axis); // in evaluation, parameters have what training gave the stream, too
   SmallVector<Value> stream;
   for (Operation &op : func.front().without_terminator())
     for (Value result : op.getResults())

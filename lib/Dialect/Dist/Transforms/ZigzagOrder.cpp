@@ -92,6 +92,12 @@ bool ZigzagOrder::isInOriginalOrder(Operation *op) const {
   if (isa<PositionedOpInterface>(op))
     return false;
   const DimGroups::Entry &entry = *found->second;
+  // A dimension of rows and tokens together has no order of tokens to put it in.
+  for (ArrayRef<TensorFactors> tensors : {ArrayRef(entry.rule.operands), ArrayRef(entry.rule.results)})
+    for (const TensorFactors &tensor : tensors)
+      for (ArrayRef<unsigned> dim : tensor)
+        if (dim.size() > 1 && llvm::any_of(dim, [&](unsigned factor) { return sequence.contains(entry.groups[factor]); }))
+          return true;
   return llvm::any_of(llvm::enumerate(entry.groups), [&](auto item) {
     return sequence.contains(item.value()) &&
            (entry.rule.factors[item.index()].kind == FactorKind::NeedReplication ||
