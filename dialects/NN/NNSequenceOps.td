@@ -5,7 +5,7 @@ def NN_ZigzagOp : NN_PositionOp<"zigzag"> {
   let description = [{
     `nn.zigzag %x dim = 1 ranks = 2 : tensor<2x8xi64>` has the rows 0 1 6 7 2 3 4 5 of dimension 1: the n = ceil(size / ranks) rows of a rank
     are as many from the beginning of the sequence, where causal attention sees few keys, as from its end. With 2 * ranks chunks of equal size
-    rank r has chunks r and 2 * ranks - 1 - r (the field's zigzag or striped ring attention).
+    rank r has chunks r and 2 * ranks - 1 - r (the zigzag order of ring attention).
 
     It is a permutation for every size. Of the rows of a rank, n or what is left of the size, the first half, rounded up, follows that of the ranks
     before; the others are the last rows of the sequence that the ranks before left. Ranks past the end of a short sequence store nothing.
