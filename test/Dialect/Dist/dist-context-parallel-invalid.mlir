@@ -1,7 +1,7 @@
 // RUN: shoal-opt %s -split-input-file -verify-diagnostics --dist-context-parallel
 // RUN: not shoal-opt %s -split-input-file --dist-context-parallel=mode=ulysses 2>&1 | FileCheck %s --check-prefix=HEADS
 // RUN: not shoal-opt %s -split-input-file --dist-context-parallel=mode=zigzag 2>&1 | FileCheck %s --check-prefix=ZIGZAG
-// RUN: not shoal-opt %s --dist-context-parallel=mode=tree 2>&1 | FileCheck %s --check-prefix=MODE
+// RUN: not shoal-opt %s -split-input-file --dist-context-parallel=mode=tree 2>&1 | FileCheck %s --check-prefix=MODE
 // MODE: mode must be ring, zigzag, ulysses, allgather, hybrid, got: tree
 
 // expected-error @+1 {{context parallelism needs mesh axis "context", the mesh is #dist.mesh<["data"=2]>}}
