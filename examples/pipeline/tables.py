@@ -12,21 +12,16 @@ micro-batch, its backward pass for activations and for weights, B = I + W. GPipe
 """
 
 import collections
-import json
-import math
 import os
 import re
 import subprocess
 import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "test", "support"))
-from metrics import largest_relative_difference, read_losses  # noqa: E402
-from tensor_files import read_safetensors  # noqa: E402
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from common import Faults, equality, read_ranks, table  # noqa: E402
 
 RANKS, MICROBATCHES = 4, 8
 BATCH, WIDTH, HIDDEN, BLOCKS, SIZE = 32, 128, 512, 8, 8  # of blocks.mlir in f64
-TOLERANCE = 1e-10
 
 Formula = collections.namedtuple(
     "Formula", "chunks microbatches span idle idle_text live live_text crossings crossings_text")
@@ -55,26 +50,6 @@ def formulas(P, M):
     }
 
 
-class Faults:
-    """Remembers what was another than expected; `mark` is what a line shows."""
-
-    def __init__(self):
-        self.found = []
-
-    def mark(self, holds, what):
-        if not holds:
-            self.found.append(what)
-        return "ok" if holds else "MISSED"
-
-
-def read_ranks(path):
-    with open(path) as f:
-        ranks = json.load(f)["ranks"]
-    for rank in ranks:
-        rank.pop("measured", None)
-    return ranks
-
-
 def simulate(local, options):
     """Per rank own idle time, idle time, peak stash and its bytes, and the makespan, of the compiler's simulation."""
     said = subprocess.run(["shoal-opt", local, f"--pipe-simulate={options}", "-o", os.devnull], check=True, text=True,
@@ -83,43 +58,6 @@ def simulate(local, options):
     makespan = float(re.search(r"makespan (\S+),", said)[1])
     own, idle, live, stash = zip(*((float(a), float(b), int(c), int(d)) for a, b, c, d in rows))
     return own, idle, live, stash, makespan
-
-
-def farthest_parameter(path, reference):
-    """The largest difference of an element, relative to its tensor's root mean square."""
-    ours, one = read_safetensors(path), read_safetensors(reference)
-    if ours.keys() != one.keys():
-        return math.inf
-    worst = 0.0
-    for name, tensor in one.items():
-        rms = math.sqrt(sum(v * v for v in tensor.data) / len(tensor.data))
-        difference = max(abs(a - b) for a, b in zip(ours[name].data, tensor.data))
-        worst = max(worst, difference / rms) if difference < math.inf else math.inf
-    return worst
-
-
-def table(title, columns, rows):
-    print(f"== {title}")
-    widths = [max(map(len, column)) for column in zip(columns, *rows)]
-    for row in [columns, *rows]:
-        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
-
-
-def equality(work, names, faults):
-    def losses_of(name):  # null: not finite
-        return [math.nan if loss is None else loss for loss in read_losses(f"{work}/{name}.jsonl")]
-
-    one, rows = losses_of("one"), []
-    if not one[-1] < one[0]:
-        faults.found.append(f"one rank does not learn: {one[0]} to {one[-1]}")
-    for name in names:
-        losses = losses_of(name)
-        apart = (largest_relative_difference(losses, one),
-                 farthest_parameter(f"{work}/{name}.safetensors", f"{work}/one.safetensors"))
-        rows.append([name, f"{losses[-1]:.6f}", *(f"{a:.1e}" for a in apart),
-                     faults.mark(max(apart) <= TOLERANCE, f"{name}: not equal to one rank")])
-    table(f"losses of all steps and parameters behind the last, relative to one rank (bound {TOLERANCE:.0e})",
-          ["schedule", "last loss", "losses", "parameters", ""], rows)
 
 
 def bubbles(names, formula, simulated, faults):
@@ -149,7 +87,7 @@ def stashes(work, names, formula, simulated, faults):
     rows = []
     for name in names:
         f, (_, _, live, stash, _) = formula[name], simulated[name]
-        counted = [rank["bytes"]["activations"] for rank in read_ranks(f"{work}/{name}.json")]
+        counted = [rank["bytes"]["activations"] for rank in read_ranks(f"{work}/{name}.json")[0]]
         message = BATCH // f.microbatches * WIDTH * SIZE
         last = 0 if name == "zb-v" else RANKS - 1
         # The rank of the first stage has the batch's x, that of the last its y.
@@ -173,7 +111,7 @@ def messages(work, names, formula, faults):
     rows = []
     for name in names:
         f = formula[name]
-        promised, counted = (read_ranks(f"{work}/{name}{side}.json") for side in (".promised", ""))
+        promised, counted = (read_ranks(f"{work}/{name}{side}.json")[0] for side in (".promised", ""))
         sent = [sum(c["bytes"] for rank in side for c in rank["collectives"] if c["kind"] == "send")
                 for side in (promised, counted)]
         expected = 2 * BATCH * WIDTH * SIZE * f.crossings
@@ -190,7 +128,7 @@ def main():
     for name in names:
         kept, kept_for_weights = stashed_bytes(formula[name])
         simulated[name] = simulate(f"{work}/{name}.local", f"stash-bytes={kept} weight-stash-bytes={kept_for_weights}")
-    equality(work, names, faults)
+    equality(work, "schedule", names, faults)
     bubbles(names, formula, simulated, faults)
     stashes(work, names, formula, simulated, faults)
     messages(work, names, formula, faults)
