@@ -536,3 +536,31 @@ func.func @merges(%o0: tensor<2x3x4xf32>, %l0: tensor<2x3xf32>, %o1: tensor<2x3x
   %2 = nn.cast %1#0 : tensor<2x3x4xf32> -> tensor<2x3x4xbf16>
   return %2, %1#1 : tensor<2x3x4xbf16>, tensor<2x3xf32>
 }
+
+// -----
+
+// Steps of a ring: what a sum needs before the next message arrives does not wait for it, or the terms of all steps would
+// be kept for one kernel. Behind the last message it is one with what reads it.
+dist.mesh @mesh <["context"=3]>
+// CHECK-LABEL: func.func @steps
+// CHECK: %[[T0:.*]] = nn.matmul
+// CHECK: dist.wait
+// CHECK: %[[T1:.*]] = nn.matmul
+// CHECK: %[[S1:.*]] = exec.call @k_add_{{[0-9]+}}(%[[T0]], %[[T1]])
+// CHECK: dist.wait
+// CHECK: %[[T2:.*]] = nn.matmul
+// CHECK: exec.call @k_add_relu_{{[0-9]+}}(%[[S1]], %[[T2]])
+func.func @steps(%q: tensor<64x32xf32> {nn.input = #nn.input<"q", unbatched>}, %k: tensor<32x32xf32> {nn.input = #nn.input<"k", unbatched>})
+    -> (tensor<64x32xf32> {nn.output = "o"}) {
+  %f1 = dist.permute_start {"context"} from [0, 1, 2] to [1, 2, 0] %k : tensor<32x32xf32> -> !dist.future<tensor<32x32xf32>>
+  %t0 = nn.matmul %q, %k : (tensor<64x32xf32>, tensor<32x32xf32>) -> tensor<64x32xf32>
+  %k1 = dist.wait %f1 : !dist.future<tensor<32x32xf32>> -> tensor<32x32xf32>
+  %f2 = dist.permute_start {"context"} from [0, 1, 2] to [1, 2, 0] %k1 : tensor<32x32xf32> -> !dist.future<tensor<32x32xf32>>
+  %t1 = nn.matmul %q, %k1 : (tensor<64x32xf32>, tensor<32x32xf32>) -> tensor<64x32xf32>
+  %s1 = nn.add %t0, %t1 : (tensor<64x32xf32>, tensor<64x32xf32>) -> tensor<64x32xf32>
+  %k2 = dist.wait %f2 : !dist.future<tensor<32x32xf32>> -> tensor<32x32xf32>
+  %t2 = nn.matmul %q, %k2 : (tensor<64x32xf32>, tensor<32x32xf32>) -> tensor<64x32xf32>
+  %s2 = nn.add %s1, %t2 : (tensor<64x32xf32>, tensor<64x32xf32>) -> tensor<64x32xf32>
+  %o = nn.relu %s2 : tensor<64x32xf32>
+  return %o : tensor<64x32xf32>
+}

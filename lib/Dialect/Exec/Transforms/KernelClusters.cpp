@@ -272,6 +272,8 @@ struct ClusterGraph::Cache {
   Iterations iterations;
   /// By `dist.at`, for each op of the block how many heavy ops that meet such positions stand before it.
   llvm::DenseMap<Attribute, std::vector<int64_t>> heavyBefore;
+  /// For each op of the block the place of the last `dist.wait` that it is or depends on; -1: none.
+  std::vector<int64_t> lastWait;
 };
 
 /// The mesh positions of an op, or of all ops of a cluster; null: all.
@@ -477,6 +479,26 @@ bool ClusterGraph::isHeavyBetween(const Cluster &cluster, Operation *first, Oper
   return before[position(first)] != before[position(last)];
 }
 
+int64_t ClusterGraph::lastWaitOf(const Cluster &cluster) const {
+  std::vector<int64_t> &last = cache->lastWait;
+  if (last.empty()) {
+    last.resize(positions.size(), -1);
+    for (Operation &op : block) {
+      int64_t &own = last[position(&op)];
+      forEachOperand(&op, [&](Value operand) {
+        if (Operation *def = operand.getDefiningOp(); def && def->getBlock() == &block)
+          own = std::max(own, last[position(def)]);
+      });
+      if (isa<dist::WaitOp>(op))
+        own = position(&op);
+    }
+  }
+  int64_t latest = -1;
+  for (Operation *op : cluster.ops)
+    latest = std::max(latest, last[position(op)]);
+  return latest;
+}
+
 bool ClusterGraph::pays(unsigned producer, unsigned consumer) const {
   ArrayRef<Operation *> first = clusters[producer].ops, second = clusters[consumer].ops;
   // Near: no library call or collective between them, so nothing lives longer for it.
@@ -492,10 +514,21 @@ bool ClusterGraph::pays(unsigned producer, unsigned consumer) const {
     });
   };
   int64_t grown = 0, saved = 0;
-  for (Operation *op : second)
-    for (Value result : op->getResults())
-      if (usedOutside(result))
-        grown += bytesOf(result);
+  // Unless it waits for a message behind the producer, whose work then moves to a later time: what a ring adds up step
+  // by step would be kept of all steps.
+  if (lastWaitOf(clusters[consumer]) > position(first.back())) {
+    llvm::SmallPtrSet<Value, 8> read;
+    for (Operation *op : first)
+      for (Value operand : op->getOperands())
+        if (std::optional<unsigned> node = producerOf(operand);
+            node && *node != producer && !usedOutside(operand) && read.insert(operand).second)
+          grown += bytesOf(operand);
+  } else {
+    for (Operation *op : second)
+      for (Value result : op->getResults())
+        if (usedOutside(result))
+          grown += bytesOf(result);
+  }
   for (Operation *op : first)
     for (Value result : op->getResults())
       if (usersOf(result).contains(consumer) && !usedOutside(result))

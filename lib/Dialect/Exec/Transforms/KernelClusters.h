@@ -69,6 +69,8 @@ private:
   int64_t position(mlir::Operation *op) const { return positions.lookup(op); }
   /// Whether a library call or collective of the cluster's mesh positions stands between two ops of the block.
   bool isHeavyBetween(const Cluster &cluster, mlir::Operation *first, mlir::Operation *last) const;
+  /// The place of the last `dist.wait` that an op of the cluster depends on; -1: none.
+  int64_t lastWaitOf(const Cluster &cluster) const;
 
   mlir::Block &block;
   llvm::SmallVector<Cluster> clusters;
