@@ -22,7 +22,8 @@ from tensor_files import tensor, write_npy
 STEPS = 2
 ROWS, TOKENS, WIDTH, VOCAB, INNER, HEADS = 4, 12, 24, 32, 40, 4
 KV_HEADS = {"gpt2": 4, "llama": 2}
-KINDS = {"MPI_Iallreduce": "all_reduce", "MPI_Iallgather": "all_gather", "MPI_Ireduce_scatter_block": "reduce_scatter"}
+KINDS = {"MPI_Iallreduce": "all_reduce", "MPI_Iallgather": "all_gather", "MPI_Ireduce_scatter_block": "reduce_scatter",
+         "MPI_Ialltoall": "all_to_all", "MPI_Isend": "collective_permute"}
 
 CONFIGS = {
     "gpt2": {"model_type": "gpt2", "vocab_size": VOCAB, "n_positions": TOKENS, "n_embd": WIDTH, "n_head": HEADS,
@@ -166,6 +167,8 @@ def expected(family, plan, layers):
 
 def bytes_sent(kind, elements, size, ranks):
     """By one rank on a ring, for a buffer of so many elements."""
+    if kind == "collective_permute":
+        return elements * size
     return (2 if kind == "all_reduce" else 1) * (ranks - 1) * -(-elements // ranks) * size
 
 
@@ -175,12 +178,12 @@ def run(args, family, layers, plan):
     return [sent for _, sent in measure(args, base, family, layers, *PLANS[plan])]
 
 
-def measure(args, base, family, layers, mesh, options, rows=ROWS):
-    """Per rank its report, promise and count being equal, and what it sends in a step, seen below MPI's interface, as is the size of
+def measure(args, base, family, layers, mesh, options, rows=ROWS, config=None, tokens=TOKENS):
+    """Of a model as CONFIGS has it, or by `config`. Per rank its report, promise and count being equal, and what it sends in a step, seen below MPI's interface, as is the size of
     the memory that all of this lies in: the peak."""
     with open(f"{base}.json", "w") as f:
-        json.dump(CONFIGS[family] | {LAYERS[family]: layers}, f)
-    shoal.call(["shoal-model", family, "--config", f"{base}.json", "--batch", str(rows), "--seq", str(TOKENS),
+        json.dump(config or CONFIGS[family] | {LAYERS[family]: layers}, f)
+    shoal.call(["shoal-model", family, "--config", f"{base}.json", "--batch", str(rows), "--seq", str(tokens),
                 "--dropout", "off", "-o", f"{base}.mlir"], shoal.COMPILE_LIMIT)
     program = shoal.shoalc(f"{base}.mlir", base, "--mesh", ",".join(f"{a}={n}" for a, n in mesh.items()), "--optimizer",
                            "adamw", "--lr", "0.001", "--report", f"{base}.promise.json", *options)
@@ -198,12 +201,12 @@ def measure(args, base, family, layers, mesh, options, rows=ROWS):
     return [(entry, seen_below(f"{base}.pmpi.{entry['rank']}", entry)) for entry in promised]
 
 
-def write_rows(work, rows=ROWS):
+def write_rows(work, rows=ROWS, tokens=TOKENS):
     """The data of a step."""
     os.makedirs(work, exist_ok=True)
-    ids = [(7 * i + 3) % VOCAB for i in range(rows * TOKENS)]
+    ids = [(7 * i + 3) % VOCAB for i in range(rows * tokens)]
     for name, values in ("input_ids", ids), ("labels", ids[1:] + ids[:1]):
-        write_npy(f"{work}/{name}.npy", tensor("i64", (rows, TOKENS), values))
+        write_npy(f"{work}/{name}.npy", tensor("i64", (rows, tokens), values))
 
 
 def seen_below(path, promised):
@@ -214,13 +217,15 @@ def seen_below(path, promised):
     for call in calls:
         axis = re.search(r"{(.*)}", call["comm"])[1].replace("tensor.0,tensor.1", "tensor")  # both parts of a split axis
         kind, times = KINDS[call["call"]], call["count"] // STEPS
-        elements = call["elements"] * (1 if kind == "all_reduce" else call["ranks"])
+        elements = call["elements"] * (1 if kind in ("all_reduce", "collective_permute") else call["ranks"])
         if call["count"] % STEPS:
             sys.exit(f"{path}: not the same number of times in each of {STEPS} steps: {call}")
         sent[kind, axis, elements, call["element_bytes"]] += times
         totals[kind, axis, "count"] += times
         totals[kind, axis, "bytes"] += times * bytes_sent(kind, elements, call["element_bytes"], call["ranks"])
-    reported = {(c["kind"], ",".join(c["axes"]), what): c[what] for c in promised["collectives"] for what in ("count", "bytes")}
+    # Messages between pairs are on a communicator of all ranks.
+    reported = {(c["kind"], "*" if c["kind"] == "collective_permute" else ",".join(c["axes"]), what): c[what]
+                for c in promised["collectives"] for what in ("count", "bytes")}
     if totals != reported:
         sys.exit(f"{path}: MPI saw {dict(totals)}, promised {reported}")
     return sent
