@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Trains golden cases under combinations of meshes, ZeRO stages, micro-batches and recompute, against PyTorch's values.
 
-usage: golden_matrix.py FOLDER --work FOLDER --set pairs|all [--pipelines] [--only WORD]... [--with FLAGS] [--list]
+usage: golden_matrix.py FOLDER --work FOLDER --set pairs|all [--pipelines | --contexts] [--only WORD]... [--with FLAGS]
+                        [--list]
 
-FOLDER holds the models, and golden/ the cases. `all` is every combination of the rows of FACTORS, or of PIPELINES, that
-means something; `pairs` a part of them in which any two values of two rows meet at least once, made the same way in
-every run. --only keeps plans that hold the word (it must be a word of some), --with adds flags to each, --list prints them and runs none.
+FOLDER holds the models, and golden/ the cases. `all` is every combination of the rows of FACTORS, of PIPELINES or of
+CONTEXTS that means something; `pairs` a part of them in which any two values of two rows meet at least once, made the
+same way in every run. --only keeps plans that hold the word (it must be a word of some), --with adds flags to each, --list prints them and runs none.
 """
 
 import argparse
@@ -37,6 +38,17 @@ PIPELINES = {
     "schedule": [f"--pipeline-schedule {name}"
                  for name in ("naive", "gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2", "zb-v")],
 }
+# The sequence over axes: each mode over each number of ranks, and the axes and options beside it.
+AROUND = ["", ",data=2", ",data=2 --zero 3", f",tensor=2 {TENSOR}", f",tensor=2 {SEQUENCE}", ",pipe=2"]
+MODES = [(f"context={ranks}", mode) for ranks in (2, 3, 4, 6) for mode in ("ring", "zigzag", "allgather", "ulysses")]
+MODES += [(f"context={ranks},ulysses=2", "hybrid") for ranks in (2, 3)]
+KINDS = {f"{axes}{around} --context-parallel {mode}": (axes, mode, around) for axes, mode in MODES for around in AROUND}
+CONTEXTS = {
+    "case": ["gpt_tied_adamw", "llama_gqa_adamw"],
+    "mesh": list(KINDS),
+    "microbatches": ["", "--microbatches 2"],
+    "recompute": ["", "--recompute full"],
+}
 MODELS = {"gpt_ignored_targets": "gpt_tied_adamw"}  # others are named as their case
 
 
@@ -57,13 +69,36 @@ def kinds_of(pipeline):
     return case, mesh[: len("pipe=2")], mesh[len("pipe=2") :][: len(",data")], microbatches, schedule
 
 
+def has_heads(combination):
+    """Each device of Ulysses has a query head, of 4 in gpt and 6 in Llama, halved over an axis "tensor"; and a pipeline is of
+    micro-batches."""
+    case, mesh, microbatches, _ = combination
+    axes, mode, around = KINDS[mesh]
+    devices = {"ulysses": shoal.ranks_of(axes), "hybrid": 2}.get(mode, 1)
+    heads = (6 if case.startswith("llama") else 4) // (2 if "tensor" in around else 1)
+    return devices <= heads and (microbatches or "pipe" not in around)
+
+
+def context_kinds(combination):
+    """Its values for `pairs`."""
+    case, mesh, *others = combination
+    return case, *KINDS[mesh], *others
+
+
 def choose(args):
     """Plans of the set."""
-    table, test, values_of = (PIPELINES, can_be_cut, kinds_of) if args.pipelines else (FACTORS, means_something, tuple)
+    if args.contexts:
+        table, test, values_of = CONTEXTS, has_heads, context_kinds
+    elif args.pipelines:
+        table, test, values_of = PIPELINES, can_be_cut, kinds_of
+    else:
+        table, test, values_of = FACTORS, means_something, tuple
     combinations = [c for c in itertools.product(*table.values()) if test(c)]
     if args.set == "all":
         return combinations
-    if args.pipelines:  # of equal ones the first would be without ZeRO
+    if args.contexts:
+        combinations = [c for c in combinations if shoal.ranks_of(c[1]) <= 8]
+    if args.pipelines or args.contexts:  # of equal ones the first would be without ZeRO
         random.Random(0).shuffle(combinations)
     return covering_pairs(combinations, values_of)
 
@@ -77,7 +112,9 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--work", required=True)
     parser.add_argument("--set", choices=["pairs", "all"], required=True)
-    parser.add_argument("--pipelines", action="store_true")
+    tables = parser.add_mutually_exclusive_group()
+    tables.add_argument("--pipelines", action="store_true")
+    tables.add_argument("--contexts", action="store_true")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--with", default="", dest="flags")
     parser.add_argument("--list", action="store_true")
