@@ -70,7 +70,7 @@ def kinds_of(pipeline):
 
 
 def has_heads(combination):
-    """Each device of Ulysses has a query head, of 4 in gpt and 6 in Llama, halved over an axis "tensor"; and a pipeline is of
+    """Each device of Ulysses has a query head, of 4 in gpt and 6 in Llama, halved over an axis "tensor"; a pipeline is of
     micro-batches."""
     case, mesh, microbatches, _ = combination
     axes, mode, around = KINDS[mesh]
