@@ -40,8 +40,8 @@
 // REDEFINE: %{table} = 12
 // RUN: %{equal}
 
-// Ulysses: heads that ranks do not divide (5 over 3 ranks, 7 over 5), 2 key/value heads over 4 ranks, which have half of
-// the query heads of one; and one key/value head, which all ranks have, and whose gradients are summed.
+// Ulysses: heads that ranks do not divide (5 over 3 ranks, 7 over 5), 2 key/value heads over 4 ranks, which
+// have half of the query heads of one; and one key/value head, which all ranks have, and whose gradients are summed.
 // REDEFINE: %{mesh} = context=3
 // REDEFINE: %{mode} = ulysses
 // REDEFINE: %{kv} = 5
