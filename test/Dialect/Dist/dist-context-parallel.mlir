@@ -19,7 +19,6 @@
 // GATHER: %[[KAGAIN:.*]] = dist.reshard %{{.*}} <@mesh, [{?}, {}, {?}, {?}]> {dist.refetch
 // GATHER: %[[VAGAIN:.*]] = dist.reshard %{{.*}} <@mesh, [{?}, {}, {?}, {?}]> {dist.refetch
 // GATHER: %{{.*}}, %[[DK:.*]], %[[DV:.*]] = nn.attention_grad %{{.*}}, %{{.*}}, %[[KAGAIN]], %[[VAGAIN]]
-// GATHER-SAME: dist.shardings = [#dist.sharding<@mesh, [{?}, {?}, {?}, {?}, {?}]>, #dist.sharding<@mesh, [{?}, {}, {?}, {?}], unreduced=sum{"context"}>, #dist.sharding<@mesh, [{?}, {}, {?}, {?}], unreduced=sum{"context"}>]
 // GATHER-DAG: dist.reshard %[[DK]] <@mesh, [{?}, {"context"}, {?}, {?}]>
 // GATHER-DAG: dist.reshard %[[DV]] <@mesh, [{?}, {"context"}, {?}, {?}]>
 

@@ -80,9 +80,8 @@ private:
                                                             ArrayRef<unsigned> factors);
 
   ReshardOp reshard(OpBuilder &builder, Value value, ShardingAttr to, StringRef reason, Operation *cause);
-  /// `value`, a result of the op, lies as `made`; who reads it has it as `wanted`, but those that `reads` it so.
-  void reshardResult(Value value, ShardingAttr made, ShardingAttr wanted, StringRef reason,
-                     function_ref<bool(Operation *)> readsMade);
+  /// Who reads a result of an op has it as `wanted`, but those that read it as it is made.
+  void reshardResult(Value value, ShardingAttr wanted, StringRef reason, function_ref<bool(Operation *)> readsMade);
 
   func::FuncOp func;
   MeshOp mesh;
@@ -154,11 +153,9 @@ ReshardOp ContextParallel::reshard(OpBuilder &builder, Value value, ShardingAttr
   return op;
 }
 
-void ContextParallel::reshardResult(Value value, ShardingAttr made, ShardingAttr wanted, StringRef reason,
+void ContextParallel::reshardResult(Value value, ShardingAttr wanted, StringRef reason,
                                     function_ref<bool(Operation *)> readsMade) {
   Operation *op = value.getDefiningOp();
-  setSharding(value, made);
-  addCause(op, axes, why);
   OpBuilder builder(func.getContext());
   builder.setInsertionPointAfter(op);
   ReshardOp later = reshard(builder, value, wanted, reason, op);
@@ -193,9 +190,7 @@ void ContextParallel::gatherKeys() {
         if (!dim)
           continue;
         Value result = entry.op->getResult(i);
-        // Each device has the sum over its own queries.
-        ShardingAttr sum = shardAlong(symbol, result, *dim, {}).withUnreduced(ReduceKindAttrEnum::sum, axes);
-        reshardResult(result, sum, shardAlong(symbol, result, *dim, axes), "the keys' own devices for",
+        reshardResult(result, shardAlong(symbol, result, *dim, axes), "the keys' own devices for",
                       [](Operation *) { return false; });
       }
     }
@@ -275,17 +270,8 @@ LogicalResult ContextParallel::exchangeHeads() {
     }
     for (auto [i, tensor] : llvm::enumerate(entry.rule.results)) {
       Value result = entry.op->getResult(i);
-      ShardingAttr made = layOut(result, tensor, /*byHeads=*/true);
-      if (!made)
-        continue;
-      // Query heads of one key/value head on several devices: its gradients are sums over these.
-      SmallVector<StringAttr> partial;
-      for (auto [factor, more] : llvm::zip_equal(headFactors, *dealt))
-        if (entry.rule.factors[factor].kind == FactorKind::Reduction && !holds(tensor, factor))
-          llvm::append_range(partial, more);
-      made = made.withUnreduced(ReduceKindAttrEnum::sum, partial);
-      reshardResult(result, made, layOut(result, tensor, /*byHeads=*/false), "all heads of some tokens behind",
-                    isAligning);
+      if (ShardingAttr byTokens = layOut(result, tensor, /*byHeads=*/false))
+        reshardResult(result, byTokens, "all heads of some tokens behind", isAligning);
     }
   }
   return success();
