@@ -49,6 +49,8 @@ def Dist_Dialect : Dialect {
     static constexpr llvm::StringLiteral kRefetchAttr = "dist.refetch";
     /// The same of what no earlier part of the step had: a gather of parameters for the readers that follow it.
     static constexpr llvm::StringLiteral kFetchAttr = "dist.fetch";
+    /// On dist.permute_start: the same number for all that is sent around one ring, for one op.
+    static constexpr llvm::StringLiteral kRingAttr = "dist.ring";
 
   private:
     void registerAttributesAndTypes();

@@ -339,12 +339,21 @@ Outcome Compilation::emit(ModuleOp module, CompilerOutput &output) {
   }
   // Of the page one part is read before the program is lowered, and one after.
   report::Page page;
-  if (options.report == ReportFormat::Html) {
+  rt::ReportJson rings;
+  bool hasRings = false;
+  module.walk([&](Operation *op) { hasRings |= op->hasAttr(dist::DistDialect::kRingAttr); });
+  if (options.report == ReportFormat::Html || (options.report == ReportFormat::Json && hasRings)) {
     OwningOpRef<ModuleOp> copy = unroll(module);
     if (!copy)
       return Outcome::InputWrong;
-    if (failed(report::readLocal(*copy, plan.overlap, page)))
+    if (options.report == ReportFormat::Html && failed(report::readLocal(*copy, plan.overlap, page)))
       return Outcome::InputWrong;
+    if (options.report == ReportFormat::Json) {
+      FailureOr<rt::ReportJson> told = report::readRings(*copy, plan.overlap);
+      if (failed(told))
+        return Outcome::InputWrong;
+      rings = std::move(*told);
+    }
   }
   for (auto schedule : module.getOps<pipe::ScheduleOp>())
     stages = pipe::describeStages(module, schedule.getSchedule().shape);
@@ -354,6 +363,7 @@ Outcome Compilation::emit(ModuleOp module, CompilerOutput &output) {
     FailureOr<rt::Report> promise = codegen::emitReport(module, tellPlan());
     if (failed(promise))
       return Outcome::WorkFailed;
+    promise->rings = std::move(rings);
     if (pipeline)
       promise->pipeline = rt::toReport(report::toTimeline(*pipeline));
     if (pipeline && !contents.empty())

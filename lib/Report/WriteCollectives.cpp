@@ -2,6 +2,7 @@
 #include "Write.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace shoal::report {
 
@@ -101,9 +102,10 @@ static void writeCollective(Html &html, const PageCollective &collective, uint64
       else if (!collective.askers.empty())
         writeFact(html, "asked by", collective.askers.front().asker);
       writeFact(html, "because of", collective.cause);
-      writeFact(html, "layout", collective.change);
+      writeFact(html, collective.hidden.empty() ? "layout" : "in a ring", collective.change);
       if (collective.askers.size() == 1)
         writeFact(html, "overlaps with", collective.askers.front().overlap);
+      writeFact(html, "hidden", collective.hidden);
       writeFact(html, "removed by", collective.removal);
     });
   });
@@ -123,6 +125,9 @@ void writeCollectives(Html &html, const Page &page) {
     if (page.collectives.empty())
       return;
     html.tag("h3", {}, "Why each is there");
+    if (!page.assumptions.empty())
+      html.tag("p", {{"class", "note"}},
+               std::string(1, llvm::toUpper(page.assumptions[0])) + page.assumptions.substr(1) + ".");
     std::vector<const PageCollective *> order;
     for (const PageCollective &collective : page.collectives)
       order.push_back(&collective);

@@ -14,7 +14,8 @@ import sys
 
 import shoal
 
-ENTRY = re.compile(r'(\w+) (\{[^}]*\}), (\d+) ranks?, .*?: (\d+) bytes?(?: in (\d+) micro-batches)?(?:, (\d+) times: \d+ bytes)?$')
+ENTRY = re.compile(r'(\w+) (\{[^}]*\}), (\d+) ranks?, .*?: (\d+) bytes?(?: in (\d+) messages)?(?: in (\d+) micro-batches)?'
+                   r'(?:, (\d+) times: \d+ bytes)?$')
 TOTAL = re.compile(r'  (\w+)(?: (\{[^}]*\}))?: (\d+) times?, (\d+) bytes?$')
 
 
@@ -23,10 +24,10 @@ def explained(text):
     entries, totals = {}, {}
     for line in text.splitlines():
         if match := ENTRY.match(line):
-            kind, axes, _, sent, micro, times = match.groups()
+            kind, axes, _, sent, messages, micro, times = match.groups()
             count, old = entries.get((kind, axes), (0, 0))
             times = int(times or 1)
-            entries[kind, axes] = (count + times * int(micro or 1), old + times * int(sent))
+            entries[kind, axes] = (count + times * int(messages or 1) * int(micro or 1), old + times * int(sent))
         if match := TOTAL.match(line):
             kind, axes, count, sent = match.groups()
             totals[kind, axes] = (int(count), int(sent))

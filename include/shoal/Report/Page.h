@@ -81,6 +81,7 @@ struct PageCollective {
   std::string layers; // "h.0 … h.11"
   std::string change, cause, removal;
   std::vector<PageAsker> askers;
+  std::string hidden = ""; // of a ring, whether its transfers run beside what it computes
   std::string places = ""; // "pipe 0": which ranks of a pipeline send, of all whose bytes are counted here
 };
 
@@ -127,6 +128,7 @@ struct Page {
   // Of the model, wherever they lie: elements of whole tensors, and how many tensors.
   uint64_t parameters = 0, parameterTensors = 0;
   std::vector<PageCollective> collectives;
+  std::string assumptions; // of times that collectives tell
 
   std::optional<rt::Timeline> pipeline; // simulated, of one line of ranks
   std::vector<PageStage> stages;        // of it
@@ -145,6 +147,8 @@ struct Page {
 /// Layers, tensors and collectives of a module that is one device's program (L2). `overlap`: as compiled without
 /// --no-overlap. An error when it has no step, or several.
 llvm::LogicalResult readLocal(mlir::ModuleOp module, bool overlap, Page &page);
+/// What passes around rings in such a module, for reports; null without any.
+llvm::FailureOr<rt::ReportJson> readRings(mlir::ModuleOp module, bool overlap);
 /// The arena of its rank programs (L3). An error when it has none, or too many.
 llvm::LogicalResult readProgram(mlir::ModuleOp module, Page &page);
 

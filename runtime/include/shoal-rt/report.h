@@ -94,6 +94,7 @@ struct Report {
   std::vector<std::pair<std::string, uint64_t>> axes; // name, size
   std::vector<RankReport> ranks;                      // by MPI rank
   ReportJson pipeline; // of a promise with stages: toReport() of timeline.h for one line of ranks; else null
+  ReportJson rings;    // of a promise in which keys and values pass around rings: what each sends, beside what; else null
 
   void addAxis(const std::string &name, uint64_t size) {
     addAxisValue(axes, name, size, size, /*isSize=*/true);
@@ -143,6 +144,8 @@ inline ReportJson toJson(const Report &report) {
                      {"ranks", ranks}};
   if (!report.pipeline.is_null())
     json["pipeline"] = report.pipeline;
+  if (!report.rings.is_null())
+    json["rings"] = report.rings;
   return json;
 }
 

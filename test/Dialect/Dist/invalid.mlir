@@ -629,6 +629,25 @@ func.func @f(%x: tensor<4xf32>) {
 
 // -----
 
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{dist.ring is an i64 of at least 0 on dist.permute_start, got: -1}}
+  %0 = dist.permute_start {"x"} from [0, 1] to [1, 0] %x {dist.ring = -1 : i64} : tensor<4xf32> -> !dist.future<tensor<4xf32>>
+  %1 = dist.wait %0 : !dist.future<tensor<4xf32>> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+dist.mesh @mesh <["x"=2]>
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{dist.ring is an i64 of at least 0 on dist.permute_start, got: 0}}
+  %0 = dist.all_gather {"x"} dim = 0 %x {dist.ring = 0 : i64} : tensor<4xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
 // What no op and no dialect knows is no attribute.
 dist.mesh @mesh <["x"=2]>
 func.func @unknown(%x: tensor<4xf32>) {

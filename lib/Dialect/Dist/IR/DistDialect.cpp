@@ -28,8 +28,9 @@ static constexpr Made kMade[] = {
     {DistDialect::kGlobalAttr, "dist-partition"},
     {DistDialect::kBucketAttr, "dist-pack"},
     {DistDialect::kAtAttr, "dist-fold-control-flow and dist-narrow-positions"},
-    {DistDialect::kRefetchAttr, "dist-sequence-parallel"},
+    {DistDialect::kRefetchAttr, "dist-sequence-parallel and dist-context-parallel"},
     {DistDialect::kFetchAttr, "dist-pack"},
+    {DistDialect::kRingAttr, "dist-partition"},
     {kMemoryAttr, "dist-offload"},
     {kMicrobatchAttr, "dist-expand-collectives"},
     {kRunningSumAttr, "dist-expand-collectives"},
@@ -399,6 +400,12 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op, NamedAttribut
         }))
       return success();
     return op->emitOpError() << name << " on functions lists the attributes of buckets, got: " << attr.getValue();
+  }
+  if (name == kRingAttr) {
+    auto number = dyn_cast<IntegerAttr>(attr.getValue());
+    if (!isa<PermuteStartOp>(op) || !number || !number.getType().isInteger(64) || number.getInt() < 0)
+      return op->emitOpError() << name << " is an i64 of at least 0 on dist.permute_start, got: " << attr.getValue();
+    return success();
   }
   if (name == kMicrobatchAttr) {
     auto number = dyn_cast<IntegerAttr>(attr.getValue());

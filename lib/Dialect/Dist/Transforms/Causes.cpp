@@ -100,8 +100,13 @@ ArrayRef<StrategyRemovals> getStrategyRemovals() {
       {.strategy = kContextParallel,
        .gradient = "a mesh without {0}: its ranks have tokens of their own and the whole parameters",
        .gather = "--context-parallel ring: keys and values would pass by in a ring, and none be whole",
-       .scatter = "",
-       .refetch = "--keep-gathered: what the forward pass gathered would be kept for the backward pass"},
+       .scatter = "--context-parallel ring: these gradients would be added up on their way around a ring",
+       .refetch = "--keep-gathered: what the forward pass gathered would be kept for the backward pass",
+       .updated = "a mesh without {0}: its ranks have tokens of their own, and update what belongs to these",
+       .ring = "a mesh without {0}, whose ranks have tokens of their own; --context-parallel ulysses would exchange "
+               "tokens for heads instead",
+       .exchange = "a mesh without {0}, whose ranks have tokens of their own; --context-parallel ring would let keys "
+                   "and values pass by instead"},
       {.strategy = kZeroStages[0], .gradient = "", .gather = kOwnState, .scatter = "", .refetch = ""},
       {.strategy = kZeroStages[1], .gradient = "", .gather = kOwnState, .scatter = "", .refetch = ""},
       {.strategy = kZeroStages[2],

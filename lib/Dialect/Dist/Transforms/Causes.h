@@ -20,6 +20,8 @@ struct StrategyRemovals {
   llvm::StringLiteral strategy;
   llvm::StringLiteral gradient, gather, scatter; // of a collective on a gradient, of other gathers and reduce-scatters
   llvm::StringLiteral refetch;                   // of a gather that fetches again what was dropped
+  llvm::StringLiteral updated = "";              // of a gather of new parameters
+  llvm::StringLiteral ring = "", exchange = "";  // of what passes around a ring, of an all-to-all
 };
 /// Of all strategies. Of a collective with causes of several the first tells.
 llvm::ArrayRef<StrategyRemovals> getStrategyRemovals();

@@ -65,6 +65,8 @@ public:
 
   /// Inputs that have the sequence lie sharded along it.
   LogicalResult shardInputs();
+  /// Of a strategy that lays inputs in an order of its own: no annotation says how tokens lie.
+  LogicalResult verifyInputsAreFree();
   /// Tells of the first op for which tokens must be gathered, since it has no dimension of tokens alone.
   void remarkMergedTokens() const;
   /// Each op that aligns dimensions reads its passing operands whole: keys and values.
@@ -131,6 +133,20 @@ LogicalResult ContextParallel::shardInputs() {
               << "whole";
 }
 
+LogicalResult ContextParallel::verifyInputsAreFree() {
+  ArgAnnotator arguments(func, mesh);
+  for (BlockArgument argument : func.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    std::optional<unsigned> dim = sequence.findDim(argument);
+    if (dim && nn::getArgRole(func, index) == nn::ArgRole::Input &&
+        arguments.ask(index, *dim, axes) != ArgAnnotator::Answer::Free)
+      return nn::emitArgError(func, index)
+             << "the zigzag order lays dimension " << *dim << " itself, but an annotation says how it lies: "
+             << arguments.get(index) << "; leave it out or take --context-parallel ring";
+  }
+  return success();
+}
+
 void ContextParallel::remarkMergedTokens() const {
   for (const DimGroups::Entry &entry : groups.getEntries())
     for (ArrayRef<TensorFactors> tensors : {ArrayRef(entry.rule.operands), ArrayRef(entry.rule.results)})
@@ -178,7 +194,7 @@ void ContextParallel::gatherKeys() {
         if (!whole) {
           OpBuilder builder(entry.op);
           ReshardOp gather = reshard(builder, operand.get(), shardAlong(symbol, operand.get(), *dim, {}),
-                                     "all keys for", entry.op);
+                                     "all keys and values for", entry.op);
           if (isLater && gathered[0].contains(operand.get()))
             gather->setAttr(DistDialect::kRefetchAttr, builder.getUnitAttr());
           whole = gather;
@@ -190,7 +206,8 @@ void ContextParallel::gatherKeys() {
         if (!dim)
           continue;
         Value result = entry.op->getResult(i);
-        reshardResult(result, shardAlong(symbol, result, *dim, axes), "the keys' own devices for",
+        reshardResult(result, shardAlong(symbol, result, *dim, axes),
+                      "gradients of keys and values on their own devices behind",
                       [](Operation *) { return false; });
       }
     }
@@ -308,7 +325,9 @@ struct ContextParallelPass : dist::impl::ContextParallelPassBase<ContextParallel
       ContextParallel strategy(func, *mesh, axes, headAxes, keepGathered, groups, *sequence);
       strategy.remarkMergedTokens();
       if (mode == "zigzag")
-        return storeInZigzag(func, *mesh, *sequence, groups, axes, strategy.getCause());
+        return failed(strategy.verifyInputsAreFree())
+                   ? failure()
+                   : storeInZigzag(func, *mesh, *sequence, groups, axes, strategy.getCause());
       if (failed(strategy.shardInputs()))
         return failure();
       if (mode == "allgather")

@@ -5,6 +5,7 @@
 #include "Causes.h"
 #include "DimGroups.h"
 #include "ExplainPipeline.h"
+#include "ExplainRings.h"
 #include "PlanMesh.h"
 #include "Reasons.h"
 #include "Traffic.h"
@@ -13,6 +14,7 @@
 #include "shoal/Dialect/Dist/IR/Positions.h"
 #include "shoal/Dialect/Dist/Transforms/StepParts.h"
 #include "shoal/Dialect/NN/IR/Roles.h"
+#include "shoal/Interfaces/Origin.h"
 #include "shoal/Support/Elements.h"
 
 #include "shoal-rt/traffic.h"
@@ -75,8 +77,6 @@ std::string nameResult(FunctionOpInterface func, unsigned index) {
   llvm_unreachable("every role is listed");
 }
 
-namespace {
-
 // Overlap.
 
 std::string printFlops(double flops) {
@@ -92,6 +92,16 @@ std::string printFlops(double flops) {
   os << llvm::format("%.0f FLOP", flops);
   return text;
 }
+
+bool runsAt(Operation *op, int64_t position) {
+  for (; op; op = op->getParentOp())
+    if (auto at = op->getAttrOfType<DenseI64ArrayAttr>(DistDialect::kAtAttr);
+        at && !llvm::is_contained(at.asArrayRef(), position))
+      return false;
+  return true;
+}
+
+namespace {
 
 /// An op in the words of a program: a collective as it is told, what closes a region by what that is for.
 std::string nameOp(Operation *op) {
@@ -130,15 +140,6 @@ struct Overlap {
     return text + ", until " + reads;
   }
 };
-
-/// Whether the position runs an op of the step, which those around it may leave to others.
-bool runsAt(Operation *op, int64_t position) {
-  for (; op; op = op->getParentOp())
-    if (auto at = op->getAttrOfType<DenseI64ArrayAttr>(DistDialect::kAtAttr);
-        at && !llvm::is_contained(at.asArrayRef(), position))
-      return false;
-  return true;
-}
 
 /// The computation of a block at one position, counted from its start, so that what lies between two ops is a
 /// difference.
@@ -253,6 +254,8 @@ private:
 
 // Removal.
 
+bool isUpdate(Operation *op) { return isa_and_nonnull<nn::OptimizerUpdateOpInterface>(op); }
+
 /// Whether a result goes into an optimizer's update or out of the function as a gradient.
 bool isGradient(Operation *op) {
   if (op->getOperand(0).getDefiningOp<PackOp>())
@@ -319,6 +322,10 @@ public:
   std::string describe() const {
     if (!reason)
       return "the author of the program, who wrote it there";
+    if (auto exchange = say(&StrategyRemovals::ring); exchange && op->hasAttr(DistDialect::kRingAttr))
+      return *exchange;
+    if (auto exchange = say(&StrategyRemovals::exchange); exchange && isa<AllToAllOp>(op))
+      return *exchange;
     if (op->hasAttr(DistDialect::kRefetchAttr))
       return say(&StrategyRemovals::refetch)
           .value_or("leave out dist.refetch: what the forward pass gathered would be kept for the backward pass");
@@ -327,6 +334,8 @@ public:
     if ((isReduction || gather) && isGradient(op))
       return say(&StrategyRemovals::gradient)
           .value_or(avoid() + ": ranks of " + names + " compute parts of the gradient of what they all hold");
+    if (auto updated = say(&StrategyRemovals::updated); updated && isUpdate(op->getOperand(0).getDefiningOp()))
+      return *updated;
     if (gather && isa<AllGatherOp>(op))
       return *gather;
     if (auto scatter = say(&StrategyRemovals::scatter); scatter && isa<ReduceScatterOp>(op))
@@ -433,6 +442,8 @@ std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLay
     return explanations;
   StepParts parts(local);
   Overlaps overlaps(local, mesh.getMesh());
+  // Copies of a ring for each micro-batch have its number, too.
+  std::map<std::tuple<int64_t, Block *, const void *>, int64_t> rings; // asked, never walked
   local.walk<WalkOrder::PreOrder>([&](CollectiveOpInterface collective) {
     Operation *op = collective;
     AxesAttr axes = collective.getAxesAttr();
@@ -451,11 +462,15 @@ std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLay
     it.part = tellPart(parts, op);
     it.sentBytes = it.count * sentBytes(traffic, ranks, elementBytes(it.type.getElementType()));
     auto reason = dyn_cast_or_null<ReasonAttr>(collective.getReasonAttr());
+    if (auto ring = op->getAttrOfType<IntegerAttr>(DistDialect::kRingAttr); ring && reason)
+      it.ring = rings.try_emplace({ring.getInt(), op->getBlock(), op->getAttr(origin::kScope).getAsOpaquePointer()},
+                                  rings.size())
+                    .first->second;
     StringAttr layer = findLayer(reason), known = namesLayers ? StringAttr() : layer;
     if (reason) {
       it.layer = layer ? layer.str() : "";
       Operation *made = op->getOperand(0).getDefiningOp();
-      bool isUpdated = isa_and_nonnull<nn::OptimizerUpdateOpInterface>(made);
+      bool isUpdated = isUpdate(made);
       it.isBucket = !isOfPipeline(reason) && (isUpdated || isa_and_nonnull<PackOp>(made));
       // Buckets are alike as layers are.
       it.asker = namesLayers || !it.isBucket ? reason.getAskerText(namesLayers)
@@ -469,7 +484,7 @@ std::vector<Explanation> explain(func::FuncOp local, bool overlap, bool namesLay
     if (returnsNothing && !ofPipeline) {
       it.overlap = "nothing: a send ends when it is received";
     } else if (!overlap) {
-      it.overlap = "nothing: --no-overlap";
+      it.overlap = kNoOverlap;
     } else if (returnsNothing) {
       it.overlap = "what the schedule has both ranks do in the meantime";
     } else {

@@ -1,5 +1,6 @@
 // dist-explain: explanations as text for people. Layers that communicate alike, and buckets, are told once.
 #include "ExplainPipeline.h"
+#include "ExplainRings.h"
 #include "FoldControlFlow.h"
 #include "VerifyLocal.h"
 
@@ -45,7 +46,7 @@ std::string printGroup(AxesAttr axes, MeshAttr mesh) {
   return text + "}";
 }
 
-/// What is equal in explanations that are told as one.
+/// What is equal in explanations that are told as one; of a ring all its messages.
 std::string toKey(const Explanation &it) {
   std::string key;
   llvm::raw_string_ostream os(key);
@@ -57,9 +58,15 @@ std::string toKey(const Explanation &it) {
 }
 
 void print(const Explanation &it, const ExplanationEntry &entry, StringRef places, MeshAttr mesh, raw_ostream &os) {
-  uint64_t times = entry.members.size();
-  os << "\n" << it.kind << " " << printGroup(it.axes, mesh) << ", " << counted(it.ranks, "rank") << ", " << it.type
-     << ": " << counted(it.sentBytes, "byte");
+  uint64_t times = entry.getTimes();
+  os << "\n" << it.kind << " " << printGroup(it.axes, mesh) << ", " << counted(it.ranks, "rank") << ", ";
+  if (entry.ring)
+    os << entry.ring->tellHops();
+  else
+    os << it.type;
+  os << ": " << counted(it.sentBytes, "byte");
+  if (entry.ring)
+    os << " in " << entry.ring->messages << " messages";
   if (it.count > 1)
     os << " in " << it.count << " micro-batches";
   if (times > 1)
@@ -80,6 +87,7 @@ void print(const Explanation &it, const ExplanationEntry &entry, StringRef place
   line("for", it.asker + (it.change.empty() ? "" : ": " + it.change));
   line("because", it.cause);
   line("beside", tellOverlaps(entry));
+  line("hidden", entry.ring ? entry.ring->tellHidden() : "");
   line("removed by", it.removal);
 }
 
@@ -95,7 +103,9 @@ std::string Explanations::tellPlaces(const ExplanationEntry &entry, MeshAttr mes
     for (unsigned place : places.set_bits())
       ++counts[place];
   }
-  if (llvm::all_equal(counts) && counts.front() == entry.members.size())
+  for (uint64_t &count : counts)
+    count /= entry.members.size() / entry.getTimes();
+  if (llvm::all_equal(counts) && counts.front() == entry.getTimes())
     return "";
   llvm::MapVector<uint64_t, std::string> places; // by the count
   for (auto [place, count] : llvm::enumerate(counts))
@@ -103,7 +113,7 @@ std::string Explanations::tellPlaces(const ExplanationEntry &entry, MeshAttr mes
       std::string &text = places[count];
       text += (text.empty() ? axis.str() + " " : ", ") + std::to_string(place);
     }
-  if (places.size() == 1 && places.front().first == entry.members.size())
+  if (places.size() == 1 && places.front().first == entry.getTimes())
     return places.front().second;
   std::string text;
   for (const auto &[count, where] : places)
@@ -111,19 +121,46 @@ std::string Explanations::tellPlaces(const ExplanationEntry &entry, MeshAttr mes
   return text;
 }
 
-const Explanation &Explanations::tell(const ExplanationEntry &entry) const {
+Explanation Explanations::tell(const ExplanationEntry &entry) const {
   unsigned first = entry.members.front();
+  if (entry.ring) {
+    Explanation it = alike[first];
+    it.asker = entry.ring->op + (entry.layers.size() == 1 ? " in " + entry.layers.front().str() : "");
+    it.change = entry.ring->tellTensors() + " of each rank pass by " +
+                (entry.ring->hops == it.ranks - 1 ? "all others" : counted(entry.ring->hops, "other"));
+    it.sentBytes = 0;
+    for (unsigned member : entry.members)
+      it.sentBytes += alike[member].sentBytes;
+    it.sentBytes /= entry.getTimes();
+    return it;
+  }
   bool isOne = llvm::all_of(entry.members, [&](unsigned i) { return named[i].asker == named[first].asker; });
   return (isOne ? named : alike)[first];
 }
 
+bool Explanations::hasRings() const {
+  return llvm::any_of(entries, [](const ExplanationEntry &entry) { return entry.ring.has_value(); });
+}
+
 Explanations explainOnce(func::FuncOp local, bool overlap) {
   Explanations all{explain(local, overlap), explain(local, overlap, /*namesLayers=*/false), {}};
+  MeshAttr mesh = all.named.empty() ? MeshAttr() : lookupMesh(local).getMesh();
+  std::map<int64_t, SmallVector<const Explanation *>> rings;
+  for (const Explanation &it : all.alike)
+    if (it.ring >= 0)
+      rings[it.ring].push_back(&it);
+  std::map<int64_t, std::string> keys;
+  for (const auto &[ring, hops] : rings)
+    for (const Explanation *hop : hops)
+      keys[ring] += toKey(*hop);
   std::map<std::string, size_t> places; // asked, never walked
   for (auto [i, it] : llvm::enumerate(all.alike)) {
-    auto [place, isNew] = places.try_emplace(toKey(it), all.entries.size());
-    if (isNew)
+    auto [place, isNew] = places.try_emplace(it.ring >= 0 ? keys[it.ring] : toKey(it), all.entries.size());
+    if (isNew) {
       all.entries.emplace_back();
+      if (it.ring >= 0)
+        all.entries.back().ring = describeRing(rings[it.ring], mesh, overlap);
+    }
     ExplanationEntry &entry = all.entries[place->second];
     entry.members.push_back(i);
     if (!it.layer.empty())
@@ -131,7 +168,6 @@ Explanations explainOnce(func::FuncOp local, bool overlap) {
     entry.overlaps.insert(it.overlap);
   }
   // Stages of several ranks come in the order of their schedule, which is none of layers.
-  MeshAttr mesh = all.named.empty() ? MeshAttr() : lookupMesh(local).getMesh();
   if (StringAttr axis = mesh ? getPipeAxis(mesh) : StringAttr(); axis && *mesh.getAxisSize(axis) > 1)
     for (ExplanationEntry &entry : all.entries) {
       if (!llvm::all_equal(llvm::map_range(entry.layers, [](StringRef name) { return maskNumbers(name); })))
@@ -158,6 +194,8 @@ Explanations explainOnce(func::FuncOp local, bool overlap) {
 }
 
 std::string tellOverlaps(const ExplanationEntry &entry) {
+  if (entry.ring && !entry.overlaps.contains(kNoOverlap))
+    return entry.ring->tellBlock();
   return entry.overlaps.size() > 1 ? (entry.overlaps.front() + " ... " + entry.overlaps.back()).str()
                                    : entry.overlaps.front().str();
 }
@@ -215,6 +253,8 @@ void printExplanations(func::FuncOp local, const Explanations &all, raw_ostream 
   bool areApart = llvm::any_of(places, [](StringRef text) { return !text.empty(); });
   if (areApart)
     os << "  (an entry is of all ranks of the pipeline, and \"at\" says which of them send; the total is of one)\n";
+  if (all.hasRings())
+    os << "  (" << tellAssumptions() << ")\n";
   for (auto [entry, where] : llvm::zip_equal(all.entries, places))
     print(all.tell(entry), entry, where, mesh, os);
   os << "\nin total" << (busiest ? ", of that rank" : areApart ? ", of one rank" : "") << "\n";

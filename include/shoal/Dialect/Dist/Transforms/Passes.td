@@ -115,8 +115,8 @@ def ContextParallelPass : Pass<"dist-context-parallel", "::mlir::ModuleOp"> {
       %o, %lse = nn.attention %q, %k, %v causal scale = 0.5 : (tensor<2x8x1x1x4xf32>, tensor<2x8x1x4xf32>, tensor<2x8x1x4xf32>) -> tensor<2x8x1x1x4xf32>
     // becomes, by allgather
     func.func @f(%x: tensor<2x8x4xf32> {nn.input = "x", dist.sharding = #dist.sharding<@mesh, [{?}, {"context"}, {?} ]>}, ...) {
-      %a = dist.reshard %k <@mesh, [{?}, {}, {?}, {?} ]> {reason = "all keys for nn.attention"} : tensor<2x8x1x4xf32>
-      %b = dist.reshard %v <@mesh, [{?}, {}, {?}, {?} ]> {reason = "all keys for nn.attention"} : tensor<2x8x1x4xf32>
+      %a = dist.reshard %k <@mesh, [{?}, {}, {?}, {?} ]> {reason = "all keys and values for nn.attention"} : tensor<2x8x1x4xf32>
+      %b = dist.reshard %v <@mesh, [{?}, {}, {?}, {?} ]> {reason = "all keys and values for nn.attention"} : tensor<2x8x1x4xf32>
       %o, %lse = nn.attention %q, %a, %b causal scale = 0.5 : (tensor<2x8x1x1x4xf32>, tensor<2x8x1x4xf32>, tensor<2x8x1x4xf32>) -> tensor<2x8x1x1x4xf32>
     ```
   }];
