@@ -76,14 +76,27 @@ std::string spellMesh(dist::MeshAttr mesh) {
   return text;
 }
 
+/// Ranks have rows or tokens of their own, or under sequence parallelism tokens of norms and biases.
+static bool leavesGradientsPartial(dist::MeshAttr mesh, const PlanOptions &plan) {
+  return plan.sequenceParallel || llvm::any_of(mesh.getAxes(), [](dist::MeshAxisAttr axis) {
+           dist::AxisRole role = dist::getAxisRole(axis.getName());
+           return role == dist::AxisRole::Batch || role == dist::AxisRole::Sequence;
+         });
+}
+
 LogicalResult checkAxes(ModuleOp module, const CompilerOptions &options) {
   dist::MeshAttr mesh = dist::lookupMesh(module).getMesh();
-  for (const PlanOption *option : options.given)
+  for (const PlanOption *option : options.given) {
+    if (option->ofPacking && !leavesGradientsPartial(mesh, options.plan))
+      return emitError(UnknownLoc::get(module.getContext()))
+             << option->getFlag() << " acts on gradients that are summed over ranks, those of mesh axes 'replica', 'data', "
+             << "'context' and 'ulysses', or of --sequence-parallel; the mesh has none of them: " << spellMesh(mesh);
     if (!option->axis.empty() && !option->isOff(options.plan) &&
         !mesh.getAxisSize(StringAttr::get(module.getContext(), option->axis)))
       return emitError(UnknownLoc::get(module.getContext()))
              << option->getFlag() << " acts over mesh axis '" << option->axis << "', which the mesh lacks: "
              << spellMesh(mesh);
+  }
   return success();
 }
 

@@ -76,7 +76,7 @@ std::vector<PlanOption> makeTable() {
         .help = "shard over mesh axis data: 1 optimizer state; 2 gradients of micro-batches, too, so that each "
                 "micro-batch reduces its own; 3 parameters, too, so that each also gathers them",
         .rule = &dist::kZeroRule},
-       "Plan", kToGlobal, /*isOfTraining=*/true, /*axis=*/dist::kDataAxis, /*ofAnyAxis=*/false, /*isTold=*/true},
+       "Plan", kToGlobal, /*isOfTraining=*/true, /*axis=*/dist::kDataAxis, /*ofAnyAxis=*/false, /*ofPacking=*/false, /*isTold=*/true},
       {{.name = "recompute", .member = get<&PlanOptions::recompute>,
         .help = "what of each layer the backward pass computes again instead of keeping it: none; selective: all but "
                 "products (attention, norms, activation functions, dropout); full: all",
@@ -102,6 +102,7 @@ std::vector<PlanOption> makeTable() {
        /*isOfTraining=*/false,
        /*axis=*/dist::kPipeAxis,
        /*ofAnyAxis=*/false,
+       /*ofPacking=*/false,
        /*isTold=*/true},
       {{.name = "pipeline-chunks",
         .member = get<&PlanOptions::pipelineChunks>,
@@ -143,10 +144,9 @@ std::vector<PlanOption> makeTable() {
       {{.name = "bucket-mb",
         .member = get<&PlanOptions::bucketMb>,
         .help = "bytes of one gradient bucket, in MiB, in the type in which it is reduced; under --zero parameters and "
-                "state "
-                "are cut where their gradients are",
+                "state are cut where their gradients are",
         .rule = &dist::kBucketMbRule},
-       "Plan", kToLocal, /*isOfTraining=*/true, /*axis=*/dist::kDataAxis},
+       "Plan", kToLocal, /*isOfTraining=*/true, /*axis=*/{}, /*ofAnyAxis=*/false, /*ofPacking=*/true},
       {{.name = "offload", .member = get<&PlanOptions::offload>,
         .help = "optimizer: its state, the f32 masters and the update are the device's host's (--target cuda)",
         .choices = kOffloads},

@@ -156,9 +156,27 @@ TEST_F(DriverTest, AnAxisThatShardsNothingIsRefused) {
 
 TEST_F(DriverTest, AnOptionWithoutItsAxisIsRefused) {
   options.mesh = {{"tensor", 2}};
-  options.given = {find("bucket-mb")};
+  options.given = {find("zero")};
+  options.plan.zero = 1;
   EXPECT_EQ(compileText(kModel), Outcome::InputWrong);
-  EXPECT_TRUE(contains(messages, "--bucket-mb acts over mesh axis 'data', which the mesh lacks")) << messages;
+  EXPECT_TRUE(contains(messages, "--zero acts over mesh axis 'data', which the mesh lacks")) << messages;
+}
+
+TEST_F(DriverTest, BucketsNeedGradientsThatAreSummed) {
+  options.given = {find("bucket-mb")};
+  for (const char *axis : {"replica", "data", "context", "ulysses"}) {
+    options.mesh = {{axis, 1}};
+    messages.clear();
+    compileText(kModel);
+    EXPECT_FALSE(contains(messages, "--bucket-mb")) << messages;
+  }
+  options.mesh = {{"tensor", 2}};
+  EXPECT_EQ(compileText(kModel), Outcome::InputWrong);
+  EXPECT_TRUE(contains(messages, "--bucket-mb acts on gradients that are summed over ranks")) << messages;
+  messages.clear();
+  options.plan.tensorParallel = options.plan.sequenceParallel = true;
+  compileText(kModel);
+  EXPECT_FALSE(contains(messages, "--bucket-mb")) << messages;
 }
 
 TEST_F(DriverTest, WhatActsOverAMeshIsRefusedWithoutOne) {

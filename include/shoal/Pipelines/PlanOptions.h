@@ -54,11 +54,12 @@ struct PlanOption : OptionRow<PlanOptions> {
   bool isOfTraining = false; // and of evaluation, which follows the training step's plan
   llvm::StringRef axis = {}; // a mesh without this axis makes it meaningless
   bool ofAnyAxis = false;    // so does one device, which has no mesh; any axis gives it a meaning
+  bool ofPacking = false;    // it acts where gradients are packed: without what leaves them partial it is meaningless
   bool isTold = false;       // a program tells it of itself wherever it acts, also where nobody chose it
 
   /// As shoalc spells it: "--lr", "--no-overlap".
   std::string getFlag() const;
-  bool ofMesh() const { return ofAnyAxis || !axis.empty(); }
+  bool ofMesh() const { return ofAnyAxis || ofPacking || !axis.empty(); }
   /// Whether it says that it is not in use, as --zero 0 does.
   bool isOff(const PlanOptions &plan) const;
   bool plansModel() const { return !(stages & kToExec); }
