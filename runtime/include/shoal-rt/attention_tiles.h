@@ -6,6 +6,7 @@
 #include "shoal-rt/attention.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 
 namespace shoal::rt {
@@ -28,9 +29,11 @@ public:
 
   // Calls body(queries) for every tile of queries.
   template <typename Body> void forEachQueryTile(Body body) const {
-    int64_t size = attentionQueryTile(s);
-    for (int64_t i = 0; i < s.queries; i += size)
-      body(Range{i, std::min(i + size, s.queries)});
+    int64_t size = tileSize(chunk_, attentionQueryTile(s));
+    for (int64_t i = 0, end; i < s.queries; i = end) {
+      end = std::min(i + size, i < chunk_ ? chunk_ : s.queries);
+      body(Range{i, end});
+    }
   }
 
   // What follows is about this tile of queries. Whether any of them may see a key, as far as segments let it.
@@ -89,11 +92,22 @@ private:
     auto [least, most] = std::minmax_element(values + range.begin, values + range.end);
     return {*least, *most};
   }
+  // The queries before the cut.
+  int64_t findChunk() const {
+    int64_t half = (s.queries + 1) / 2;
+    if (!s.positions || half == s.queries)
+      return s.queries;
+    int64_t last = masks_.queryPositions[half - 1], next = masks_.queryPositions[half];
+    return last >= 0 && next >= 0 && std::abs(next - last) > 1 ? half : s.queries;
+  }
   // Of the positions that exist: {0, -1} where there are none.
   static Range extremesOfExisting(const int64_t *positions, Range range);
 
   const AttentionShape &s;
   const AttentionMasks masks_;
+  // Queries that are two chunks which lie far apart in the sequence (zigzag) are cut between them: a tile of both would
+  // compute for each what only the other sees.
+  int64_t chunk_;
   Range existing_;         // from the first key that exists to the last
   bool increasing_ = true; // the positions of keys that exist: a later one is not smaller
   bool holes_ = false;     // keys that do not exist between those that do
@@ -107,7 +121,7 @@ private:
 };
 
 inline AttentionTiles::AttentionTiles(const AttentionShape &shape, const AttentionMasks &masks)
-    : s(shape), masks_(masks), existing_{0, shape.keys} {
+    : s(shape), masks_(masks), chunk_(findChunk()), existing_{0, shape.keys} {
   if (!s.positions)
     return;
   const int64_t *positions = masks_.keyPositions;
