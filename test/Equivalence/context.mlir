@@ -79,12 +79,17 @@
 // REDEFINE: %{plan} =
 // RUN: %{equal}
 
-// More devices than query heads are refused.
+// More devices than heads can be dealt out to are refused.
 // REDEFINE: %{mesh} = context=6
 // REDEFINE: %{mode} = ulysses
 // RUN: %{model} && not %{local} 2>&1 | FileCheck %s --check-prefix=HEADS
+// HEADS: error: Ulysses over 6 devices needs 6 query heads of each of 1 key/value heads ({{.*}}), got: 4; take --context-parallel ring, or hybrid with a smaller axis "ulysses"
+// REDEFINE: %{kv} = 2
+// REDEFINE: %{groups} = 3
+// REDEFINE: %{mesh} = context=5
+// RUN: %{model} && not %{local} 2>&1 | FileCheck %s --check-prefix=NUMBERS
+// NUMBERS: error: Ulysses over 5 devices needs 5 query heads of each of 2 key/value heads ({{.*}}), got: 3
 // NONE: func.func @model
-// HEADS: error: Ulysses over 6 devices needs a query head for each of them, got: 1 key/value heads of 4 query heads each; take --context-parallel ring, or hybrid with a smaller axis "ulysses"
 
 // A window ends the way of keys early, and one that is not causal has them come from both directions. Each hop has two
 // permutations forward and four backward: keys and values, and their gradients, of which the last hop is the way home.

@@ -1,5 +1,5 @@
-// Tiles of scores that the ranks of a ring compute under a causal mask: in zigzag order equally many, else the more, the
-// later a rank's tokens are.
+// Tiles of scores that the ranks of a ring compute under a causal mask: in zigzag order equally many, else the more,
+// the later a rank's tokens are.
 #include "shoal-rt/attention_tiles.h"
 
 #include <numeric>
