@@ -97,7 +97,8 @@ void compile(ModuleOp module, const shoal::PlanOptions &plan) {
     return pm.run(module);
   };
   if (!shoal::dist::isLocalProgram(module)) {
-    if (failed(build(shoal::buildModelPipeline)) || failed(build(shoal::buildGlobalPipeline)))
+    if (failed(build(shoal::buildModelPipeline)) || failed(build(shoal::buildStepPipeline)) ||
+        failed(build(shoal::buildPlanPipeline)))
       return;
     OwningOpRef<ModuleOp> global = module.clone();
     if (failed(build(shoal::buildLocalPipeline)))

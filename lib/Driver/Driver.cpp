@@ -76,6 +76,7 @@ private:
   Outcome partitionEvaluation(ModuleOp module, const PlanOptions &plan, ModuleOp training);
   Outcome partition(ModuleOp module, const PlanOptions &plan);
   LogicalResult verifyPlan(ModuleOp global, ModuleOp local, const PlanOptions &plan);
+  LogicalResult verifyRewrite(ModuleOp step, const PlanOptions &plan);
   FailureOr<std::string> writePage(ModuleOp module, report::Page &page, rt::Report promise);
   Outcome emitBinary(ModuleOp module, CompilerOutput &output);
   /// What reports and the program tell of the plan.
@@ -126,6 +127,19 @@ static bool hasPipeline(ModuleOp module) {
   return axis && *mesh.getMesh().getAxisSize(axis) > 1;
 }
 
+/// Whether a plan has done more to the program than to annotate it: micro-batches, another order of tokens.
+static bool isRewritten(ModuleOp before, ModuleOp after) {
+  auto listOps = [](ModuleOp module) {
+    SmallVector<OperationName> names;
+    module.walk([&](Operation *op) {
+      if (!isa<dist::ReshardOp>(op))
+        names.push_back(op->getName());
+    });
+    return names;
+  };
+  return listOps(before) != listOps(after);
+}
+
 /// From the model to the annotated step: L1. Evaluation follows the plan of its `training` step.
 Outcome Compilation::makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp training) {
   // The axes' use depends on the inputs that are left for this mode.
@@ -137,8 +151,13 @@ Outcome Compilation::makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp tra
     adoptStages(module, training);
   setAxes(plan, dist::lookupMesh(module).getMesh(),
           llvm::any_of(module.getOps<FunctionOpInterface>(), nn::hasBatchedInput));
-  if (failed(run(module, plan, buildGlobalPipeline)))
+  if (failed(run(module, plan, buildStepPipeline)))
     return Outcome::InputWrong;
+  OwningOpRef<ModuleOp> oneDevice = options.verifyPlan ? module.clone() : nullptr;
+  if (failed(run(module, plan, buildPlanPipeline)))
+    return Outcome::InputWrong;
+  if (oneDevice && isRewritten(*oneDevice, module) && failed(verifyRewrite(*oneDevice, plan)))
+    return Outcome::WorkFailed;
   if (hasPipeline(module))
     contents = report::readStages(module);
   return training || succeeded(checkUncut(module, plan)) ? Outcome::Success : Outcome::InputWrong;
@@ -151,6 +170,28 @@ LogicalResult Compilation::checkUncut(ModuleOp module, const PlanOptions &plan) 
     return success();
   OwningOpRef<ModuleOp> copy = module.clone();
   return run(*copy, plan, buildSchedulePipeline);
+}
+
+/// Where a plan rewrites the step, as to another order of tokens, the reference of `verifyPlan` means on one device what
+/// the step meant. Without micro-batches, whose inputs are others.
+LogicalResult Compilation::verifyRewrite(ModuleOp step, const PlanOptions &plan) {
+  PlanOptions whole = plan;
+  whole.microbatches = whole.pipeRanks = 1;
+  OwningOpRef<ModuleOp> planned = step.clone();
+  {
+    // What it remarks has been told.
+    ScopedDiagnosticHandler handler(context, [](Diagnostic &diagnostic) {
+      return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
+    });
+    if (failed(run(*planned, whole, buildPlanPipeline)))
+      return failure();
+  }
+  if (!isRewritten(step, *planned))
+    return success();
+  interp::VerifyPlanOptions verify;
+  verify.progress = options.verifyProgress;
+  verify.onOneDevice = true;
+  return interp::checkPlan(step, *planned, verify);
 }
 
 /// Of work that takes long it tells before how long.

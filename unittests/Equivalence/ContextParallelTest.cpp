@@ -120,7 +120,8 @@ OwningOpRef<ModuleOp> ContextParallel::compile(const Problem &p, const Plan &pla
   setAxes(options, dist::lookupMesh(*module).getMesh(), /*hasBatchedInput=*/true);
   PassManager pm(&context);
   buildModelPipeline(pm, options);
-  buildGlobalPipeline(pm, options);
+  buildStepPipeline(pm, options);
+  buildPlanPipeline(pm, options);
   buildLocalPipeline(pm, options);
   if (failed(pm.run(*module)))
     return nullptr;

@@ -27,7 +27,7 @@ private:
   LogicalResult findLength();
   Value getPositions();
   bool isInOriginalOrder(Operation *op) const;
-  Value convert(Value value, unsigned dim, bool toStored);
+  Value convert(Value value, unsigned dim, bool toStored, Operation *user);
   Value zigzag(OpBuilder &builder, Value value, unsigned dim, bool inverse);
 
   func::FuncOp func;
@@ -38,7 +38,7 @@ private:
   int64_t ranks, length = 0;
   DenseMap<Operation *, const DimGroups::Entry *> entryOf;
   DenseSet<Operation *> original; // ops that compute in the original order
-  DenseMap<Value, Value> converted;
+  DenseMap<std::pair<Value, Attribute>, Value> converted;
   Value positions;
 };
 
@@ -105,8 +105,10 @@ bool ZigzagOrder::isInOriginalOrder(Operation *op) const {
   });
 }
 
-Value ZigzagOrder::convert(Value value, unsigned dim, bool toStored) {
-  Value &made = converted[value];
+/// Once for all users; of an argument, which no stage of a pipeline makes, for those of each stage.
+Value ZigzagOrder::convert(Value value, unsigned dim, bool toStored, Operation *user) {
+  Attribute stage = value.getDefiningOp() ? Attribute() : user->getAttr(origin::kStage);
+  Value &made = converted[{value, stage}];
   if (made)
     return made;
   OpBuilder builder(func.getContext());
@@ -117,8 +119,12 @@ Value ZigzagOrder::convert(Value value, unsigned dim, bool toStored) {
   made = zigzag(builder, value, dim, /*inverse=*/!toStored);
   if (Operation *def = value.getDefiningOp())
     copyOrigin(def, made.getDefiningOp());
-  // In either order the rows of results lie on all devices; what updates read lies as parameters do.
-  setSharding(made, shardAlong(symbol, made, dim, axes));
+  else if (stage)
+    made.getDefiningOp()->setAttr(origin::kStage, stage);
+  // In either order the rows of results lie on all devices; what updates read lies as they want it.
+  bool isOfUpdate = llvm::any_of(value.getUsers(), [](Operation *user) { return isa<nn::OptimizerUpdateOpInterface>(user); });
+  if (toStored || !isOfUpdate)
+    setSharding(made, shardAlong(symbol, made, dim, axes));
   addCause(made.getDefiningOp(), axes, why);
   return made;
 }
@@ -140,7 +146,7 @@ LogicalResult ZigzagOrder::run() {
       Operation *def = value.getDefiningOp();
       bool isOriginal = !def || original.contains(def);
       if (dim && isOriginal != wantsOriginal)
-        operand.set(convert(value, *dim, isOriginal));
+        operand.set(convert(value, *dim, isOriginal, op));
     }
     if (auto positioned = dyn_cast<PositionedOpInterface>(op))
       if (std::optional<unsigned> dim = sequence.findDim(op->getResult(0)); dim && positioned.dependsOnIndex(*dim))
