@@ -23,6 +23,7 @@ import compile_scaling  # noqa: E402
 import pass_growth  # noqa: E402
 import shoal  # noqa: E402
 from common import MB, TORCH_PYTHON, at_least, at_most, exit_status, step_seconds, table, verdict  # noqa: E402
+from context import context  # noqa: E402
 from generate_mlp import generate  # noqa: E402
 from gpt2 import gpt2, gpt2_bf16, gpt2_ranks  # noqa: E402
 from pipeline import pipeline, pipeline_overhead  # noqa: E402
@@ -223,8 +224,8 @@ def compile_time(work, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parts = [large_step, small_step, gpt2, gpt2_bf16, gpt2_ranks, pipeline, pipeline_overhead, attention, all_reduce,
-             overlap, memory, compile_time]
+    parts = [large_step, small_step, gpt2, gpt2_bf16, gpt2_ranks, pipeline, pipeline_overhead, context, attention,
+             all_reduce, overlap, memory, compile_time]
     names = [part.__name__ for part in parts]
     parser.add_argument("--work", required=True)
     parser.add_argument("--rounds", type=int, default=5)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prints the benchmarks' tables, each number with its bound, and ends with status 1 where one is missed;
 # docs/benchmarks.md keeps a run of it.
-#   benchmarks/run.sh [--rounds N] [--only large_step,small_step,gpt2,gpt2_bf16,gpt2_ranks,pipeline,pipeline_overhead,attention,all_reduce,overlap,memory,compile_time]
+#   benchmarks/run.sh [--rounds N] [--only large_step,small_step,gpt2,gpt2_bf16,gpt2_ranks,pipeline,pipeline_overhead,context,attention,all_reduce,overlap,memory,compile_time]
 # PyTorch, which some tables compare with, is that of $SHOAL_TORCH_PYTHON, else Debian's python3-torch, which is installed;
 # torch.compile and its pipelines need PyTorch 2.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/lib.sh"

@@ -44,7 +44,8 @@ def traffic(names, ranks, faults):
         elements, text = FORMULAS[name]
         expected = LAYERS * elements * SIZE
         sums = counted[0]["collectives"]
-        rows.append([name, *(" ".join(map(str, sorted(side))) for side in sent), f"{LAYERS} * {SIZE} * ({text}) = {expected}",
+        rows.append([name, *(" ".join(map(str, sorted(side))) for side in sent),
+                     f"{LAYERS} * {SIZE} * ({text}) = {expected}",
                      str(sum(c["bytes"] for c in sums if c["kind"] == "all_reduce")),
                      faults.mark(promised == counted and sent == [{expected}, {expected}], f"{name}: sent {sent}")])
     table(f"bytes that a rank sends in a step for attention ({LAYERS} layers, {SIZE} bytes a number), and for sums",
