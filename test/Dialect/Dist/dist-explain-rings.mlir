@@ -47,10 +47,11 @@
 // GATHER-NEXT: in the backward pass
 // GATHER-NEXT: for gradients of keys and values on their own devices behind nn.attention_grad in h.0
 // GATHER: removed by --context-parallel ring: these gradients would be added up on their way around a ring
-// ULYSSES: all_to_all {"context"}
+// Two heads of keys over 4 ranks: half of the axis shards them.
+// ULYSSES: all_to_all {"context.1"}, 2 ranks
 // ULYSSES-NEXT: in the forward pass
 // ULYSSES-NEXT: for all tokens of some heads for nn.attention in h.0
-// ULYSSES: removed by a mesh without {"context"}, whose ranks have tokens of their own; --context-parallel ring would let keys and values pass by instead
+// ULYSSES: removed by a mesh without {"context.1"}, whose ranks have tokens of their own; --context-parallel ring would let keys and values pass by instead
 dist.mesh @mesh <["context"=4]>
 func.func @block(%x: tensor<1x1024x4x64xf32> {nn.input = "x"}, %y: tensor<1x1024x2x2x64xf32> {nn.input = "y"},
                  %p: tensor<1024x4x64xf32> {nn.param = #nn.param<"positions", init = zeros>},
