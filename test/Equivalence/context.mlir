@@ -83,12 +83,12 @@
 // REDEFINE: %{mesh} = context=6
 // REDEFINE: %{mode} = ulysses
 // RUN: %{model} && not %{local} 2>&1 | FileCheck %s --check-prefix=HEADS
-// HEADS: error: Ulysses over 6 devices needs 6 query heads of each of 1 key/value heads ({{.*}}), got: 4; take --context-parallel ring, or hybrid with a smaller axis "ulysses"
+// HEADS: error: Ulysses deals 6 devices out to key/value heads, as many as divide these, and to the query heads of one, got: 1 key/value head of 4 query heads; take --context-parallel ring, or hybrid with a smaller axis "ulysses"
 // REDEFINE: %{kv} = 2
 // REDEFINE: %{groups} = 3
 // REDEFINE: %{mesh} = context=5
 // RUN: %{model} && not %{local} 2>&1 | FileCheck %s --check-prefix=NUMBERS
-// NUMBERS: error: Ulysses over 5 devices needs 5 query heads of each of 2 key/value heads ({{.*}}), got: 3
+// NUMBERS: error: Ulysses deals 5 devices out {{.*}}, got: 2 key/value heads of 3 query heads each; take
 // NONE: func.func @model
 
 // A window ends the way of keys early, and one that is not causal has them come from both directions. Each hop has two
