@@ -1,9 +1,9 @@
 // Integers that name tokens name those of the model's order, also where a plan stores tokens in another one. The reference is the
 // program before the plan: behind it, both would be wrong alike.
 // RUN: split-file %s %t
-// RUN: shoalc %t/span.mlir --mesh context=2 --context-parallel zigzag --optimizer sgd --lr 0.1 --verify-plan --emit local -o %t/span.local.mlir | FileCheck %s
-// RUN: shoalc %t/span.mlir --mesh context=3,data=2 --context-parallel zigzag --microbatches 1 --optimizer sgd --lr 0.1 --verify-plan --emit local -o %t/span3.local.mlir | FileCheck %s
-// RUN: shoalc %t/rows.mlir --mesh context=2 --context-parallel zigzag --optimizer sgd --lr 0.1 --verify-plan --emit local -o %t/rows.local.mlir | FileCheck %s
+// RUN: shoalc %t/span.mlir --mesh context=2 --context-parallel zigzag --optimizer sgd --lr 0.1 --verify-plan --emit local -o %t/span.local.mlir 2>&1 | FileCheck %s
+// RUN: shoalc %t/span.mlir --mesh context=3,data=2 --context-parallel zigzag --microbatches 1 --optimizer sgd --lr 0.1 --verify-plan --emit local -o %t/span3.local.mlir 2>&1 | FileCheck %s
+// RUN: shoalc %t/rows.mlir --mesh context=2 --context-parallel zigzag --optimizer sgd --lr 0.1 --verify-plan --emit local -o %t/rows.local.mlir 2>&1 | FileCheck %s
 // CHECK: the plan equals one device
 // The class of a span's beginning is a token.
 //--- span.mlir
