@@ -169,7 +169,10 @@ private:
 SmallVector<unsigned, 2> linearPart(const ShardingRule &rule, ArrayRef<unsigned> partial, ReduceKind kind) {
   SmallVector<unsigned, 2> part;
   if (rule.movesOnly) {
-    if (partial.size() == rule.operands.size())
+    // Scalars beside what is moved, as the offset of a shard, say where.
+    auto isMoved = [&](unsigned operand) { return !rule.operands[operand].empty() || rule.operands.size() == 1; };
+    if (all_of(seq<unsigned>(0, rule.operands.size()),
+               [&](unsigned operand) { return !isMoved(operand) || is_contained(partial, operand); }))
       part.assign(partial.begin(), partial.end());
     return part;
   }

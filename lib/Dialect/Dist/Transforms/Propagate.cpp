@@ -99,7 +99,9 @@ private:
           more.take_front(axes.size()) != ArrayRef<unsigned>(axes))
         continue;
       for (unsigned axis : more.drop_front(axes.size())) {
-        if (slot.layout.uses(axis))
+        bool isBehindBatch =
+            graph.isOfSequence[axis] && llvm::any_of(axes, [&](unsigned other) { return graph.isOfBatch[other]; });
+        if (slot.layout.uses(axis) || isBehindBatch)
           break;
         axes.push_back(axis);
         graph.passCause(node, index, axis);

@@ -4,6 +4,7 @@
 #include "FittingRule.h"
 
 #include "shoal/Dialect/Dist/IR/Collectives.h"
+#include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/NN/IR/SignatureErrors.h"
 #include "shoal/Interfaces/AddFactors.h"
 #include "shoal/Support/Elements.h"
@@ -110,8 +111,11 @@ FailureOr<PropagationGraph> PropagationGraph::build(FunctionOpInterface func, Me
   PropagationGraph graph(func);
   graph.mesh = mesh.getMesh();
   graph.symbol = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
-  for (MeshAxisAttr axis : graph.mesh.getAxes())
+  for (MeshAxisAttr axis : graph.mesh.getAxes()) {
     graph.axisSizes.push_back(axis.getSize());
+    graph.isOfBatch.push_back(getAxisRole(axis.getName()) == AxisRole::Batch);
+    graph.isOfSequence.push_back(getAxisRole(axis.getName()) == AxisRole::Sequence);
+  }
   if (!func.getFunctionBody().hasOneBlock())
     return func.emitOpError("must have one block to be sharded, got: ")
            << llvm::range_size(func.getFunctionBody());

@@ -87,6 +87,8 @@ public:
   /// Ops that have no sharding rule, with the slots that they read.
   llvm::SmallVector<std::pair<mlir::Operation *, llvm::SmallVector<unsigned>>> opaque;
   llvm::SmallVector<int64_t> axisSizes;
+  /// Axes of the batch are partitioned behind those of the sequence: in a dimension of both they are the minor ones.
+  llvm::BitVector isOfBatch, isOfSequence;
   mlir::FunctionOpInterface func;
   llvm::SmallVector<std::optional<unsigned>> updated; // by result the argument that it replaces
 
