@@ -711,7 +711,7 @@ FailureOr<PlanReport> verifyPlan(ModuleOp global, ModuleOp local,
   if (functions.empty())
     return emitError(local.getLoc()) << "the plan has no function to compare"
                                      << (options.function.empty() ? "" : ": " + options.function);
-  dist::MeshAttr mesh = findMesh(local);
+  dist::MeshAttr mesh = options.onOneDevice ? dist::MeshAttr::get(local.getContext(), {}, {}) : findMesh(local);
   PlanReport sum;
   for (func::FuncOp localFunc : functions) {
     auto globalFunc = global.lookupSymbol<func::FuncOp>(localFunc.getName());

@@ -86,7 +86,7 @@ static void setMemory(pipe::AssignStagesPassOptions &stages, const PlanOptions &
   stages.heldWhole = value + gradient + state - stages.heldSharded;
 }
 
-void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
+void buildStepPipeline(OpPassManager &pm, const PlanOptions &options) {
   // Before the gradient, whose ops are of the stage of what they differentiate.
   pipe::AssignStagesPassOptions stages;
   stages.chunks = getChunks(options);
@@ -119,6 +119,9 @@ void buildGlobalPipeline(OpPassManager &pm, const PlanOptions &options) {
   pm.addPass(createCSEPass());
   // After the last pass that merges ops: the numbers name values of this program to the end.
   pm.addPass(dist::createNumberPass());
+}
+
+void buildPlanPipeline(OpPassManager &pm, const PlanOptions &options) {
   // Strategies only annotate; propagation fills in what follows. Evaluation has its parameters' layouts from
   // training, which chose them.
   if (options.tensorParallel && options.mode != "eval")
@@ -309,7 +312,7 @@ static void registerPipeline(StringRef name, StringRef summary, unsigned stages,
 
 void registerPipelines() {
   registerPipeline("shoal-global", "model to annotated training step (L1)", kToGlobal,
-                   {buildModelPipeline, buildGlobalPipeline});
+                   {buildModelPipeline, buildStepPipeline, buildPlanPipeline});
   registerPipeline("shoal-local", "annotated step to one device's program (L1 to L2)", kToLocal,
                    {buildLocalPipeline});
   registerPipeline("shoal-exec", "one device's program to the rank program (L2 to L3)", kToExec,

@@ -18,6 +18,7 @@ struct VerifyPlanOptions {
   uint64_t seed = 1;    ///< of parameters and inputs
   unsigned steps = 3;   ///< both go on from one device's state; odd steps have a short batch
   Precision precision = Precision::F64;
+  bool onOneDevice = false; ///< the local program is a global one, too: rewritten, and not partitioned
   double tolerance = 0.0; ///< against a tensor's root mean square; 0: 1e-10 in F64, else 1e-4
   std::function<void(double part)> progress; ///< told how much is done, from 0 to 1, op by op; may be empty
 };

@@ -1,7 +1,8 @@
 // The compiler as pipelines: one list of passes serves shoal-opt, shoalc and the tests.
 //
 // `buildModelPipeline`        what a model is for: its results, its types, what its means divide by.
-// `buildGlobalPipeline`       L1 -> annotated L1: gradient, optimizer, shardings.
+// `buildStepPipeline`         L1: gradient, optimizer. The program of one device.
+// `buildPlanPipeline`         L1 -> annotated L1: shardings.
 // `buildLocalPipeline`        annotated L1 -> L2: one device's program with collectives.
 // `buildSchedulePipeline`     the order of a pipeline's stages, which is a part of `buildLocalPipeline` where there is
 //                             more than one rank.
@@ -30,17 +31,18 @@ void setAxes(PlanOptions &options, dist::MeshAttr mesh, bool hasBatchedInput);
 int64_t getChunks(const PlanOptions &options);
 
 void buildModelPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
-void buildGlobalPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
+void buildStepPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
+void buildPlanPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildLocalPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildSchedulePipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildHandWrittenPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 void buildExecPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 
 /// Evaluation runs between training steps, on their parameters, under their plan. Gives the
-/// parameters of `evaluation`, a model before `buildGlobalPipeline`, the shardings that they have in
+/// parameters of `evaluation`, a model before `buildStepPipeline`, the shardings that they have in
 /// `training`, which is behind it, and the same parts of mesh axes.
 llvm::LogicalResult adoptShardings(mlir::ModuleOp evaluation, mlir::ModuleOp training);
-/// Gives ops of `evaluation`, a model before `buildGlobalPipeline`, the stages of their counterparts in `training`,
+/// Gives ops of `evaluation`, a model before `buildStepPipeline`, the stages of their counterparts in `training`,
 /// which is behind it: parameters are read where training holds them.
 void adoptStages(mlir::ModuleOp evaluation, mlir::ModuleOp training);
 /// Tells `evaluation`, before `buildLocalPipeline`, which buckets `training` has its parameters in behind it.

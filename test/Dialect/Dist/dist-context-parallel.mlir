@@ -13,7 +13,7 @@
 
 // Keys and values are gathered, again for the backward pass; their gradients, sums over the queries, go back to shards.
 // GATHER-LABEL: func.func @step
-// GATHER: %[[K:.*]] = dist.reshard %{{.*}} <@mesh, [{?}, {}, {?}, {?}]> {{{.*}}reason = "all keys for nn.attention"}
+// GATHER: %[[K:.*]] = dist.reshard %{{.*}} <@mesh, [{?}, {}, {?}, {?}]> {{{.*}}reason = "all keys and values for nn.attention"}
 // GATHER: %[[V:.*]] = dist.reshard %{{.*}} <@mesh, [{?}, {}, {?}, {?}]>
 // GATHER: nn.attention %{{.*}}, %[[K]], %[[V]] causal
 // GATHER: %[[KAGAIN:.*]] = dist.reshard %{{.*}} <@mesh, [{?}, {}, {?}, {?}]> {dist.refetch

@@ -88,8 +88,12 @@ template <typename Op> static LogicalResult setRowPositions(Op op, Value positio
   return success();
 }
 
-bool AttentionOp::dependsOnIndex(unsigned dim) { return dim == 1 && (getCausal() || getWindow()); }
-bool AttentionGradOp::dependsOnIndex(unsigned dim) { return dim == 1 && (getCausal() || getWindow()); }
+template <typename Op> static bool comparesIndices(Op op, unsigned dim) {
+  return dim == 1 && (op.getCausal() || op.getWindow() || !op.getPositions().empty());
+}
+
+bool AttentionOp::dependsOnIndex(unsigned dim) { return comparesIndices(*this, dim); }
+bool AttentionGradOp::dependsOnIndex(unsigned dim) { return comparesIndices(*this, dim); }
 LogicalResult AttentionOp::setPositions(Value positions, unsigned) { return setRowPositions(*this, positions); }
 LogicalResult AttentionGradOp::setPositions(Value positions, unsigned) { return setRowPositions(*this, positions); }
 

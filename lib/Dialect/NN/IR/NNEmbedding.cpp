@@ -62,6 +62,7 @@ static std::array<TensorFactors, 3> addTableFactors(ShardingRule &rule, RankedTe
   auto &[ofTable, ofIds, ofRows] = factors;
   ofIds = ofRows = addFactors(rule, ids.getShape(), idsKind);
   ofTable = addFactors(rule, table.getShape().take_front(), rowsKind);
+  rule.indexed = {ofTable.front().front()}; // a number names a row
   TensorFactors ofFeatures = addFactors(rule, table.getShape().drop_front());
   for (TensorFactors *tensor : {&ofTable, &ofRows})
     llvm::append_range(*tensor, ofFeatures);

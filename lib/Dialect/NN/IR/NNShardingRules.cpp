@@ -405,8 +405,10 @@ static std::pair<TensorFactors, TensorFactors> addLogitsAndTargets(ShardingRule 
   TensorFactors logitsFactors = addFactors(rule, logits.getShape(), rowKind);
   rule.factors.back().kind = FactorKind::Decompose;
   TensorFactors targetsFactors = logitsFactors;
-  if (targets.getRank() < logits.getRank())
+  if (targets.getRank() < logits.getRank()) {
     targetsFactors.pop_back();
+    rule.indexed = {unsigned(rule.factors.size() - 1)}; // a target names a class
+  }
   return {logitsFactors, targetsFactors};
 }
 

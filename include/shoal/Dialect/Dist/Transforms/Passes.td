@@ -102,7 +102,7 @@ def ContextParallelPass : Pass<"dist-context-parallel", "::mlir::ModuleOp"> {
     The sequence is every dimension that is one with the queries or the keys of `nn.attention`. Inputs that have it lie sharded along it over
     `context`, and with them all that is computed of tokens; attention alone looks at other tokens. What it does about that is its `mode`:
 
-    - `ring`: nothing is annotated. Keys and values stay where they are, and `dist-partition` lets them pass from device to device.
+    - `ring`: nothing else is annotated. Keys and values stay where they are, and `dist-partition` lets them pass from device to device.
     - `zigzag`: the ring, over tokens stored in an order in which shards have equal work under a causal mask (`nn.zigzag`). Inputs are brought into it,
       results out of it; rope, dropout and masks know the original positions.
     - `allgather`: keys and values are gathered for every attention, their gradients reduced and scattered; again for the backward pass, unless
