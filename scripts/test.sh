@@ -71,7 +71,7 @@ if ((sanitize)); then
   sanitizer_options
   # Kernels are not instrumented, and programs of several ranks are a few: they share two cores, and each is several
   # times slower. Signals need no sanitizer, and dozens of compilations that differ in their plan alone no second run.
-  export LIT_FILTER_OUT='EndToEnd/(?!damaged|files|hostile|digits[.]test)|Equivalence/(random|zero-lifetimes|pipeline_matrix)|Tools/(fullest-row|strategies)'
+  export LIT_FILTER_OUT='EndToEnd/(?!damaged|files|hostile|digits[.]test)|Equivalence/(random|zero-lifetimes|pipeline_matrix)|Tools/(fullest-row|strategies|long_context)'
   run_tests --exclude-regex \
     '^codegen|generated-docs|shared-mlir-only|^runtime[.]failure|^runtime[.](collectives|tensors).*[.][1246]$'
 fi
