@@ -49,6 +49,9 @@ std::string print(const ShardingRule &rule) {
       break;
     case FactorKind::Permutation:
       text += name + " passes";
+      for (AlignedFactors pair : rule.aligned)
+        if (pair.passing == f)
+          text += std::string(" ") + char('a' + pair.lead);
       break;
     }
   }
@@ -250,13 +253,13 @@ TEST_F(ShardingRules, Attention) {
   std::string q = "tensor<2x5x3x4x8xf32>", k = "tensor<2x5x3x8xf32>", l = "tensor<2x5x3x4xf32>", s = "tensor<2x5xi64>";
   EXPECT_EQ(rule("%q: " + q + ", %k: " + k + ", %v: " + k,
                  "%0:2 = nn.attention %q, %k, %v causal scale = 1.0 : (" + q + ", " + k + ", " + k + ") -> " + q),
-            "[a,b,d,e,f][a,c,d,f][a,c,d,f]->[a,b,d,e,f][a,b,d,e] b=5 whole c=5 whole f=8 whole");
+            "[a,b,d,e,f][a,c,d,f][a,c,d,f]->[a,b,d,e,f][a,b,d,e] c=5 passes b f=8 whole");
   EXPECT_EQ(rule("%q: " + q + ", %k: " + k + ", %v: " + k + ", %l: " + l + ", %s: " + s,
                  "%0:3 = nn.attention_grad %q, %q, %k, %v, %q, %l segments = %s, %s scale = 1.0 : (" + q + ", " + q +
                      ", " + k + ", " + k + ", " + q + ", " + l + ", " + s + ", " + s + ") -> (" + q + ", " + k +
                      ", " + k + ")"),
             "[a,b,d,e,f][a,b,d,e,f][a,c,d,f][a,c,d,f][a,b,d,e,f][a,b,d,e][a,b][a,c]->[a,b,d,e,f][a,c,d,f][a,c,d,f] "
-            "b=5 whole c=5 whole e=4 sum f=8 whole linear 0");
+            "b=5 sum c=5 passes b e=4 sum f=8 whole linear 0");
 }
 
 // Positions are whole on every device, and no points of the products.
@@ -268,13 +271,13 @@ TEST_F(ShardingRules, AttentionPositions) {
   EXPECT_EQ(
       rule(arguments, "%0:2 = nn.attention %q, %k, %k positions = %p, %r causal scale = 1.0 : (" + q + ", " + k + ", " +
                           k + ", " + p + ", " + r + ") -> " + q),
-      "[a,b,d,e,f][a,c,d,f][a,c,d,f][g][h]->[a,b,d,e,f][a,b,d,e] b=5 whole c=7 whole f=8 whole g=5 whole h=7 whole");
+      "[a,b,d,e,f][a,c,d,f][a,c,d,f][g][h]->[a,b,d,e,f][a,b,d,e] c=7 passes b f=8 whole g=5 whole h=7 whole");
   EXPECT_EQ(flops(), 4 * 2 * 5 * 7 * 3 * 4 * 8);
   EXPECT_EQ(rule(arguments, "%0:3 = nn.attention_grad %q, %q, %k, %k, %q, %l positions = %p, %r scale = 1.0 : (" + q +
                                 ", " + q + ", " + k + ", " + k + ", " + q + ", " + l + ", " + p + ", " + r + ") -> (" +
                                 q + ", " + k + ", " + k + ")"),
             "[a,b,d,e,f][a,b,d,e,f][a,c,d,f][a,c,d,f][a,b,d,e,f][a,b,d,e][g][h]->[a,b,d,e,f][a,c,d,f][a,c,d,f] "
-            "b=5 whole c=7 whole e=4 sum f=8 whole g=5 whole h=7 whole linear 0");
+            "b=5 sum c=7 passes b e=4 sum f=8 whole g=5 whole h=7 whole linear 0");
   EXPECT_EQ(flops(), 10 * 2 * 5 * 7 * 3 * 4 * 8);
 }
 
