@@ -71,6 +71,19 @@ TEST(Attention, QueriesThatSeeNothing) {
   }
 }
 
+// Ids are any numbers, the smallest beside the largest.
+TEST(Attention, SegmentsOfAnyNumber) {
+  Problem p;
+  p.shape = {1, 130, 130, 1, 1, 8, false, 0, true, 0, DType::F64};
+  Generator(3).fill(p);
+  p.querySegments.assign(130, std::numeric_limits<int64_t>::min());
+  std::fill_n(p.querySegments.begin() + 50, 80, std::numeric_limits<int64_t>::max());
+  p.keySegments = p.querySegments;
+  Results want = dense(p);
+  check(blocked<double>(p), want, 1e-12, "f64");
+  check(blocked<float>(p), want, 1e-5, "f32");
+}
+
 // Scores of size 1000 overflow exp unless the maximum is taken off. In f32 they are themselves only
 // good to 1e-4, hence the tolerance.
 TEST(Attention, LargeScoresStayFinite) {

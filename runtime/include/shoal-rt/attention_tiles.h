@@ -231,7 +231,7 @@ inline bool AttentionTiles::meetsBySegment(Range keys) {
   if (!s.segments)
     return true;
   Range found = extremes(masks_.keySegments + batch_ * s.keys, keys), queries = segmentsOfTile_;
-  segmentsDecide_ = queries.size() != 0 || found.size() != 0;
+  segmentsDecide_ = queries.begin != queries.end || found.begin != found.end; // ids may lie 2^64 - 1 apart
   return found.begin <= queries.end && queries.begin <= found.end;
 }
 
