@@ -51,12 +51,13 @@ LogicalResult adoptShardings(ModuleOp evaluation, ModuleOp training) {
 
 namespace {
 
-/// The parameters and buffers that an op reads, seen through casts.
+/// The parameters and buffers that an op reads, seen through what a plan puts in front of it: casts, and tokens in
+/// another order.
 SmallVector<StringAttr> getReads(func::FuncOp func, Operation *op) {
   SmallVector<StringAttr> names;
   for (Value operand : op->getOperands()) {
-    while (auto cast = operand.getDefiningOp<nn::CastOp>())
-      operand = cast.getInput();
+    while (isa_and_nonnull<nn::CastOp, nn::ZigzagOp>(operand.getDefiningOp()))
+      operand = operand.getDefiningOp()->getOperand(0);
     auto argument = dyn_cast<BlockArgument>(operand);
     if (argument && argument.getOwner() == &func.getBody().front() &&
         nn::isUpdatable(nn::getArgRole(func, argument.getArgNumber())))

@@ -48,10 +48,12 @@ static void widen(OpBuilder &builder, OpOperand &root) {
         llvm::append_range(work, *operands);
         value.setType(typeOf(value).clone(builder.getF32Type()));
       } else {
-        builder.setInsertionPointAfterValue(value);
+        // The reader's, also where its stage gets the value from another.
+        Operation *reader = operand.getOwner();
+        builder.setInsertionPoint(reader);
         auto cast = builder.create<CastOp>(value.getLoc(), typeOf(value).clone(builder.getF32Type()), value);
-        if (op)
-          copyOrigin(op, cast);
+        if (Operation *home = reader->hasTrait<OpTrait::IsTerminator>() ? op : reader)
+          copyOrigin(home, cast);
         value = cast;
       }
     }
