@@ -88,8 +88,18 @@ Value Partitioner::maskPadding(Operation *op, Value local, Value global, const L
 
 // Ops with a sharding rule.
 
-FailureOr<OpSharding> Partitioner::choose(ShardingRuleOpInterface op, const ShardingRule &rule,
-                                          ArrayRef<const Layout *> wanted) {
+/// The rule of an op that has whole what could pass from device to device.
+static std::optional<ShardingRule> withoutPassing(ShardingRule rule) {
+  if (rule.aligned.empty())
+    return std::nullopt;
+  for (AlignedFactors pair : rule.aligned)
+    rule.factors[pair.passing].kind = FactorKind::NeedReplication;
+  rule.aligned.clear();
+  return rule;
+}
+
+std::optional<OpSharding> Partitioner::chooseCheapest(ShardingRuleOpInterface op, const ShardingRule &rule,
+                                                      ArrayRef<const Layout *> wanted) {
   SmallVector<const Layout *> operands;
   SmallVector<int64_t> bytes;
   for (Value operand : op->getOperands()) {
@@ -131,8 +141,17 @@ FailureOr<OpSharding> Partitioner::choose(ShardingRuleOpInterface op, const Shar
         best = std::move(candidate);
       }
     }
-  if (bestRank)
-    return best;
+  return bestRank ? std::optional(std::move(best)) : std::nullopt;
+}
+
+FailureOr<OpSharding> Partitioner::choose(ShardingRuleOpInterface op, const ShardingRule &rule,
+                                          ArrayRef<const Layout *> wanted) {
+  if (std::optional<OpSharding> found = chooseCheapest(op, rule, wanted))
+    return *found;
+  // Annotations that disagree, of keys and of values, are no ring's; what passes by none is whole on all.
+  if (std::optional<ShardingRule> whole = withoutPassing(rule))
+    if (std::optional<OpSharding> found = chooseCheapest(op, *whole, wanted))
+      return *found;
   for (auto [i, want] : llvm::enumerate(wanted))
     if (want && !want->unreduced.empty())
       return op->emitOpError("cannot leave result ")

@@ -36,6 +36,8 @@ private:
   /// The layouts of results over the axes of later runs, by the op's rule, where nothing is annotated.
   llvm::SmallVector<Layout> inferRests(mlir::Operation *op, const ShardingRule &rule,
                                        llvm::function_ref<const Layout &(mlir::Value)> restOf) const;
+  std::optional<OpSharding> chooseCheapest(ShardingRuleOpInterface op, const ShardingRule &rule,
+                                           llvm::ArrayRef<const Layout *> wanted);
   llvm::FailureOr<OpSharding> choose(ShardingRuleOpInterface op, const ShardingRule &rule,
                                      llvm::ArrayRef<const Layout *> wanted);
 
