@@ -106,7 +106,8 @@ ArrayRef<StrategyRemovals> getStrategyRemovals() {
        .ring = "a mesh without {0}, whose ranks have tokens of their own; --context-parallel ulysses would exchange "
                "tokens for heads instead",
        .exchange = "a mesh without {0}, whose ranks have tokens of their own; --context-parallel ring would let keys "
-                   "and values pass by instead"},
+                   "and values pass by instead",
+       .ofPassing = true},
       {.strategy = kZeroStages[0], .gradient = "", .gather = kOwnState, .scatter = "", .refetch = ""},
       {.strategy = kZeroStages[1], .gradient = "", .gather = kOwnState, .scatter = "", .refetch = ""},
       {.strategy = kZeroStages[2],

@@ -77,6 +77,9 @@ public:
   CauseAttr getCause() const { return why; }
 
 private:
+  /// Tells of a length whose shards over all axes are not parts of those over what still shards it: rows move between
+  /// those, too.
+  void remarkUnevenExchange(const DimGroups::Entry &entry, ArrayRef<StringAttr> rest);
   /// The axes of each head factor beside those that it has.
   FailureOr<SmallVector<SmallVector<StringAttr>>> dealHeads(const DimGroups::Entry &entry,
                                                             ArrayRef<unsigned> factors);
@@ -236,6 +239,17 @@ FailureOr<SmallVector<SmallVector<StringAttr>>> ContextParallel::dealHeads(const
          << (kvHeads == 1 ? "" : " each") << "; take --context-parallel ring, or hybrid with a smaller axis \"ulysses\"";
 }
 
+void ContextParallel::remarkUnevenExchange(const DimGroups::Entry &entry, ArrayRef<StringAttr> rest) {
+  int64_t tokens = entry.rule.factors[entry.rule.aligned.front().lead].size;
+  int64_t outer = mesh.getMesh().getSize(rest), all = mesh.getMesh().getSize(axes);
+  if (outer == 1 || shardSize(tokens, outer) * outer == shardSize(tokens, all) * all)
+    return;
+  entry.op->emitRemark("a sequence of ")
+      << tokens << " tokens is cut into parts of " << shardSize(tokens, all) << " over " << all << " devices and of "
+      << shardSize(tokens, outer) << " over " << outer << ": tokens move between those before heads are exchanged, in "
+      << "three all-to-alls for one; take a multiple of " << all << " tokens";
+}
+
 LogicalResult ContextParallel::exchangeHeads() {
   SmallVector<StringAttr> rest; // of the sequence's axes, what still shards it
   for (StringAttr axis : axes)
@@ -246,9 +260,12 @@ LogicalResult ContextParallel::exchangeHeads() {
     return ruled && !ruled.getShardingRule().aligned.empty();
   };
   DenseMap<Value, Value> exchanged;
+  bool isFirst = true;
   for (const DimGroups::Entry &entry : groups.getEntries()) {
     if (entry.rule.aligned.empty())
       continue;
+    if (std::exchange(isFirst, false))
+      remarkUnevenExchange(entry, rest);
     SmallVector<unsigned> headFactors = findHeadFactors(entry);
     auto dealt = dealHeads(entry, headFactors);
     if (failed(dealt))

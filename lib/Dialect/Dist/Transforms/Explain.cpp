@@ -285,8 +285,8 @@ StringRef findReturnedRole(Operation *op) {
   return "";
 }
 
-/// A reader that needs a dimension whole by its rule.
-Operation *findNeedy(Operation *op, int64_t dim) {
+/// A reader for which a dimension is of a factor of that kind, by its rule.
+Operation *findReader(Operation *op, int64_t dim, FactorKind kind) {
   for (OpOperand &use : op->getUses()) {
     auto ruled = dyn_cast<ShardingRuleOpInterface>(use.getOwner());
     if (!ruled || use.getOwner()->getNumRegions())
@@ -295,10 +295,23 @@ Operation *findNeedy(Operation *op, int64_t dim) {
     if (!fits(rule, use.getOwner()))
       continue;
     for (unsigned factor : rule.operands[use.getOperandNumber()][dim])
-      if (rule.factors[factor].kind == FactorKind::NeedReplication)
+      if (rule.factors[factor].kind == kind)
         return use.getOwner();
   }
   return nullptr;
+}
+
+/// Whether a dimension of a value, or of the terms of a sum, is what its maker lets pass from device to device.
+bool isOfPassing(Value value, int64_t dim) {
+  while (auto sum = value.getDefiningOp<nn::AddOp>())
+    value = sum->getOperand(0);
+  auto ruled = value.getDefiningOp<ShardingRuleOpInterface>();
+  if (!ruled || ruled->getNumRegions())
+    return false;
+  ShardingRule rule = ruled.getShardingRule();
+  return fits(rule, ruled) && llvm::any_of(rule.results[cast<OpResult>(value).getResultNumber()][dim], [&](unsigned factor) {
+           return rule.factors[factor].kind == FactorKind::Permutation;
+         });
 }
 
 /// The layer that a collective belongs to: that of who asks, or of a bucket, for which nobody asks in one, that of its
@@ -336,10 +349,12 @@ public:
           .value_or(avoid() + ": ranks of " + names + " compute parts of the gradient of what they all hold");
     if (auto updated = say(&StrategyRemovals::updated); updated && isUpdate(op->getOperand(0).getDefiningOp()))
       return *updated;
-    if (gather && isa<AllGatherOp>(op))
-      return *gather;
-    if (auto scatter = say(&StrategyRemovals::scatter); scatter && isa<ReduceScatterOp>(op))
-      return *scatter;
+    if (auto all = dyn_cast<AllGatherOp>(op))
+      if (auto told = say(&StrategyRemovals::gather, findReader(op, all.getDim(), FactorKind::Permutation)))
+        return *told;
+    if (auto parts = dyn_cast<ReduceScatterOp>(op))
+      if (auto told = say(&StrategyRemovals::scatter, isOfPassing(parts.getOperand(), parts.getDim())))
+        return *told;
     StringRef role = findReturnedRole(op);
     if (isReduction && !role.empty())
       return avoid() + ": " + role.str() + " is combined over the ranks of " + names;
@@ -353,7 +368,7 @@ public:
       dim = gather.getDim();
     else if (auto exchange = dyn_cast<AllToAllOp>(op))
       dim = exchange.getConcat();
-    if (Operation *needy = dim < 0 ? nullptr : findNeedy(op, dim))
+    if (Operation *needy = dim < 0 ? nullptr : findReader(op, dim, FactorKind::NeedReplication))
       return avoid() + ": " + (isa<PackOp, UnpackOp>(needy) ? reader() : nameOp(needy)) + " needs dimension " +
              std::to_string(dim) + " whole";
     if (!role.empty())
@@ -362,12 +377,15 @@ public:
   }
 
 private:
+  bool isCausedBy(const StrategyRemovals &removals) const {
+    return llvm::any_of(reason.getCauses(), [&](CauseAttr cause) {
+      return cause.getStrategy() && cause.getStrategy().getValue() == removals.strategy;
+    });
+  }
   /// What a strategy behind the collective says of it; none when no strategy knows.
-  std::optional<std::string> say(StringLiteral StrategyRemovals::*kind) const {
+  std::optional<std::string> say(StringLiteral StrategyRemovals::*kind, bool ofPassing = true) const {
     for (const StrategyRemovals &removals : getStrategyRemovals())
-      if (!(removals.*kind).empty() && llvm::any_of(reason.getCauses(), [&](CauseAttr cause) {
-            return cause.getStrategy() && cause.getStrategy().getValue() == removals.strategy;
-          }))
+      if (!(removals.*kind).empty() && isCausedBy(removals) && (ofPassing || !removals.ofPassing))
         return llvm::formatv((removals.*kind).data(), names, removals.strategy).str();
     return std::nullopt;
   }
