@@ -71,7 +71,7 @@ void writePipeline(Html &html, const Page &page) {
     return;
   rt::TimelineWriter writer(*page.pipeline, html);
   html.tag("h2", {{"id", "pipeline"}}, "Pipeline");
-  html.tag("p", {{"class", "lead"}}, page.pipeline->note + " " + rt::kRanksLead);
+  html.tag("p", {{"class", "lead"}}, page.pipeline->note + " Ranks are counted along \"pipe\": with other axes each stands for several. " + rt::kRanksLead);
   html.tag("div", {{"class", "card"}}, [&] { writer.writeChart(); });
   html.tag("div", {{"class", "card scroll"}}, [&] { writer.writeRanks(); });
   writeStages(html, page.stages);
