@@ -7,7 +7,6 @@ MESH replaces the word MESH of the model. Loss and gradient must be sums over al
 ignored, divided by their number, to 1e-12; the reports must show one all-reduce per step.
 """
 
-import argparse
 import math
 import os
 import sys
@@ -16,6 +15,7 @@ import shoal
 from golden import Checker
 from plans import check_reports
 from tensor_files import read_npy, tensor, write_npy, write_safetensors
+from work_parser import WorkParser
 
 ROWS, FEATURES, CLASSES, IGNORED = 12, 5, 3, -100
 # Ignored per micro-batch of 3 rows: 3, 0, 1, 2; per quarter of the rows the same, unequal on every mesh.
@@ -50,12 +50,9 @@ def all_reduces(report):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("model")
+    parser = WorkParser(__doc__, "model")
     parser.add_argument("meshes", nargs="+", metavar="MESH")
-    parser.add_argument("--work", required=True)
     args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
     with open(args.model) as f:
         text = f.read()
     x, w = wave(ROWS * FEATURES, 3), wave(FEATURES * CLASSES, 1)

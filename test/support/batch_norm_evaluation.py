@@ -4,15 +4,14 @@
 usage: batch_norm_evaluation.py --work FOLDER RANKS...
 """
 
-import argparse
 import math
-import os
 import sys
 
 import shoal
 from metrics import read_evaluations
 from tensor_files import read_npy, tensor, write_npy
 from uneven_batches import wave
+from work_parser import WorkParser
 
 BATCH, ROWS, EVAL_ROWS, FEATURES, CLASSES = 6, 15, 10, 4, 3
 
@@ -44,12 +43,10 @@ def loss_of(logits, labels):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = WorkParser(__doc__)
     parser.add_argument("ranks", nargs="+", type=int)
-    parser.add_argument("--work", required=True)
     args = parser.parse_args()
     work = args.work
-    os.makedirs(work, exist_ok=True)
     with open(f"{work}/model.mlir", "w") as f:
         f.write(MODEL)
     for name, rows, k in (("train", ROWS, 1), ("test", EVAL_ROWS, 2)):

@@ -7,7 +7,6 @@ Two steps over 9 rows in batches of 6, the second a short one of 3: the running 
 the real rows. Inference over the same rows is elementwise in them. A file without them is refused.
 """
 
-import argparse
 import math
 import os
 import sys
@@ -15,6 +14,7 @@ import sys
 import shoal
 from golden import Checker
 from tensor_files import read_npy, read_safetensors, tensor, write_npy, write_safetensors
+from work_parser import WorkParser
 
 ROWS, BATCH, FEATURES, MOMENTUM, EPS = 9, 6, 4, 0.1, 1e-3
 
@@ -33,11 +33,7 @@ def running_statistics(x):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("model")
-    parser.add_argument("--work", required=True)
-    args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
+    args = WorkParser(__doc__, "model").parse_args()
     flat = [3 + math.sin(0.7 * (i + 1)) for i in range(ROWS * FEATURES)]
     x = [flat[r * FEATURES : (r + 1) * FEATURES] for r in range(ROWS)]
     write_npy(f"{args.work}/x.npy", tensor("f64", (ROWS, FEATURES), flat))

@@ -9,14 +9,13 @@ them, with padding. `sharded` keeps a part of the parameters and gathers it (ZeR
 First values, --load, --dump-grads and --dump-params are those of the model on one device.
 """
 
-import argparse
 import math
-import os
 import sys
 
 import shoal
 from golden import Checker
 from tensor_files import read_safetensors, tensor, write_npy
+from work_parser import WorkParser
 
 ROWS, FEATURES, HIDDEN, OUT = 12, 5, 3, 5
 RATE, MOMENTUM, STEPS = 0.02, 0.9, 3
@@ -134,12 +133,10 @@ def equal(check, what, path, wanted):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
+    parser = WorkParser(__doc__)
     parser.add_argument("--full", action="store_true", help="every mesh with both layouts")
     args = parser.parse_args()
     work = args.work
-    os.makedirs(work, exist_ok=True)
     values = [math.sin(0.7 * (i + 1)) for i in range(ROWS * FEATURES)]
     write_npy(f"{work}/x.npy", tensor("f64", (ROWS, FEATURES), values))
     data = ["--data", f"x={work}/x.npy", "--steps", str(STEPS), "--seed", "5"]

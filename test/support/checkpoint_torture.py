@@ -11,7 +11,6 @@ a complete one, must be refused: else no kill came before a save had all its fil
 that nobody stopped.
 """
 
-import argparse
 import filecmp
 import os
 import random
@@ -25,6 +24,7 @@ import shoal
 from checkpoints import ROWS, WIDE, Model
 from tensor_files import tensor, write_npy
 from uneven_batches import wave
+from work_parser import WorkParser
 
 OPTIMIZER = ("--optimizer", "adam", "--lr", "0.0001")
 SEED = 20
@@ -124,8 +124,7 @@ def killed_run(command, program, folder, part):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
+    parser = WorkParser(__doc__)
     parser.add_argument("--kills", type=int, required=True, help="that hit a save")
     parser.add_argument("--plan", default="data=2")
     args = parser.parse_args()

@@ -12,7 +12,6 @@ checkpoints and command
 lines: each is told in one line that names it.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -22,6 +21,7 @@ import shoal
 from metrics import read_lines, read_metrics
 from tensor_files import crc32c, read_safetensors, tensor, write_npy
 from uneven_batches import wave
+from work_parser import WorkParser
 
 ROWS, BATCH = 23, 10
 
@@ -346,12 +346,10 @@ def check_full_disk(model, plan):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
+    parser = WorkParser(__doc__)
     parser.add_argument("--chain", nargs="+")
     parser.add_argument("--only", nargs="+", help="names of checks")
     args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
     write_npy(f"{args.work}/x.npy", tensor("f64", (ROWS, 7), wave(ROWS * 7, 1)))
     write_npy(f"{args.work}/y.npy", tensor("f64", (ROWS, 3), wave(ROWS * 3, 2)))
     write_npy(f"{args.work}/longer-x.npy", tensor("f64", (ROWS + 1, 7), wave(ROWS * 7 + 7, 1)))

@@ -5,12 +5,12 @@ definitions of the collectives say; what is sent is what the compiler promised.
 usage: collectives.py EXAMPLES --work FOLDER RANKS...
 """
 
-import argparse
 import os
 import re
 import sys
 
 import shoal
+from work_parser import WorkParser
 
 CHUNK = 2  # elements of a rank's part, in every example
 
@@ -102,12 +102,9 @@ def check_refusal(examples, work):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("examples")
+    parser = WorkParser(__doc__, "examples")
     parser.add_argument("ranks", nargs="+", type=int)
-    parser.add_argument("--work", required=True)
     args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
     known = {f"{name}-{ranks}.mlir" for name in EXPECTED for ranks in args.ranks}
     present = {f for f in os.listdir(args.examples) if f.endswith(".mlir")}
     if known != present:

@@ -6,14 +6,13 @@ usage: context_balance.py MODEL.mlir --work FOLDER
 MODEL has a causal mask, inputs of tokens `ids`, `qs`, `ks` and targets `y`, [2, S] each.
 """
 
-import argparse
 import json
-import os
 import re
 import sys
 
 import shoal
 from tensor_files import tensor, write_npy
+from work_parser import WorkParser
 
 
 def count_tiles(model, mode, ranks, data, work):
@@ -26,11 +25,7 @@ def count_tiles(model, mode, ranks, data, work):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("model")
-    parser.add_argument("--work", required=True)
-    args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
+    args = WorkParser(__doc__, "model").parse_args()
     with open(args.model) as f:
         tokens = int(re.search(r'tensor<2x(\d+)xi64> {nn.input = "ids"', f.read())[1])
     data = []

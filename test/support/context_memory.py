@@ -10,7 +10,6 @@ keys that are gathered, or all parameters in a bucket. In a ring of more ranks w
 what it needs among 4, to 1 %: it keeps no block of any other's.
 """
 
-import argparse
 import json
 import math
 import os
@@ -18,6 +17,7 @@ import re
 import sys
 
 import shoal
+from work_parser import WorkParser
 
 RANKS, HEADS, HEAD_SIZE, FEED_FORWARD = 4, 8, 64, 1024
 TOKENS = [4096, 8192, 16384, 32768]
@@ -70,10 +70,7 @@ def check_mode(mode, held, failures):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
-    args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
+    args = WorkParser(__doc__).parse_args()
     with open(f"{args.work}/config.json", "w") as f:
         json.dump(CONFIG, f)
     failures = []
@@ -87,8 +84,7 @@ def main():
         print(f"{mode} of {RING_TOKENS} tokens on each of {RINGS} ranks, MB: {[round(peak / 1e6, 1) for peak in peaks]}")
         if max(peaks) > 1.01 * peaks[0]:
             failures.append(f"{mode}: peaks of {RINGS} ranks: {peaks}")
-    print("\n".join(failures))
-    sys.exit(1 if failures else 0)
+    sys.exit("\n".join(failures) or 0)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,6 @@ MODEL has inputs of tokens `ids`, `qs`, `ks` and targets `y`, [2, S] each, class
 order; a checkpoint of one goes on under another.
 """
 
-import argparse
-import os
 import re
 import sys
 
@@ -18,6 +16,7 @@ from checkpoints import ADAMW, Fault, Model, check_chain, check_same_plan, requi
 from golden import Checker
 from metrics import read_evaluations, read_metrics
 from tensor_files import read_npy, tensor, write_npy
+from work_parser import WorkParser
 
 ROWS, EVAL_ROWS, CLASSES, IGNORED = 5, 3, 7, -100
 INPUTS = ("ids", "qs", "ks", "y")
@@ -68,11 +67,7 @@ def compare(got, expected):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("model")
-    parser.add_argument("--work", required=True)
-    args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
+    args = WorkParser(__doc__, "model").parse_args()
     with open(args.model) as f:
         text = f.read()
     write_data(args.work, int(re.search(r'tensor<2x(\d+)xi64> {nn.input = "ids"', text)[1]))

@@ -8,12 +8,12 @@ count of labels and the gradients, once over all ranks. Three witnesses must agr
 program, and a library that wraps MPI's profiling interface and counts below both.
 """
 
-import argparse
 import collections
 import math
 import sys
 
-from transformer_traffic import measure, write_rows
+from transformer_traffic import differs, measure, write_rows
+from work_parser import WorkParser
 
 ROWS, WIDTH, VOCAB, INNER, HEADS, SIZE = 2, 24, 32, 40, 12, 2  # of a head
 
@@ -123,10 +123,7 @@ def expected(plan, layers):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
-    parser.add_argument("--pmpi", required=True)
-    args = parser.parse_args()
+    args = WorkParser(__doc__, "--pmpi").parse_args()
     failed = False
     for tokens in sorted({plan.tokens for plan in plans()}):
         write_rows(args.work, ROWS, tokens)
@@ -136,11 +133,7 @@ def main():
                 config = plan.config(layers)
                 measured = measure(args, f"{args.work}/{tokens}-{number}-{layers}", "llama", layers, plan.mesh,
                                    ["--context-parallel", plan.mode, *plan.options], ROWS, config, tokens)
-                for entry, sent in measured:
-                    if sent != want:
-                        failed = True
-                        print(f"{plan}, {layers} blocks: rank {entry['rank']} sends {dict(sent - want)} that it should not, "
-                              f"and lacks {dict(want - sent)}")
+                failed |= differs(f"{plan}, {layers} blocks", [sent for _, sent in measured], want)
     sys.exit(1 if failed else 0)
 
 

@@ -10,16 +10,15 @@ are copied, for each pass, only where a run of buckets ends, 16 times as large a
 eighth of their bytes. A schedule of the learning rate changes no bucket.
 """
 
-import argparse
 import collections
 import json
 import math
-import os
 import re
 import sys
 
 import shoal
 from arena import BYTES
+from work_parser import WorkParser
 
 GPT2 = {"model_type": "gpt2", "vocab_size": 500, "n_positions": 32, "n_embd": 32, "n_layer": 3, "n_head": 4}
 LLAMA = {"model_type": "llama", "vocab_size": 300, "max_position_embeddings": 32, "hidden_size": 32, "num_hidden_layers": 3,
@@ -101,10 +100,7 @@ def check(work, family, bucket, zero, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
-    args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
+    args = WorkParser(__doc__).parse_args()
     faults = []
     for family, config in ("gpt2", GPT2), ("llama", LLAMA):
         with open(f"{args.work}/{family}.json", "w") as f:
@@ -120,9 +116,8 @@ def main():
                 copies += unpacked
         if cuts == 0 or copies == 0:
             faults.append(f"{family}: no tensor is cut, or no run of buckets ends in one, so nothing is shown")
-    print("\n".join(faults))
-    return 1 if faults else 0
+    sys.exit("\n".join(faults) or 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

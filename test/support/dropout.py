@@ -11,7 +11,6 @@ Masks that are drawn again for the backward pass are the same to the last bit. E
 a seed of inference is refused.
 """
 
-import argparse
 import os
 import sys
 
@@ -20,6 +19,7 @@ from metrics import read_evaluations, read_metrics
 from philox import dropout_factors
 from plans import split_plan
 from tensor_files import read_npy, read_safetensors, tensor, write_npy
+from work_parser import WorkParser
 
 ROWS, COLUMNS, RATE, IDS = 10, 7, 0.25, (6, 2**32 - 1)
 
@@ -108,11 +108,9 @@ def check_inference(work):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = WorkParser(__doc__)
     parser.add_argument("plans", nargs="+", metavar="PLAN")
-    parser.add_argument("--work", required=True)
     args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
     failed = False
     for index, plan in enumerate(args.plans):
         for seed in (3, 2**64 - 1) if index == 0 else (3,):

@@ -7,7 +7,6 @@ A linear model; its loss is the mean of squares, or the cross entropy of targets
 parameters that a second run, stopped after that step, dumps; training itself must be equal bit by bit.
 """
 
-import argparse
 import math
 import os
 import sys
@@ -17,6 +16,7 @@ from golden import Checker
 from metrics import read_evaluations, read_metrics
 from tensor_files import read_safetensors, tensor, write_npy
 from uneven_batches import FEATURES, IGNORED, LOSSES, MODEL, OUTPUTS, targets, wave
+from work_parser import WorkParser
 
 EPOCHS = 3
 
@@ -93,12 +93,10 @@ def run_case(loss, batch, rows, eval_rows, ranks, every, work):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = WorkParser(__doc__)
     parser.add_argument("cases", nargs="+", metavar="BATCH/ROWS/EVAL_ROWS/RANKS[/EVERY]")
-    parser.add_argument("--work", required=True)
     parser.add_argument("--loss", choices=["mse", "cross_entropy"], default="mse")
     args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
     failed = False
     for text in args.cases:
         batch, rows, eval_rows, ranks, every = (*map(int, text.split("/")), 0)[:5]

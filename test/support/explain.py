@@ -5,7 +5,6 @@ page has the same entries.
 usage: explain.py MODEL.mlir --work FOLDER --plan "FLAGS" ...
 """
 
-import argparse
 import json
 import os
 import re
@@ -13,6 +12,7 @@ import shlex
 import sys
 
 import shoal
+from work_parser import WorkParser
 
 ENTRY = re.compile(r'(\w+) (\{[^}]*\}), (\d+) ranks?, .*?: (\d+) bytes?(?: in (\d+) messages)?(?: in (\d+) micro-batches)?'
                    r'(?:, (\d+) times: \d+ bytes)?$')
@@ -35,12 +35,9 @@ def explained(text):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("model")
-    parser.add_argument("--work", required=True)
+    parser = WorkParser(__doc__, "model")
     parser.add_argument("--plan", action="append", required=True)
     args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
     report = os.path.join(args.work, "report.json")
     for plan in args.plan:
         text = shoal.call(["shoalc", args.model, "--emit", "exec", "-o", os.path.join(args.work, "exec.mlir"),

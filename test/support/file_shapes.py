@@ -8,13 +8,12 @@ values, take each other's files, and train to the same ones: initial distributio
 shape in files. A file of another shape, and a number outside the vocabulary, are refused.
 """
 
-import argparse
 import math
-import os
 import sys
 
 import shoal
 from tensor_files import read_safetensors, tensor, write_npy, write_safetensors
+from work_parser import WorkParser
 
 MODEL = """
 dist.mesh @mesh <["data"=DATA, "tensor"=TENSOR]>
@@ -49,10 +48,7 @@ def model(heads, data, tensors):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--work", required=True)
-    work = parser.parse_args().work
-    os.makedirs(work, exist_ok=True)
+    work = WorkParser(__doc__).parse_args().work
     faults = []
 
     def check(name, holds):

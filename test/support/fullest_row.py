@@ -8,13 +8,12 @@ are reduced in micro-batches there is room for one bucket more, that the latest 
 of ZeRO. Buckets are a small part of the model, as those of a real one are.
 """
 
-import argparse
 import json
-import os
 import re
 import sys
 
 import shoal
+from work_parser import WorkParser
 
 LLAMA = {"model_type": "llama", "vocab_size": 512, "max_position_embeddings": 64, "hidden_size": 64,
          "num_hidden_layers": 6, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 160}
@@ -50,10 +49,7 @@ def compile_plan(model, base, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
-    args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
+    args = WorkParser(__doc__).parse_args()
     faults = 0
     for family, config in ("llama", LLAMA), ("gpt2", GPT2):
         with open(f"{args.work}/{family}.json", "w") as f:

@@ -14,7 +14,6 @@ elements against the tensor's root mean square, and plain sums (many are 0
 mathematically) against sqrt(n * sum of squares).
 """
 
-import argparse
 import json
 import math
 import os
@@ -24,6 +23,7 @@ import sys
 import shoal
 from metrics import read_metrics
 from tensor_files import count, read_safetensors, tensor, write_npy, write_safetensors
+from work_parser import WorkParser
 
 
 def fill(spec, n, k):
@@ -173,10 +173,7 @@ def run_case(case, model, plan, work, extra, programs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("model")
-    parser.add_argument("case")
-    parser.add_argument("--work", required=True)
+    parser = WorkParser(__doc__, "model", "case")
     parser.add_argument("--plan", action="append", default=[])
     parser.add_argument("--ranks", type=lambda text: list(map(int, text.split(","))))
     parser.add_argument("--shoalc-option", action="append", default=[])

@@ -9,7 +9,6 @@ CONTEXTS that means something; `pairs` a part of them in which any two values of
 same way in every run. --only keeps plans that hold the word (it must be a word of some), --with adds flags to each, --list prints them and runs none.
 """
 
-import argparse
 import itertools
 import os
 import random
@@ -19,6 +18,7 @@ import time
 import shoal
 from golden import prepare_case, run_case
 from pairwise import covering_pairs
+from work_parser import WorkParser
 
 TENSOR, SEQUENCE = "--tensor-parallel", "--tensor-parallel --sequence-parallel"
 FACTORS = {
@@ -108,9 +108,7 @@ def plan_of(combination):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder")
-    parser.add_argument("--work", required=True)
+    parser = WorkParser(__doc__, "folder")
     parser.add_argument("--set", choices=["pairs", "all"], required=True)
     tables = parser.add_mutually_exclusive_group()
     tables.add_argument("--pipelines", action="store_true")

@@ -9,15 +9,14 @@ reads; of llama as two files with an index. Logits are compared element by eleme
 losses relatively, to 1e-5. What is trained is written back with the checkpoint's names and shapes.
 """
 
-import argparse
 import json
-import os
 import sys
 
 import shoal
 from golden import Checker, fill, optimizer_options
 from metrics import read_losses
 from tensor_files import count, read_npy, read_safetensors, tensor, write_npy, write_safetensors
+from work_parser import WorkParser
 
 
 def weights(case):
@@ -93,15 +92,12 @@ def compare(case, checkpoint, work, mesh="", flags=()):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("case")
-    parser.add_argument("--work", required=True)
+    parser = WorkParser(__doc__, "case")
     parser.add_argument("--mesh", default="")
     parser.add_argument("--plan", action="append", default=[])
     args = parser.parse_args()
     with open(args.case) as f:
         case = json.load(f)
-    os.makedirs(args.work, exist_ok=True)
     checkpoint = write_checkpoint(case, args.work)
     check, text, _ = compare(case, checkpoint, args.work, args.mesh, args.plan)
     if case["case"] == "gpt2" and "h.*.attn.bias (2)" not in text:

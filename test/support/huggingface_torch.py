@@ -8,7 +8,6 @@ loaded by the compiled program: equal logits, and equal losses in training. What
 loaded by transformers, whose logits must then be those of the compiled program.
 """
 
-import argparse
 import json
 import os
 import shutil
@@ -19,6 +18,7 @@ import transformers
 
 from huggingface import compare
 from huggingface_record import GPT2, LLAMA, build, measure, token_ids
+from work_parser import WorkParser
 
 # Name, config, rows, tokens, largest file in bytes.
 CASES = [
@@ -57,9 +57,7 @@ def run(name, config, rows, tokens, file_size, work):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
-    work = os.path.abspath(parser.parse_args().work)
+    work = os.path.abspath(WorkParser(__doc__).parse_args().work)
     torch.set_num_threads(1)
     failed = [run(*case, f"{work}/{case[0]}") for case in CASES]
     sys.exit(1 if any(failed) else 0)

@@ -7,13 +7,13 @@ The model has inputs ids (i32) and y (i64) of [4, 3], a vocabulary of 11 and lab
 is flags of shoalc.
 """
 
-import argparse
 import os
 import subprocess
 import sys
 
 import shoal
 from tensor_files import tensor, write_npy
+from work_parser import WorkParser
 
 ROWS, TOKENS, VOCAB, IGNORED = 9, 3, 11, -100
 TYPES = {"ids": "i32", "y": "i64"}
@@ -32,12 +32,9 @@ def data(path, name, row=None, number=None):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("model")
+    parser = WorkParser(__doc__, "model")
     parser.add_argument("plans", nargs="+")
-    parser.add_argument("--work", required=True)
     args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
     good = {name: data(os.path.join(args.work, f"{name}.npy"), name) for name in TYPES}
     faults = []
     for plan in args.plans:

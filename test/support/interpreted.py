@@ -6,7 +6,6 @@ usage: interpreted.py MODEL.mlir --work FOLDER --tolerance X [--attention-tiles 
 An output may be wrong by the tolerance, relative to its norm. With --attention-tiles the report must count N a step.
 """
 
-import argparse
 import json
 import math
 import os
@@ -14,6 +13,7 @@ import re
 import sys
 
 import shoal
+from work_parser import WorkParser
 
 
 def parse(text):
@@ -34,13 +34,10 @@ def error(got, want):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("model")
-    parser.add_argument("--work", required=True)
+    parser = WorkParser(__doc__, "model")
     parser.add_argument("--tolerance", type=float, required=True)
     parser.add_argument("--attention-tiles", type=int)
     args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
     program, report = os.path.join(args.work, "program"), os.path.join(args.work, "report.json")
     shoal.shoalc(args.model, program, "--mode", "infer")
     got = parse(shoal.run(1, program, "--print", "--report", report))

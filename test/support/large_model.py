@@ -4,13 +4,13 @@
 usage: large_model.py CONFIG.json --rows ROWS --tokens TOKENS --gib LIMIT --work FOLDER OPTIONS-OF-SHOALC...
 """
 
-import argparse
 import json
 import os
 import re
 import sys
 
 import shoal
+from work_parser import WorkParser
 
 
 def compile_layers(args, config, layers, options):
@@ -32,14 +32,11 @@ def compile_layers(args, config, layers, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("config")
+    parser = WorkParser(__doc__, "config")
     parser.add_argument("--rows", type=int, required=True)
     parser.add_argument("--tokens", type=int, required=True)
     parser.add_argument("--gib", type=float, required=True)
-    parser.add_argument("--work", required=True)
     args, options = parser.parse_known_args()
-    os.makedirs(args.work, exist_ok=True)
     with open(args.config) as f:
         config = json.load(f)
     layers = config["num_hidden_layers"]

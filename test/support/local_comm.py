@@ -6,7 +6,6 @@ usage: local_comm.py MODEL.mlir --work FOLDER
 The machine without windows is one whose folder for them does not exist, by a setting of Open MPI.
 """
 
-import argparse
 import json
 import os
 import sys
@@ -14,16 +13,14 @@ import sys
 import shoal
 from metrics import read_metrics
 from tensor_files import read_safetensors, tensor, write_npy
+from work_parser import WorkParser
 
 NOWHERE = {"OMPI_MCA_osc_sm_backing_directory": "/proc/nonexistent"}
 REASON = "/proc/nonexistent: No such file or directory"
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("model")
-    parser.add_argument("--work", required=True)
-    args = parser.parse_args()
+    args = WorkParser(__doc__, "model").parse_args()
 
     def path(name):
         return os.path.join(args.work, name)

@@ -8,12 +8,12 @@ what the definition of its collective gives, and the bytes of the compiler's and
 reports must agree.
 """
 
-import argparse
 import os
 import sys
 
 import shoal
 from tensor_files import read_npy, tensor, write_npy
+from work_parser import WorkParser
 
 X = [3.0, -1.0, 4.0, 1.5, -5.0, 9.0, 2.5]
 
@@ -39,12 +39,9 @@ def expected(ranks):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("program")
+    parser = WorkParser(__doc__, "program")
     parser.add_argument("ranks", nargs="+", type=int)
-    parser.add_argument("--work", required=True)
     args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
     with open(args.program) as f:
         text = f.read()
     write_npy(f"{args.work}/x.npy", tensor("f64", (len(X),), X))

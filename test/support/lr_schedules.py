@@ -7,15 +7,14 @@ The loss is the mean of x w over rows of ones, so its gradient is 1 and every st
 its rate: the final parameter says what rate the updates saw, the metric `lr` what was reported.
 """
 
-import argparse
 import itertools
 import math
-import os
 import sys
 
 import shoal
 from metrics import read_metrics
 from tensor_files import read_safetensors, tensor, write_npy
+from work_parser import WorkParser
 
 STEPS, ROWS, RATE = 24, 6, 0.3
 
@@ -92,10 +91,7 @@ def run_case(schedule, float_type, ranks, optimizer, work):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
-    work = parser.parse_args().work
-    os.makedirs(work, exist_ok=True)
+    work = WorkParser(__doc__).parse_args().work
     write_npy(f"{work}/x.npy", tensor("f64", (ROWS, 1), [1.0] * ROWS))
     for float_type in ("f32", "f64"):
         with open(f"{work}/{float_type}.mlir", "w") as f:

@@ -9,7 +9,6 @@ micro-batches are uneven and some have no valid row; losses, gradient norms and 
 with promises, also under ZeRO, and where masks of dropout are drawn again. The compiler refuses more micro-batches than rows.
 """
 
-import argparse
 import json
 import os
 import sys
@@ -17,6 +16,7 @@ import sys
 import shoal
 from metrics import largest_relative_difference, read_evaluations, read_metrics
 from tensor_files import tensor, write_npy
+from work_parser import WorkParser
 
 TOKENS, VOCAB, BATCH, ROWS = 16, 40, 5, 12
 CONFIG = {"model_type": "gpt2", "vocab_size": VOCAB, "n_positions": TOKENS, "n_embd": 24, "n_head": 4, "n_layer": 2,
@@ -86,10 +86,7 @@ def train(work, model, mesh, parts, *options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
-    args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
+    args = WorkParser(__doc__).parse_args()
     ids = [(7 * i + i // 5) % VOCAB for i in range(ROWS * TOKENS)]
     # Unequal numbers of ignored targets in rows and micro-batches.
     labels = [-100 if (i // TOKENS) % 3 == 1 or i % 11 == 0 else v for i, v in enumerate(ids[1:] + ids[:1])]
@@ -109,8 +106,7 @@ def main():
     said = shoal.call(["shoalc", model, "-o", os.devnull, "--emit", "global", "--microbatches", "6"], shoal.COMPILE_LIMIT, expect=2)
     if "has batches of 5 rows, too few for 6 micro-batches" not in said:
         faults.append(f"6 micro-batches of 5 rows: {said}")
-    print("\n".join(faults))
-    sys.exit(1 if faults else 0)
+    sys.exit("\n".join(faults) or 0)
 
 
 if __name__ == "__main__":

@@ -3,23 +3,20 @@
 between the memories is the gradient's shard, what of the parameters the update reads, and the new parameters (ZeRO-Offload, Ren et al. 2021), and
 PTX has every kernel but the host's.
 
-usage: offload.py MODEL --work PREFIX
+usage: offload.py MODEL --work FOLDER
 """
 
-import argparse
 import json
 import re
 
 import shoal
+from work_parser import WorkParser
 
-parser = argparse.ArgumentParser()
-parser.add_argument("model")
-parser.add_argument("--work", required=True)
-args = parser.parse_args()
+args = WorkParser(__doc__, "model").parse_args()
 
 
 def shoalc(emit, *flags):
-    output, report = f"{args.work}.{emit}", f"{args.work}.json"
+    output, report = f"{args.work}/program.{emit}", f"{args.work}/report.json"
     more = ["--report", report] if emit == "exec" else []
     shoal.call(["shoalc", args.model, "--target", "cuda", "--optimizer", "adamw", "--emit", emit, "-o", output, *more, *flags],
                shoal.COMPILE_LIMIT)

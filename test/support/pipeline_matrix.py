@@ -9,7 +9,6 @@ which any two values of two rows meet at least once unless a rule forbids them. 
 that rule and its numbers. --only keeps plans that hold the word, --list prints them and runs none.
 """
 
-import argparse
 import collections
 import concurrent.futures
 import itertools
@@ -22,6 +21,7 @@ import time
 
 import shoal
 from pairwise import covering_pairs
+from work_parser import WorkParser
 
 TENSOR, SEQUENCE = "--tensor-parallel", "--tensor-parallel --sequence-parallel"
 CORE = {
@@ -145,9 +145,7 @@ def find_fault(plan, work):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder")
-    parser.add_argument("--work", required=True)
+    parser = WorkParser(__doc__, "folder")
     parser.add_argument("--set", choices=["pairs", "all"], required=True)
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--list", action="store_true")

@@ -4,13 +4,13 @@
 usage: pipeline_stops.py MODEL.mlir --work FOLDER --data NAME=FILE...
 """
 
-import argparse
 import os
 import subprocess
 import sys
 import time
 
 import shoal
+from work_parser import WorkParser
 
 RANKS = 3
 
@@ -40,13 +40,10 @@ def stop_on_nan(program, data):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("model")
-    parser.add_argument("--work", required=True)
+    parser = WorkParser(__doc__, "model")
     parser.add_argument("--data", action="append", required=True)
     args = parser.parse_args()
     work = os.path.abspath(args.work)
-    os.makedirs(work, exist_ok=True)
     plan = ["--mesh", f"pipe={RANKS}", "--microbatches", "3", "--pipeline-schedule", "zb-h1", "--optimizer", "sgd"]
     data = [word for pair in args.data for word in ("--data", pair)]
     metrics = f"{work}/metrics.jsonl"
@@ -54,8 +51,7 @@ def main():
         os.remove(metrics)
     faults = kill_middle(shoal.shoalc(args.model, f"{work}/program", *plan, "--lr", "0.01"), data, metrics)
     faults += stop_on_nan(shoal.shoalc(args.model, f"{work}/diverges", *plan, "--lr", "1e200"), data)
-    print("\n".join(faults))
-    sys.exit(1 if faults else 0)
+    sys.exit("\n".join(faults) or 0)
 
 
 if __name__ == "__main__":

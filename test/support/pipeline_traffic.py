@@ -11,14 +11,13 @@ has received ahead, and at the ends of the pipeline the inputs of the step and w
 and what a library sees that wraps MPI's profiling interface.
 """
 
-import argparse
 import json
 import math
-import os
 import sys
 
 import shoal
 from tensor_files import tensor, write_npy
+from work_parser import WorkParser
 
 STEPS = 2
 ROWS, TOKENS, WIDTH, SIZE = 2, 3, 8, 8  # of a micro-batch; f64
@@ -233,11 +232,7 @@ def check_shared(args, find):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
-    parser.add_argument("--pmpi", required=True)
-    args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
+    args = WorkParser(__doc__, "--pmpi").parse_args()
     find = Findings()
     check_messages(args, find)
     check_stash(args, find)

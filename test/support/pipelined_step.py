@@ -8,7 +8,6 @@ the loss, and both hold t, whose gradient they sum; stages may be data-parallel.
 those of one device, checkpoints go from any to any, and what each rank counts is what the compiler promised for it.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -20,6 +19,7 @@ from golden import Checker
 from metrics import read_lines
 from tensor_files import read_safetensors, tensor, write_npy
 from uneven_batches import wave
+from work_parser import WorkParser
 
 ROWS, BATCH, IN, HIDDEN, OUT, STEPS = 24, 8, 5, 7, 3, 7
 SHAPES = {"w0": (IN, HIDDEN), "w1": (HIDDEN, OUT), "t": (HIDDEN,)}
@@ -184,10 +184,7 @@ def kill(check, plan):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
-    work = os.path.abspath(parser.parse_args().work)
-    os.makedirs(work, exist_ok=True)
+    work = os.path.abspath(WorkParser(__doc__).parse_args().work)
     write_npy(os.path.join(work, "x.npy"), tensor("f64", (ROWS, IN), wave(ROWS * IN, 3)))
     write_npy(os.path.join(work, "y.npy"), tensor("f64", (ROWS, OUT), wave(ROWS * OUT, 7)))
     one = Plan(work, "one", 1, 1)

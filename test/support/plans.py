@@ -10,7 +10,6 @@ parameters and optimizer state at the end must agree: in f64 to 1e-10 of each te
 root mean square. The bytes that shoalc promises must be those that the program counts.
 """
 
-import argparse
 import math
 import os
 import re
@@ -21,6 +20,7 @@ import shoal
 from golden import Checker
 from metrics import read_metrics
 from tensor_files import read_safetensors, tensor, write_npy
+from work_parser import WorkParser
 
 IGNORED = -100
 
@@ -91,17 +91,14 @@ def compare(got, expected):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("model")
+    parser = WorkParser(__doc__, "model")
     parser.add_argument("plans", nargs="+", metavar="PLAN")
     parser.add_argument("--rows", type=int, required=True)
-    parser.add_argument("--work", required=True)
     parser.add_argument("--shoalc", default="")
     parser.add_argument("--steps", type=int, default=8)
     args = parser.parse_args()
     if len(args.plans) < 2:
         shoal.wrong_usage(f"the first plan is what others are compared with, expected two or more, got: {args.plans[0]}")
-    os.makedirs(args.work, exist_ok=True)
     with open(args.model) as f:
         text = f.read()
     data = make_data(text, args.rows, args.work)

@@ -10,13 +10,13 @@ value, so that each op reshards. With --train some arguments are parameters, and
 whole training step: gradients, updates, buckets. A failure prints the seed, which alone makes the program again.
 """
 
-import argparse
 import os
 import random
 import subprocess
 import sys
 
 import shoal
+from work_parser import WorkParser
 
 MESHES = [
     '<["x"=2]>',
@@ -476,9 +476,8 @@ def check(args, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = WorkParser(__doc__)
     parser.add_argument("--opt", default="shoal-opt")
-    parser.add_argument("--work", required=True)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--programs", type=int, default=60)
     parser.add_argument("--passes", default="--dist-partition")
@@ -487,7 +486,6 @@ def main():
     args = parser.parse_args()
     if args.programs < 1:
         shoal.wrong_usage(f"--programs must be at least 1, got: {args.programs}")
-    os.makedirs(args.work, exist_ok=True)
     failed = sum(not check(args, args.seed + i) for i in range(args.programs))
     print(f"{args.programs - failed} of {args.programs} random plans keep the meaning")
     sys.exit(1 if failed else 0)

@@ -8,13 +8,13 @@ Messages have both ends by construction: they are written one after another, eac
 region. Outside of all regions some say themselves who runs them (`dist.at`), as do rings of a part of the ranks. The first R programs are also compiled and run. A failure prints the seed, which alone makes the program again.
 """
 
-import argparse
 import os
 import random
 import subprocess
 import sys
 
 import shoal
+from work_parser import WorkParser
 
 TYPE = "tensor<3xf32>"
 
@@ -198,15 +198,13 @@ def opt(path, *passes):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
+    parser = WorkParser(__doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--programs", type=int, default=20)
     parser.add_argument("--runs", type=int, default=0)
     args = parser.parse_args()
     if args.programs < 1:
         shoal.wrong_usage(f"--programs must be at least 1, got: {args.programs}")
-    os.makedirs(args.work, exist_ok=True)
     interpret = "--interpret=all-ranks outputs"
     broken = 0
     for number in range(args.programs):

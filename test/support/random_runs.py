@@ -11,7 +11,6 @@ plan that the compiler refuses with a reason known here is drawn again. A failur
 model and its plan again.
 """
 
-import argparse
 import math
 import os
 import random
@@ -21,6 +20,7 @@ import sys
 import shoal
 from metrics import read_metrics
 from tensor_files import count, read_safetensors, tensor, write_npy
+from work_parser import WorkParser
 
 TOLERANCE = 1e-8
 NOISE = 1e-13  # of sums whose terms are of size 1, which is what a gradient that is mathematically 0 consists of
@@ -308,8 +308,7 @@ def check(work, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
+    parser = WorkParser(__doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--programs", type=int, default=12)
     parser.add_argument("--keep", action="store_true", help="the files of programs that are right, too")

@@ -7,13 +7,12 @@ Two programs that differ in layers alone tell what one layer adds: bytes of acti
 ends, matrix products, attentions, collectives. They are compared with what the layers are made of. Nothing is run.
 """
 
-import argparse
 import json
-import os
 import re
 import sys
 
 import shoal
+from work_parser import WorkParser
 
 B, S, H, F, FLOAT = 4, 64, 64, 256, 4  # F: features between the two products
 HEADS, KV = 8, 4
@@ -57,10 +56,7 @@ def per_layer(work, kind, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
-    args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
+    args = WorkParser(__doc__).parse_args()
     failed = False
     sequence = ["--mesh", "tensor=2", "--tensor-parallel", "--sequence-parallel"]
     for kind in PRODUCTS:

@@ -4,23 +4,19 @@
 usage: replicas.py MODEL.mlir --work FOLDER
 """
 
-import argparse
 import itertools
 import json
 import os
 import sys
 
 import shoal
+from work_parser import WorkParser
 
 CLASSES = ("params", "grads", "optimizer")
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("model")
-    parser.add_argument("--work", required=True)
-    args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
+    args = WorkParser(__doc__, "model").parse_args()
 
     def kept(mesh, zero, parts):
         path = f"{args.work}/report.json"
@@ -36,9 +32,8 @@ def main():
         print(f"--zero {zero} --microbatches {parts}: {one}")
         if one != many or not all(one.values()):
             faults.append(f"--zero {zero} --microbatches {parts}: with two replicas {many}")
-    print("\n".join(faults))
-    return 1 if faults else 0
+    sys.exit("\n".join(faults) or 0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

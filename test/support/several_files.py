@@ -8,14 +8,13 @@ were. The same from bf16 and f16, whose values are those of f32 that fit, and fr
 without the base model's prefix, beside tensors that the program has no use for.
 """
 
-import argparse
 import json
-import os
 import struct
 import sys
 
 import shoal
 from tensor_files import count, read_safetensors, tensor, write_npy, write_safetensors
+from work_parser import WorkParser
 
 MODEL = """
 func.func @model(
@@ -51,10 +50,7 @@ def write_halves(path, dtype, tensors):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--work", required=True)
-    work = parser.parse_args().work
-    os.makedirs(work, exist_ok=True)
+    work = WorkParser(__doc__).parse_args().work
     with open(f"{work}/model.mlir", "w") as f:
         f.write(MODEL)
     program = shoal.shoalc(f"{work}/model.mlir", f"{work}/model", "--mesh", "data=2")

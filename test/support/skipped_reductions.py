@@ -7,7 +7,6 @@ What rounding may amount to is measured along the program. In a model of several
 gradient which one device never summed up passes for it.
 """
 
-import argparse
 import json
 import os
 import re
@@ -15,15 +14,13 @@ import subprocess
 import sys
 
 import shoal
+from work_parser import WorkParser
 
 CONFIG = {"model_type": "gpt2", "vocab_size": 16, "n_positions": 8, "n_embd": 8, "n_layer": 4, "n_head": 2}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
-    args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
+    args = WorkParser(__doc__).parse_args()
     model, reference, local, broken = (f"{args.work}/{name}.mlir" for name in ("model", "global", "local", "broken"))
     with open(f"{args.work}/config.json", "w") as file:
         json.dump(CONFIG, file)

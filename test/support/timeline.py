@@ -9,7 +9,6 @@ bytes; peaks of stashes that are the schedule's. Without --timeline-step it is t
 are those of as many stages; another compilation of the same stages takes them, one of others does not.
 """
 
-import argparse
 import json
 import random
 import re
@@ -17,6 +16,7 @@ import sys
 
 import shoal
 from tensor_files import tensor, write_npy
+from work_parser import WorkParser
 
 TOKENS, VOCAB, BATCH, PARTS = 8, 23, 8, 4
 CONFIG = {"model_type": "gpt2", "vocab_size": VOCAB, "n_positions": TOKENS, "n_embd": 8, "n_head": 2, "n_layer": 4,
@@ -189,9 +189,7 @@ def check_kinds(work, model, data):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
-    work = parser.parse_args().work
+    work = WorkParser(__doc__).parse_args().work
     model, data = write_model(work)
     order = ["F0 F1 B0 F2 B1 F3 B2 B3", "F0 B0 F1 B1 F2 B2 F3 B3"]
     orders = [[f"{name}@{stage}" for name in line.split()] for stage, line in enumerate(order)]
@@ -206,8 +204,7 @@ def main():
     said = shoal.run(2, plain, *data, "--timeline", f"{work}/run.html", expect=2)
     if "--timeline does not apply: the program has no stages of a pipeline" not in said:
         faults.append(said)
-    if faults:
-        sys.exit("\n".join(faults))
+    sys.exit("\n".join(faults) or 0)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ All this with --local-comm mpi. With windows, and with what the program chooses 
 and MPI sees no call of those all-reduces that the report says went through windows.
 """
 
-import argparse
 import itertools
 import json
 import os
@@ -22,6 +21,7 @@ import sys
 
 import shoal
 from tensor_files import tensor, write_npy
+from work_parser import WorkParser
 
 STEPS = 3
 ELEMENT = 4  # f32
@@ -156,20 +156,15 @@ def run_case(args, ranks, bucket_mb, optimizer):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("model")
+    parser = WorkParser(__doc__, "model", "--inputs", "--pmpi")
     parser.add_argument("--params", type=int, required=True)
-    parser.add_argument("--inputs", required=True)
     parser.add_argument("--rows", type=int, required=True)
     parser.add_argument("--batch", type=int, required=True)
     parser.add_argument("--optimizer", default="sgd")
-    parser.add_argument("--work", required=True)
-    parser.add_argument("--pmpi", required=True)
     parser.add_argument("--ranks", default="2,3,4")
     parser.add_argument("--bucket-mb", default="25")
     args = parser.parse_args()
 
-    os.makedirs(args.work, exist_ok=True)
     args.inputs = {name: int(n) for name, n in (i.split("=") for i in args.inputs.split(","))}
     for name, columns in args.inputs.items():
         values = ((i % 17) / 17 for i in range(args.rows * columns))

@@ -8,7 +8,6 @@ embedding, the head, the loss, gradients. Three witnesses must agree on each ste
 and a library that wraps MPI's profiling interface and counts below both.
 """
 
-import argparse
 import collections
 import json
 import math
@@ -18,6 +17,7 @@ import sys
 
 import shoal
 from tensor_files import tensor, write_npy
+from work_parser import WorkParser
 
 STEPS = 2
 ROWS, TOKENS, WIDTH, VOCAB, INNER, HEADS = 4, 12, 24, 32, 40, 4
@@ -201,6 +201,14 @@ def measure(args, base, family, layers, mesh, options, rows=ROWS, config=None, t
     return [(entry, seen_below(f"{base}.pmpi.{entry['rank']}", entry)) for entry in promised]
 
 
+def differs(name, sent, want):
+    """Prints which of the ranks of `sent` do not send what is wanted of each, and says whether any does not."""
+    for rank, mine in enumerate(sent):
+        if mine != want:
+            print(f"{name}: rank {rank} sends {dict(mine - want)} that it should not, and lacks {dict(want - mine)}")
+    return any(mine != want for mine in sent)
+
+
 def write_rows(work, rows=ROWS, tokens=TOKENS):
     """The data of a step."""
     os.makedirs(work, exist_ok=True)
@@ -232,21 +240,14 @@ def seen_below(path, promised):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
-    parser.add_argument("--pmpi", required=True)
-    args = parser.parse_args()
+    args = WorkParser(__doc__, "--pmpi").parse_args()
     write_rows(args.work)
     failed = False
     for family in CONFIGS:
         for plan in PLANS_OF[family]:
             for layers in (1, 2):
                 want = expected(family, plan, layers)
-                for rank, sent in enumerate(run(args, family, layers, plan)):
-                    if sent != want:
-                        failed = True
-                        print(f"{family}, {layers} blocks, {plan}: rank {rank} sends {dict(sent - want)} that it should "
-                              f"not, and lacks {dict(want - sent)}")
+                failed |= differs(f"{family}, {layers} blocks, {plan}", run(args, family, layers, plan), want)
     sys.exit(1 if failed else 0)
 
 

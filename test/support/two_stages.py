@@ -7,13 +7,13 @@ The model runs on one rank with the optimizer that the local program writes out,
 on two.
 """
 
-import argparse
 import json
 import random
 import sys
 
 import shoal
 from tensor_files import tensor, write_npy
+from work_parser import WorkParser
 
 STEPS = 6
 
@@ -24,11 +24,7 @@ def losses(path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("model")
-    parser.add_argument("local")
-    parser.add_argument("--work", required=True)
-    args = parser.parse_args()
+    args = WorkParser(__doc__, "model", "local").parse_args()
     rng = random.Random(5)
     data = []
     for name in "xy":

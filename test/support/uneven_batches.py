@@ -8,7 +8,6 @@ divide ROWS. Each loss must be the mean over the rows (or the unignored labels) 
 batch, and the parameters after three epochs those of one device, to 1e-10.
 """
 
-import argparse
 import math
 import os
 import sys
@@ -17,6 +16,7 @@ import shoal
 from golden import Checker
 from metrics import read_losses
 from tensor_files import read_safetensors, tensor, write_npy, write_safetensors
+from work_parser import WorkParser
 
 FEATURES, OUTPUTS, EPOCHS, RATE = 3, 2, 3, 0.25
 IGNORED = -100
@@ -128,12 +128,10 @@ def run_case(loss, batch, rows, ranks, work):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = WorkParser(__doc__)
     parser.add_argument("cases", nargs="+", metavar="BATCH/ROWS/RANKS")
-    parser.add_argument("--work", required=True)
     parser.add_argument("--loss", choices=["mse", "cross_entropy"], required=True)
     args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
 
     failed = False
     for text in args.cases:

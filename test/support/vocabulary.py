@@ -10,7 +10,6 @@ on every rank, the last is one number, the loss. The reports of shoalc and of th
 program, and MPI's profiling interface, must say so.
 """
 
-import argparse
 import json
 import os
 import sys
@@ -19,6 +18,7 @@ import shoal
 from golden import Checker
 from metrics import read_metrics
 from tensor_files import read_safetensors, tensor, write_npy, write_safetensors
+from work_parser import WorkParser
 
 IGNORED, ELEMENT = -100, 8
 
@@ -93,13 +93,9 @@ def run_case(args, rows, targets, ranks):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("case")
-    parser.add_argument("--work", required=True)
-    parser.add_argument("--pmpi", required=True)
+    parser = WorkParser(__doc__, "case", "--pmpi")
     parser.add_argument("--ranks", default="1,2,3,4")
     args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
     with open(args.case) as f:
         rows = json.load(f)["rows"]
     classes = len(rows[0]["logits"])

@@ -8,7 +8,6 @@ for evaluation: dist-verify-local stands at the end of that. Then gathers of pro
 Nothing is run.
 """
 
-import argparse
 import itertools
 import json
 import os
@@ -17,6 +16,7 @@ import subprocess
 import sys
 
 import shoal
+from work_parser import WorkParser
 
 MODELS = {
     "gpt2": {"model_type": "gpt2", "vocab_size": 39, "n_positions": 6, "n_embd": 12, "n_head": 4, "n_inner": 20, "n_layer": 3,
@@ -80,10 +80,7 @@ def check_broken(path, faults):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
-    work = parser.parse_args().work
-    os.makedirs(work, exist_ok=True)
+    work = WorkParser(__doc__).parse_args().work
     faults = []
     for kind, config in MODELS.items():
         base = f"{work}/{kind}"
@@ -106,8 +103,7 @@ def main():
                     faults.append(f"{model} {' '.join(options)} --mode {mode}: all lies sharded, got: {done.stderr[:400]}")
     for kind, number in (("gpt2", 0), ("gpt2", 1), ("llama", 2), ("llama", 5)):
         check_broken(f"{work}/{kind}.{number}.train", faults)
-    if faults:
-        sys.exit("\n".join(faults))
+    sys.exit("\n".join(faults) or 0)
 
 
 main()

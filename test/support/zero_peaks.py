@@ -24,10 +24,8 @@ bytes of a gradient, b elements of the largest bucket, all gradients or about a 
 With --full all combinations; without it any two choices meet in some.
 """
 
-import argparse
 import json
 import math
-import os
 import re
 import sys
 
@@ -36,6 +34,7 @@ from arena import Curve
 from transformer_traffic import CONFIGS, KV_HEADS, LAYERS, TOKENS, VOCAB, WIDTH, bucket_sizes, parameters
 from zero_traffic import (CHOICES, DTYPES, ROWS, TENSOR, all_plans, cover, late_of, options_of, sizes, states,
                           unread_of, words_of)
+from work_parser import WorkParser
 
 BLOCKS = 4
 BUCKETS = {"one bucket": 1, "six buckets": 6}
@@ -145,11 +144,9 @@ def check(work, plan, number):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
+    parser = WorkParser(__doc__)
     parser.add_argument("--full", action="store_true")
     args = parser.parse_args()
-    os.makedirs(args.work, exist_ok=True)
     choices = {kind: values for kind, values in CHOICES.items() if kind != "zero"}
     plans = all_plans(choices | {"buckets": tuple(BUCKETS)})
     plans = plans if args.full else cover(plans)

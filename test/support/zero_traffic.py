@@ -18,7 +18,6 @@ parameters over 4 ranks: under ZeRO-3 a rank's peak is less than half of DDP's, 
 runs without it.
 """
 
-import argparse
 import collections
 import itertools
 import json
@@ -31,6 +30,7 @@ import shoal
 from pairwise import covering_pairs
 from tensor_files import tensor, write_npy
 from transformer_traffic import HEADS, INNER, KV_HEADS, VOCAB, WIDTH, measure, parameters, write_rows
+from work_parser import WorkParser
 
 ROWS, LAYERS = 8, 2
 # Bytes of a parameter as it is computed with, of a gradient's element, and of what the optimizer keeps per parameter.
@@ -216,8 +216,7 @@ def compare_peaks(args):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--work", required=True)
+    parser = WorkParser(__doc__)
     parser.add_argument("--pmpi")
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--published", metavar="SOURCE_FOLDER")
@@ -237,8 +236,7 @@ def main():
             plans = cover(plans)
         faults = [fault for number, plan in enumerate(plans) for fault in check(args, plan, number)]
         print(f"{len(plans)} plans")
-    print("\n".join(faults))
-    sys.exit(1 if faults else 0)
+    sys.exit("\n".join(faults) or 0)
 
 
 if __name__ == "__main__":
