@@ -121,12 +121,6 @@ Outcome Compilation::makeHandWritten(ModuleOp module) {
   return failed(run(module, plan, buildHandWrittenPipeline)) ? Outcome::InputWrong : Outcome::Success;
 }
 
-static bool hasPipeline(ModuleOp module) {
-  dist::MeshOp mesh = dist::lookupMesh(module);
-  StringAttr axis = mesh ? dist::getPipeAxis(mesh.getMesh()) : StringAttr();
-  return axis && *mesh.getMesh().getAxisSize(axis) > 1;
-}
-
 /// Whether a plan has done more to the program than to annotate it: micro-batches, another order of tokens.
 static bool isRewritten(ModuleOp before, ModuleOp after) {
   auto listOps = [](ModuleOp module) {
@@ -158,7 +152,7 @@ Outcome Compilation::makeGlobal(ModuleOp module, PlanOptions &plan, ModuleOp tra
     return Outcome::InputWrong;
   if (oneDevice && isRewritten(*oneDevice, module) && failed(verifyRewrite(*oneDevice, plan)))
     return Outcome::WorkFailed;
-  if (hasPipeline(module))
+  if (dist::hasPipeline(module))
     contents = report::readStages(module);
   return training || succeeded(checkUncut(module, plan)) ? Outcome::Success : Outcome::InputWrong;
 }
@@ -198,8 +192,8 @@ LogicalResult Compilation::verifyRewrite(ModuleOp step, const PlanOptions &plan)
 LogicalResult Compilation::verifyPlan(ModuleOp global, ModuleOp local, const PlanOptions &plan) {
   constexpr double kLong = 10, kMinutes = 120; // seconds
   // What ranks run, and not the functions of stages that it is made of.
-  OwningOpRef<ModuleOp> line = hasPipeline(local) ? unroll(local) : nullptr;
-  if (hasPipeline(local) && !line)
+  OwningOpRef<ModuleOp> line = dist::hasPipeline(local) ? unroll(local) : nullptr;
+  if (dist::hasPipeline(local) && !line)
     return failure();
   local = line ? *line : local;
   interp::VerifyPlanOptions verify;
@@ -293,7 +287,7 @@ OwningOpRef<ModuleOp> Compilation::unroll(ModuleOp module) {
   LogicalResult isUnrolled = run(*copy, [&](OpPassManager &pm) {
     pm.addPass(pipe::createUnrollPass());
     pm.addPass(dist::createFoldControlFlowPass());
-    if (hasPipeline(module))
+    if (dist::hasPipeline(module))
       pm.addPass(dist::createNarrowPositionsPass());
   });
   return succeeded(isUnrolled) ? std::move(copy) : nullptr;
@@ -467,7 +461,7 @@ static int64_t findCut(ModuleOp module, const CompilerOptions &options) {
   constexpr int64_t kMostCuts = 16;
   bool isCutByHand = false;
   module.walk([&](Operation *op) { isCutByHand |= op->hasAttr(pipe::PipeDialect::kStageAttr); });
-  if (!hasPipeline(module) || dist::isLocalProgram(module) || isCutByHand)
+  if (!dist::hasPipeline(module) || dist::isLocalProgram(module) || isCutByHand)
     return 0;
   auto quiet = std::make_optional<ScopedDiagnosticHandler>(module.getContext(), [](Diagnostic &) { return success(); });
   CompilerOptions trial = options;

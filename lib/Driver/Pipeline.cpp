@@ -47,9 +47,7 @@ static void tellNaive(ModuleOp module, const pipe::Shape &shape) {
 }
 
 void tellFewMicrobatches(ModuleOp module, const PlanOptions &plan) {
-  dist::MeshOp mesh = dist::lookupMesh(module);
-  StringAttr axis = mesh ? dist::getPipeAxis(mesh.getMesh()) : StringAttr();
-  int64_t ranks = axis ? *mesh.getMesh().getAxisSize(axis) : 1;
+  int64_t ranks = dist::getPipeRanks(module);
   if (plan.mode != "train" || ranks == 1 || !plan.scheduleFile.empty())
     return;
   if (plan.pipelineSchedule == "naive")

@@ -123,8 +123,8 @@ LogicalResult readProgram(ModuleOp module, Page &page) {
   // One rank stands for all: of those that need most for the step, the first.
   exec::PositionClasses stepClasses(programs.front());
   int64_t position = stepClasses[findFullest(programs.front(), stepClasses)].positions.front();
-  if (dist::MeshOp mesh = dist::lookupMesh(module); mesh && dist::getPipeAxis(mesh.getMesh()) && stepClasses.size() > 1)
-    page.rowsOf = dist::tellRank(position, mesh.getMesh());
+  if (dist::hasPipeline(module) && stepClasses.size() > 1)
+    page.rowsOf = dist::tellRank(position, dist::lookupMesh(module).getMesh());
   SmallVector<size_t> begins;
   SmallVector<exec::PositionClass> shown;
   for (exec::ProgramOp program : programs) {

@@ -20,7 +20,7 @@ namespace shoal::report {
 /// The positions that hold an argument: of a pipeline those that read it, all where none does.
 static llvm::BitVector findHolders(BlockArgument argument, dist::MeshAttr mesh) {
   llvm::BitVector holders(mesh ? mesh.getNumDevices() : 1);
-  if (mesh && dist::getPipeAxis(mesh))
+  if (dist::getPipeAxis(mesh))
     for (OpOperand &use : argument.getUses())
       if (!use.getOwner()->hasTrait<OpTrait::IsTerminator>())
         holders |= dist::getReadPositions(use, mesh);

@@ -54,11 +54,20 @@ std::vector<std::string> getAxisNames(MeshAttr mesh) {
 }
 
 StringAttr getPipeAxis(MeshAttr mesh) {
-  for (MeshAxisAttr axis : mesh.getAxes())
-    if (axis.getSize() > 1 && getAxisRole(axis.getName().getValue()) == AxisRole::Pipe)
-      return axis.getName();
+  if (mesh)
+    for (MeshAxisAttr axis : mesh.getAxes())
+      if (axis.getSize() > 1 && getAxisRole(axis.getName().getValue()) == AxisRole::Pipe)
+        return axis.getName();
   return {};
 }
+
+int64_t getPipeRanks(Operation *op) {
+  MeshOp mesh = lookupMesh(op);
+  StringAttr axis = mesh ? getPipeAxis(mesh.getMesh()) : StringAttr();
+  return axis ? *mesh.getMesh().getAxisSize(axis) : 1;
+}
+
+bool hasPipeline(Operation *op) { return getPipeRanks(op) > 1; }
 
 SmallVector<StringAttr> resolveAxis(MeshAttr mesh, StringRef axis) {
   SmallVector<StringAttr> parts;

@@ -2,6 +2,7 @@
 #include "DimGroups.h"
 
 #include "FittingRule.h"
+#include "OneBlock.h"
 
 #include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/NN/IR/NN.h"
@@ -22,10 +23,9 @@ void DimGroups::addValue(Value value) {
 FailureOr<DimGroups> DimGroups::build(FunctionOpInterface func) {
   DimGroups groups;
   std::vector<unsigned> mixedDims;
+  if (failed(requireReturningBlock(func, "sharded")))
+    return failure();
   Block &block = func.getFunctionBody().front();
-  if (!func.getFunctionBody().hasOneBlock() || !isa<func::ReturnOp>(block.getTerminator()))
-    return func.emitOpError("must have one block that ends in func.return to be sharded, got: ")
-           << llvm::range_size(func.getFunctionBody());
   for (BlockArgument argument : block.getArguments())
     groups.addValue(argument);
   for (Operation &op : block.without_terminator()) {

@@ -116,7 +116,7 @@ std::string tellPlaces(const llvm::BitVector &positions, MeshAttr mesh) {
 }
 
 std::string tellRank(int64_t position, MeshAttr mesh) {
-  if (StringAttr axis = getPipeAxis(mesh); !axis || *mesh.getAxisSize(axis) == 1)
+  if (!getPipeAxis(mesh))
     return "mesh position " + std::to_string(position);
   std::string text;
   for (auto [axis, coordinate] : llvm::zip_equal(getAxisNames(mesh), mesh.getCoordinates(position)))

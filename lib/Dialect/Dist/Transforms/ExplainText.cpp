@@ -2,6 +2,7 @@
 #include "ExplainPipeline.h"
 #include "ExplainRings.h"
 #include "FoldControlFlow.h"
+#include "OneBlock.h"
 #include "VerifyLocal.h"
 
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
@@ -168,7 +169,7 @@ Explanations explainOnce(func::FuncOp local, bool overlap) {
     entry.overlaps.insert(it.overlap);
   }
   // Stages of several ranks come in the order of their schedule, which is none of layers.
-  if (StringAttr axis = mesh ? getPipeAxis(mesh) : StringAttr(); axis && *mesh.getAxisSize(axis) > 1)
+  if (getPipeAxis(mesh))
     for (ExplanationEntry &entry : all.entries) {
       if (!llvm::all_equal(llvm::map_range(entry.layers, [](StringRef name) { return maskNumbers(name); })))
         continue;
@@ -290,10 +291,8 @@ struct ExplainPass : impl::ExplainPassBase<ExplainPass> {
     for (auto func : module.getOps<func::FuncOp>()) {
       if (func.isExternal())
         continue;
-      if (!func.getBody().hasOneBlock()) {
-        func.emitOpError("must have one block to be explained, got: ") << llvm::range_size(func.getBody());
+      if (failed(requireOneBlock(func, "explained")))
         return signalPassFailure();
-      }
       // Its messages are made where its stages stand in the order of the schedule.
       if (Operation *op = findCut(func)) {
         op->emitOpError() << "calls a stage of a pipeline, whose messages nothing shows yet; run pipe-unroll and "

@@ -1,5 +1,6 @@
 // dist-microbatch: what depends on the rows of the batch becomes the body of a sum over micro-batches.
 #include "MicrobatchPlan.h"
+#include "OneBlock.h"
 
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
 #include "shoal/Dialect/Dist/IR/Collectives.h"
@@ -262,8 +263,7 @@ struct MicrobatchPass : dist::impl::MicrobatchPassBase<MicrobatchPass> {
       return signalPassFailure();
     }
     // A pipeline takes the batch in one part, too.
-    MeshOp mesh = lookupMesh(getOperation());
-    if (count == 1 && !(mesh && getPipeAxis(mesh.getMesh())))
+    if (count == 1 && !hasPipeline(getOperation()))
       return;
     bool found = false;
     for (auto func : getOperation().getOps<func::FuncOp>()) {
@@ -282,9 +282,8 @@ struct MicrobatchPass : dist::impl::MicrobatchPassBase<MicrobatchPass> {
 
 private:
   LogicalResult split(func::FuncOp func) {
-    if (!func.getBody().hasOneBlock() || !isa<func::ReturnOp>(func.front().getTerminator()))
-      return func.emitOpError("must have one block that ends in func.return to be split into micro-batches, got: ")
-             << llvm::range_size(func.getBody());
+    if (failed(requireReturningBlock(func, "split into micro-batches")))
+      return failure();
     for (unsigned i = 0; i < func.getNumArguments(); ++i)
       if (func.getArgAttr(i, nn::kBatchRowsAttr))
         return nn::emitArgError(func, i) << "is split into micro-batches already";

@@ -13,10 +13,7 @@ namespace shoal::dist {
 
 double costOf(Operation *op, MeshAttr mesh) {
   double cost = 0, bytes = 0;
-  auto add = [&](Type type) {
-    if (auto tensor = dyn_cast<RankedTensorType>(type))
-      bytes += double(tensor.getNumElements()) * std::max(1u, tensor.getElementTypeBitWidth() / 8);
-  };
+  auto add = [&](Type type) { bytes += double(tensorBytes(type)); };
   llvm::for_each(op->getOperandTypes(), add);
   llvm::for_each(op->getResultTypes(), add);
   if (auto rule = dyn_cast<ShardingRuleOpInterface>(op))

@@ -2,6 +2,7 @@
 #include "FlatBuckets.h"
 #include "GradientRanges.h"
 #include "JointReductions.h"
+#include "OneBlock.h"
 #include "Strategy.h"
 
 #include "shoal/Dialect/Dist/Transforms/Passes.h"
@@ -43,11 +44,8 @@ struct PackPass : impl::PackPassBase<PackPass> {
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       if (func.isExternal())
         continue;
-      if (auto result = dyn_cast<func::ReturnOp>(func.getBody().back().getTerminator());
-          !result || !func.getBody().hasOneBlock()) {
-        func.emitError("must be one block that ends in func.return to be packed");
+      if (failed(requireReturningBlock(func, "packed")))
         return signalPassFailure();
-      }
       if (func->hasAttr(nn::kEvaluationAttr)) {
         if (failed(packAsTraining(func, options)))
           return signalPassFailure();

@@ -4,6 +4,7 @@
 // annotations (FactorSharding.h), operands are brought into the layouts that follow
 // (LocalValues.h), padding is masked where a reduction would see it, the op is built on shards, and
 // its results are brought into their annotated layouts.
+#include "OneBlock.h"
 #include "Partitioner.h"
 
 #include "shoal/Dialect/Dist/IR/Collectives.h"
@@ -253,9 +254,8 @@ LogicalResult Partitioner::partitionReturn(func::ReturnOp op) {
 }
 
 LogicalResult Partitioner::run() {
-  if (!func.getBody().hasOneBlock())
-    return func.emitOpError("must have one block to be partitioned, got: ")
-           << func.getBody().getBlocks().size();
+  if (failed(requireOneBlock(func, "partitioned")))
+    return failure();
   Block &old = func.getBody().front();
   auto terminator = dyn_cast<func::ReturnOp>(old.getTerminator());
   if (!terminator)

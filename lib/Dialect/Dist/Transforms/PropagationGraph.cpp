@@ -2,6 +2,7 @@
 #include "PropagationGraph.h"
 
 #include "FittingRule.h"
+#include "OneBlock.h"
 
 #include "shoal/Dialect/Dist/IR/Collectives.h"
 #include "shoal/Dialect/Dist/IR/AxisRoles.h"
@@ -116,9 +117,8 @@ FailureOr<PropagationGraph> PropagationGraph::build(FunctionOpInterface func, Me
     graph.isOfBatch.push_back(getAxisRole(axis.getName()) == AxisRole::Batch);
     graph.isOfSequence.push_back(getAxisRole(axis.getName()) == AxisRole::Sequence);
   }
-  if (!func.getFunctionBody().hasOneBlock())
-    return func.emitOpError("must have one block to be sharded, got: ")
-           << llvm::range_size(func.getFunctionBody());
+  if (failed(requireOneBlock(func, "sharded")))
+    return failure();
   for (BlockArgument argument : func.getArguments())
     graph.addSlot(argument, argument.getLoc(), argument.getType(), getSharding(argument));
   if (failed(graph.addBlock(func.getFunctionBody().front())))

@@ -47,8 +47,7 @@ Operation *addToRunningSum(OpBuilder &b, Value sum, Value term, Attribute number
 
 SmallVector<int64_t> findStages(Value sum) {
   // Where nothing has a stage, the walk would see the whole program.
-  MeshOp mesh = lookupMesh(sum.getParentBlock()->getParentOp());
-  if (!mesh || !getPipeAxis(mesh.getMesh()))
+  if (!hasPipeline(sum.getParentBlock()->getParentOp()))
     return {};
   std::set<int64_t> stages;
   DenseSet<Value> seen;

@@ -255,8 +255,7 @@ struct AssignStagesPass : impl::AssignStagesPassBase<AssignStagesPass> {
 
   void runOnOperation() override {
     dist::MeshOp mesh = dist::lookupMesh(getOperation());
-    StringAttr axis = mesh ? dist::getPipeAxis(mesh.getMesh()) : StringAttr();
-    int64_t ranks = axis ? *mesh.getMesh().getAxisSize(axis) : 1;
+    int64_t ranks = dist::getPipeRanks(getOperation());
     if (chunks < 1) {
       getOperation().emitError() << "chunks must be at least 1, got: " << chunks.getValue();
       return signalPassFailure();

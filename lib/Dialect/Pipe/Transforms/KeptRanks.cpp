@@ -16,10 +16,8 @@ using llvm::BitVector;
 llvm::StringMap<BitVector> findKeptRanks(func::FuncOp step) {
   llvm::StringMap<BitVector> kept;
   auto module = step->getParentOfType<ModuleOp>();
-  dist::MeshOp mesh = dist::lookupMesh(module);
-  StringAttr axis = mesh ? dist::getPipeAxis(mesh.getMesh()) : StringAttr();
   auto schedules = module.getOps<ScheduleOp>();
-  if (!axis || schedules.empty() || step.isExternal())
+  if (!dist::hasPipeline(module) || schedules.empty() || step.isExternal())
     return kept;
   for (auto loop : step.getBody().front().getOps<dist::AccumulateOp>()) {
     if (loop.getBody().front().getOps<CallOp>().empty())

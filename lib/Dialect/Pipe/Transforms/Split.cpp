@@ -198,8 +198,7 @@ struct SplitPass : impl::SplitPassBase<SplitPass> {
   using SplitPassBase::SplitPassBase;
 
   void runOnOperation() override {
-    dist::MeshOp mesh = dist::lookupMesh(getOperation());
-    if (!mesh || !dist::getPipeAxis(mesh.getMesh()))
+    if (!dist::hasPipeline(getOperation()))
       return;
     auto schedules = llvm::to_vector(getOperation().getOps<ScheduleOp>());
     if (schedules.size() != 1) {

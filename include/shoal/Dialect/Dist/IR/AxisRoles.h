@@ -44,8 +44,11 @@ llvm::StringRef getAxisOrigin(llvm::StringRef axis);
 std::vector<std::string> getAxisNames(AxesAttr axes);
 std::vector<std::string> getAxisNames(MeshAttr mesh);
 
-/// The axis along which the stages of a pipeline lie; null where there is none, or one rank along it.
+/// The axis along which the stages of a pipeline lie; null without a mesh, where there is none, or one rank along it.
 mlir::StringAttr getPipeAxis(MeshAttr mesh);
+/// The ranks along it in the mesh of the module that `op` is in; 1 without a pipeline.
+int64_t getPipeRanks(mlir::Operation *op);
+bool hasPipeline(mlir::Operation *op);
 
 /// The mesh's axes that stand for `axis`: itself, or its parts, major to minor. Empty when there are none.
 llvm::SmallVector<mlir::StringAttr> resolveAxis(MeshAttr mesh, llvm::StringRef axis);
