@@ -47,9 +47,26 @@ func.func @f(%x: tensor<2x4x1x2xf32> {nn.input = "x"}) -> (tensor<f32> {nn.loss}
   %q = nn.reshape %x : tensor<2x4x1x2xf32> -> tensor<2x4x1x1x2xf32>
   %o, %lse = nn.attention %q, %x, %x scale = 1.0 : (tensor<2x4x1x1x2xf32>, tensor<2x4x1x2xf32>, tensor<2x4x1x2xf32>) -> tensor<2x4x1x1x2xf32>
   %a = nn.reshape %o : tensor<2x4x1x1x2xf32> -> tensor<2x4x2xf32>
-  // expected-error @+1 {{a value has the sequence in 2 dimensions, and no axis shards both, got: 'tensor<2x4x4xf32>'; compute scores by nn.attention}}
+  // expected-error @+1 {{a value has the sequence of nn.attention in dimensions 1 and 2, and no axis shards both, got: 'tensor<2x4x4xf32>'; compute scores by nn.attention}}
   %s = nn.matmul %a, %a {transpose_b} : (tensor<2x4x2xf32>, tensor<2x4x2xf32>) -> tensor<2x4x4xf32>
   %l = nn.reduce sum %s dims = [0, 1, 2] : tensor<2x4x4xf32> -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// -----
+
+// A parameter that mixes tokens has them twice, too.
+dist.mesh @mesh <["context"=2]>
+func.func @f(%x: tensor<2x4x1x2xf32> {nn.input = "x"},
+    // expected-error @+1 {{'func.func' op argument 1 "t": the sequence of nn.attention is in dimensions 0 and 1, and no axis shards both, got: 'tensor<4x4xf32>'; context parallelism shards tokens that nn.attention alone mixes: leave out --context-parallel, or mix tokens by nn.attention}}
+    %t: tensor<4x4xf32> {nn.param = #nn.param<"t", init = kaiming_uniform>}) -> (tensor<f32> {nn.loss}) {
+  %q = nn.reshape %x : tensor<2x4x1x2xf32> -> tensor<2x4x1x1x2xf32>
+  %o, %lse = nn.attention %q, %x, %x scale = 1.0 : (tensor<2x4x1x1x2xf32>, tensor<2x4x1x2xf32>, tensor<2x4x1x2xf32>) -> tensor<2x4x1x1x2xf32>
+  %a = nn.reshape %o : tensor<2x4x1x1x2xf32> -> tensor<2x4x2xf32>
+  %at = nn.transpose %a [0, 2, 1] : tensor<2x4x2xf32> -> tensor<2x2x4xf32>
+  %m = nn.matmul %at, %t : (tensor<2x2x4xf32>, tensor<4x4xf32>) -> tensor<2x2x4xf32>
+  %s = nn.add %m, %at : (tensor<2x2x4xf32>, tensor<2x2x4xf32>) -> tensor<2x2x4xf32>
+  %l = nn.reduce sum %s dims = [0, 1, 2] : tensor<2x2x4xf32> -> tensor<f32>
   return %l : tensor<f32>
 }
 

@@ -1,29 +1,42 @@
 // Finds the sequence of a model by sharding rules; see SequenceDims.h.
 #include "SequenceDims.h"
 
+#include "shoal/Dialect/NN/IR/SignatureErrors.h"
+
 using namespace mlir;
 
 namespace shoal::dist {
 
+/// One token needs no axis: of dimensions of size 1 a value may have several.
+static SmallVector<unsigned> findDims(const DimGroups &groups, const llvm::BitVector &set, Value value) {
+  SmallVector<unsigned> dims;
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  for (int64_t d = 0; type && d < type.getRank(); ++d)
+    if (unsigned group = groups.find(value, d);
+        group != DimGroups::kNone && set.test(group) && type.getDimSize(d) != 1)
+      dims.push_back(d);
+  return dims;
+}
+
 static LogicalResult verifyOnePerValue(func::FuncOp func, const DimGroups &groups, const llvm::BitVector &set) {
-  auto verify = [&](Value value) -> LogicalResult {
-    auto type = dyn_cast<RankedTensorType>(value.getType());
-    unsigned found = 0;
-    for (int64_t d = 0; type && d < type.getRank(); ++d)
-      if (unsigned group = groups.find(value, d); group != DimGroups::kNone && set.test(group))
-        ++found;
-    if (found < 2)
-      return success();
-    return emitError(value.getLoc()) << "a value has the sequence in " << found << " dimensions, and no axis shards both, "
-                                     << "got: " << type << "; compute scores by nn.attention";
+  auto tell = [](InFlightDiagnostic &diag, ArrayRef<unsigned> dims, Value value) -> InFlightDiagnostic & {
+    llvm::interleave(dims, diag, " and ");
+    return diag << ", and no axis shards both, got: " << value.getType();
   };
   for (BlockArgument argument : func.getArguments())
-    if (failed(verify(argument)))
-      return failure();
+    if (SmallVector<unsigned> dims = findDims(groups, set, argument); dims.size() > 1) {
+      InFlightDiagnostic diag = nn::emitArgError(func, argument.getArgNumber());
+      return tell(diag << "the sequence of nn.attention is in dimensions ", dims, argument)
+             << "; context parallelism shards tokens that nn.attention alone mixes: leave out --context-parallel, or "
+             << "mix tokens by nn.attention";
+    }
   for (Operation &op : func.front())
     for (Value result : op.getResults())
-      if (failed(verify(result)))
-        return failure();
+      if (SmallVector<unsigned> dims = findDims(groups, set, result); dims.size() > 1) {
+        InFlightDiagnostic diag = emitError(result.getLoc());
+        return tell(diag << "a value has the sequence of nn.attention in dimensions ", dims, result)
+               << "; compute scores by nn.attention";
+      }
   return success();
 }
 
