@@ -1,6 +1,7 @@
 // dist-context-parallel: the sequence over mesh axes. Annotations only: ops that align dimensions of the sequence,
 // attention, are built on its shards by the partitioner. Keys left as they lie make a ring; keys that are gathered, or
 // heads that take the axis instead of the sequence, are changes of layout around the op.
+#include "HeadCounts.h"
 #include "SequenceDims.h"
 #include "Strategy.h"
 #include "ZigzagOrder.h"
@@ -14,8 +15,6 @@
 
 #include "llvm/ADT/StringExtras.h"
 
-#include <numeric>
-
 namespace shoal::dist {
 #define GEN_PASS_DEF_CONTEXTPARALLELPASS
 #include "shoal/passes/ShoalDist.h.inc"
@@ -26,33 +25,6 @@ using namespace shoal;
 using namespace shoal::dist;
 
 namespace {
-
-std::optional<unsigned> findDim(const TensorFactors &tensor, unsigned factor) {
-  for (auto [d, factors] : llvm::enumerate(tensor))
-    if (llvm::is_contained(factors, factor))
-      return d;
-  return std::nullopt;
-}
-
-/// The factors of heads: what the op computes independently behind the tokens, key/value heads and then the query heads
-/// of one.
-SmallVector<unsigned> findHeadFactors(const DimGroups::Entry &entry) {
-  unsigned tokens = entry.rule.aligned.front().lead;
-  SmallVector<unsigned> heads;
-  for (const TensorFactors &tensor : entry.rule.operands) {
-    std::optional<unsigned> dim = findDim(tensor, tokens);
-    for (unsigned d = dim ? *dim + 1 : tensor.size(); d < tensor.size(); ++d)
-      if (unsigned factor = tensor[d].front(); entry.rule.factors[factor].kind != FactorKind::NeedReplication &&
-                                               !llvm::is_contained(heads, factor))
-        heads.push_back(factor);
-  }
-  return heads;
-}
-
-/// The heads that each device has, by what shards them so far.
-int64_t countLocal(const DimGroups::Entry &entry, unsigned factor, const GroupAxes &known, MeshAttr mesh) {
-  return shardSize(entry.rule.factors[factor].size, mesh.getSize(known.get(entry.groups[factor])));
-}
 
 class ContextParallel {
 public:
@@ -216,27 +188,24 @@ void ContextParallel::gatherKeys() {
     }
 }
 
-/// As tensor parallelism deals its axis out: key/value heads take all of it where there are as many, else what divides
-/// them, and their query heads the rest.
+/// As tensor parallelism deals its axis out.
 FailureOr<SmallVector<SmallVector<StringAttr>>> ContextParallel::dealHeads(const DimGroups::Entry &entry,
                                                                            ArrayRef<unsigned> factors) {
   MeshAttr attr = mesh.getMesh();
-  int64_t kvHeads = countLocal(entry, factors[0], known, attr), devices = attr.getSize(headAxes), shared = 1;
+  HeadCounts heads = HeadCounts::of(entry, known, attr);
+  auto sizes = llvm::map_to_vector(headAxes, [&](StringAttr axis) { return *attr.getAxisSize(axis); });
+  std::optional<SmallVector<bool>> isKeyValue = heads.deal(sizes);
+  if (!isKeyValue)
+    return entry.op->emitError("Ulysses deals ")
+           << attr.getSize(headAxes) << " devices out to key/value heads, as many as divide these, and to the query "
+           << "heads of one, got: " << heads.keyValue
+           << (heads.keyValue == 1 ? " key/value head" : " key/value heads") << " of "
+           << heads.query << (heads.query == 1 ? " query head" : " query heads") << (heads.keyValue == 1 ? "" : " each")
+           << "; take --context-parallel ring, or hybrid with a smaller axis \"ulysses\"";
   SmallVector<SmallVector<StringAttr>> dealt(factors.size());
-  for (StringAttr axis : headAxes) {
-    int64_t size = *attr.getAxisSize(axis);
-    bool fits = kvHeads >= devices || (kvHeads % (shared * size) == 0 && dealt.back().empty());
-    dealt[fits ? 0 : dealt.size() - 1].push_back(axis);
-    shared *= fits ? size : 1;
-  }
-  int64_t queryHeads = countLocal(entry, factors.back(), known, attr);
-  if (devices / shared <= queryHeads)
-    return dealt;
-  return entry.op->emitError("Ulysses deals ")
-         << devices << " devices out to key/value heads, as many as divide these, and to the query heads of one, got: "
-         << kvHeads << (kvHeads == 1 ? " key/value head" : " key/value heads") << " of " << queryHeads
-         << (queryHeads == 1 ? " query head" : " query heads")
-         << (kvHeads == 1 ? "" : " each") << "; take --context-parallel ring, or hybrid with a smaller axis \"ulysses\"";
+  for (auto [axis, ofKeyValue] : llvm::zip_equal(headAxes, *isKeyValue))
+    dealt[ofKeyValue ? 0 : dealt.size() - 1].push_back(axis);
+  return dealt;
 }
 
 void ContextParallel::remarkUnevenExchange(const DimGroups::Entry &entry, ArrayRef<StringAttr> rest) {
@@ -356,20 +325,18 @@ struct ContextParallelPass : dist::impl::ContextParallelPassBase<ContextParallel
   }
 
 private:
-  /// Where key/value heads are fewer than the axis has devices, they take the part of it that divides them all.
+  /// Where key/value heads are fewer than the axis has devices, they take parts of it.
   LogicalResult splitForHeads(func::FuncOp func, const DimGroups &groups, StringAttr axis) {
     MeshAttr mesh = lookupMesh(getOperation()).getMesh();
     if (resolveAxis(mesh, axis).size() != 1)
       return success(); // split already
-    int64_t devices = *mesh.getAxisSize(axis), common = devices;
     GroupAxes known(func, groups);
+    SmallVector<HeadCounts> heads;
     for (const DimGroups::Entry &entry : groups.getEntries())
       if (!entry.rule.aligned.empty())
-        if (int64_t kvHeads = countLocal(entry, findHeadFactors(entry).front(), known, mesh); kvHeads < devices)
-          common = std::gcd(common, kvHeads);
-    if (common == devices || common == 1)
-      return success();
-    return splitAxis(getOperation(), axis, {common, devices / common});
+        heads.push_back(HeadCounts::of(entry, known, mesh));
+    SmallVector<int64_t> sizes = dist::splitForHeads(*mesh.getAxisSize(axis), heads);
+    return sizes.size() < 2 ? success() : splitAxis(getOperation(), axis, sizes);
   }
 };
 

@@ -1,0 +1,82 @@
+// Deals axes out to the heads of attention; see HeadCounts.h.
+#include "HeadCounts.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace shoal::dist {
+
+std::optional<unsigned> findDim(const TensorFactors &tensor, unsigned factor) {
+  for (auto [d, factors] : llvm::enumerate(tensor))
+    if (llvm::is_contained(factors, factor))
+      return d;
+  return std::nullopt;
+}
+
+SmallVector<unsigned> findHeadFactors(const DimGroups::Entry &entry) {
+  unsigned tokens = entry.rule.aligned.front().lead;
+  SmallVector<unsigned> heads;
+  for (const TensorFactors &tensor : entry.rule.operands) {
+    std::optional<unsigned> dim = findDim(tensor, tokens);
+    for (unsigned d = dim ? *dim + 1 : tensor.size(); d < tensor.size(); ++d)
+      if (unsigned factor = tensor[d].front(); entry.rule.factors[factor].kind != FactorKind::NeedReplication &&
+                                               !llvm::is_contained(heads, factor))
+        heads.push_back(factor);
+  }
+  return heads;
+}
+
+HeadCounts HeadCounts::of(const DimGroups::Entry &entry, const GroupAxes &known, MeshAttr mesh) {
+  auto countLocal = [&](unsigned factor) {
+    return shardSize(entry.rule.factors[factor].size, mesh.getSize(known.get(entry.groups[factor])));
+  };
+  SmallVector<unsigned> factors = findHeadFactors(entry);
+  return {countLocal(factors.front()), countLocal(factors.back())};
+}
+
+std::optional<SmallVector<bool>> HeadCounts::deal(ArrayRef<int64_t> sizes) const {
+  int64_t devices = std::accumulate(sizes.begin(), sizes.end(), int64_t(1), std::multiplies<>());
+  for (bool skips : {false, true}) {
+    SmallVector<bool> dealt;
+    int64_t shared = 1;
+    for (int64_t size : sizes) {
+      bool isNext = skips || !llvm::is_contained(dealt, false);
+      dealt.push_back(keyValue >= devices || (keyValue % (shared * size) == 0 && isNext));
+      shared *= dealt.back() ? size : 1;
+    }
+    if (devices / shared <= query)
+      return dealt;
+  }
+  return std::nullopt;
+}
+
+/// So that some of the sizes have the greatest product that divides `heads`.
+static SmallVector<int64_t> splitBy(ArrayRef<int64_t> sizes, int64_t heads) {
+  SmallVector<int64_t> split;
+  for (int64_t size : sizes) {
+    int64_t part = std::gcd(size, heads);
+    heads /= part;
+    split.append({part, size / part});
+  }
+  llvm::erase(split, 1);
+  return split;
+}
+
+SmallVector<int64_t> splitForHeads(int64_t devices, ArrayRef<HeadCounts> heads) {
+  int64_t common = devices;
+  for (const HeadCounts &counts : heads)
+    if (counts.keyValue < devices)
+      common = std::gcd(common, counts.keyValue);
+  SmallVector<int64_t> sizes{common, devices / common};
+  if (!llvm::all_of(heads, [&](const HeadCounts &counts) { return counts.deal(sizes).has_value(); })) {
+    sizes = {devices};
+    for (const HeadCounts &counts : heads)
+      if (counts.keyValue < devices)
+        sizes = splitBy(sizes, counts.keyValue);
+  }
+  llvm::erase(sizes, 1);
+  return sizes;
+}
+
+} // namespace shoal::dist
