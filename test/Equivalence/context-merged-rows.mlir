@@ -5,6 +5,15 @@
 // RUN: shoalc %t/one-row.mlir --mesh context=2,data=2 --context-parallel zigzag --optimizer sgd --lr 0.1 --verify-plan --emit local -o %t/zigzag.local.mlir 2>&1 | FileCheck %s
 // Partial sums over tensor pass the change of order in front of the reshape, which only moves them.
 // RUN: shoalc %t/partial.mlir --mesh tensor=2,context=3 --context-parallel zigzag --tensor-parallel --optimizer sgd --lr 0.1 --verify-plan --emit local -o %t/partial.local.mlir 2>&1 | FileCheck %s
+// Where no input has the sequence apart from rows, what a reshape splits off begins it: in inference labels do not tell.
+// RUN: shoalc %t/begins.mlir --mesh context=3 --context-parallel ring --mode infer --verify-plan --emit local -o %t/begins.ring.mlir 2>&1 | FileCheck %s --check-prefix=INFER
+// RUN: grep -c dist.permute_start %t/begins.ring.mlir | grep -x 4
+// RUN: shoalc %t/begins.mlir --mesh context=2 --context-parallel ulysses --mode infer --verify-plan --emit local -o %t/begins.ulysses.mlir 2>&1 | FileCheck %s --check-prefix=INFER
+// RUN: FileCheck %s --check-prefix=HEADS < %t/begins.ulysses.mlir
+// RUN: shoalc %t/begins.mlir --mesh pipe=2,context=2 --context-parallel allgather --mode infer --verify-plan 2>&1 | FileCheck %s --check-prefix=INFER
+// RUN: shoalc %t/begins.mlir --mesh context=3 --context-parallel ring --optimizer sgd --lr 0.1 --verify-plan 2>&1 | FileCheck %s
+// INFER: the plan equals one device, --mode infer
+// HEADS: nn.attention {{.*}} -> tensor<2x6x1x1x2xf64>
 // CHECK: the plan equals one device, --mode train
 //--- one-row.mlir
 func.func @m(
@@ -54,4 +63,22 @@ func.func @m(
   %v19 = nn.reshape %y : tensor<3x3xi64> -> tensor<9xi64>
   %v20, %v20_lse = nn.cross_entropy mean %v18, %v19 : (tensor<9x2xf64>, tensor<9xi64>) -> tensor<f64>
   return %v20, %v17 : tensor<f64>, tensor<3x3x2xf64>
+}
+//--- begins.mlir
+func.func @m(
+    %x: tensor<2x6x4xf64> {nn.input = "x"},
+    %y: tensor<2x6xi64> {nn.input = "y"},
+    %w: tensor<4x4xf64> {nn.param = #nn.param<"w", init = normal(0.0, 0.5)>},
+    %v: tensor<4x3xf64> {nn.param = #nn.param<"v", init = normal(0.0, 0.5)>})
+    -> (tensor<f64> {nn.loss}, tensor<2x6x3xf64> {nn.output = "logits"}) {
+  %f = nn.reshape %x {nn.layer = "h.0"} : tensor<2x6x4xf64> -> tensor<12x4xf64>
+  %g = nn.matmul %f, %w {nn.layer = "h.0"} : (tensor<12x4xf64>, tensor<4x4xf64>) -> tensor<12x4xf64>
+  %h = nn.reshape %g {nn.layer = "h.0"} : tensor<12x4xf64> -> tensor<2x6x4xf64>
+  %q = nn.reshape %h {nn.layer = "h.0"} : tensor<2x6x4xf64> -> tensor<2x6x2x1x2xf64>
+  %k = nn.reshape %h {nn.layer = "h.0"} : tensor<2x6x4xf64> -> tensor<2x6x2x2xf64>
+  %o, %lse = nn.attention %q, %k, %k causal scale = 0.5 {nn.layer = "h.0"} : (tensor<2x6x2x1x2xf64>, tensor<2x6x2x2xf64>, tensor<2x6x2x2xf64>) -> tensor<2x6x2x1x2xf64>
+  %p = nn.reshape %o {nn.layer = "h.1"} : tensor<2x6x2x1x2xf64> -> tensor<2x6x4xf64>
+  %l = nn.matmul %p, %v {nn.layer = "h.1"} : (tensor<2x6x4xf64>, tensor<4x3xf64>) -> tensor<2x6x3xf64>
+  %loss, %lsel = nn.cross_entropy mean %l, %y : (tensor<2x6x3xf64>, tensor<2x6xi64>) -> tensor<f64>
+  return %loss, %l : tensor<f64>, tensor<2x6x3xf64>
 }

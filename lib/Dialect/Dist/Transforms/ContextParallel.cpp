@@ -32,10 +32,9 @@ public:
                   bool keepGathered, const DimGroups &groups, const SequenceDims &sequence)
       : func(func), mesh(mesh), symbol(FlatSymbolRefAttr::get(mesh.getSymNameAttr())), axes(axes), headAxes(headAxes),
         keepGathered(keepGathered), groups(groups), sequence(sequence), known(func, groups),
-        forward(findForwardOps(func)),
-        why(getStrategyCause(func.getContext(), kContextParallel, "the sequence")) {}
+        forward(findForwardOps(func)), why(getStrategyCause(func.getContext(), kContextParallel, "the sequence")) {}
 
-  /// Inputs that have the sequence lie sharded along it.
+  /// Inputs that have the sequence lie sharded along it; where none has, what first has it does.
   LogicalResult shardInputs();
   /// Of a strategy that lays inputs in an order of its own: no annotation says how tokens lie.
   LogicalResult verifyInputsAreFree();
@@ -49,12 +48,15 @@ public:
   CauseAttr getCause() const { return why; }
 
 private:
-  /// Tells of a length whose shards over all axes are not parts of those over what still shards it: rows move between
-  /// those, too.
-  void remarkUnevenExchange(const DimGroups::Entry &entry, ArrayRef<StringAttr> rest);
+  /// Tells, true, of a length whose shards over all axes are not parts of those over what still shards it: rows move
+  /// between those, too.
+  bool remarkUnevenExchange(const DimGroups::Entry &entry, ArrayRef<StringAttr> rest);
+  /// What is computed of values that have no dimension of tokens alone, and has one; false where there is nothing.
+  bool shardBeginnings();
+  /// Whether the heads of all layers can be dealt out to so many devices.
+  bool fits(int64_t devices);
   /// The axes of each head factor beside those that it has.
-  FailureOr<SmallVector<SmallVector<StringAttr>>> dealHeads(const DimGroups::Entry &entry,
-                                                            ArrayRef<unsigned> factors);
+  FailureOr<SmallVector<SmallVector<StringAttr>>> dealHeads(const DimGroups::Entry &entry, ArrayRef<unsigned> factors);
 
   ReshardOp reshard(OpBuilder &builder, Value value, ShardingAttr to, StringRef reason, Operation *cause);
   /// Who reads a result of an op has it as `wanted`, but those that read it as it is made.
@@ -72,14 +74,31 @@ private:
   CauseAttr why;
 };
 
+bool ContextParallel::shardBeginnings() {
+  bool anySharded = false;
+  for (const DimGroups::Entry &entry : groups.getEntries()) {
+    auto hasTokens = [&](Value value) { return sequence.findDim(value).has_value(); };
+    if (entry.op->getNumOperands() == 0 || llvm::any_of(entry.op->getOperands(), hasTokens))
+      continue;
+    for (Value result : entry.op->getResults())
+      if (std::optional<unsigned> dim = sequence.findDim(result); dim && !getSharding(result)) {
+        setSharding(result, shardAlong(symbol, result, *dim, axes));
+        addCause(entry.op, axes, why);
+        anySharded = true;
+      }
+  }
+  return anySharded;
+}
+
 LogicalResult ContextParallel::shardInputs() {
   ArgAnnotator arguments(func, mesh);
-  bool anySharded = false;
+  bool anySharded = false, anyHasTokens = false;
   for (BlockArgument argument : func.getArguments()) {
     unsigned index = argument.getArgNumber();
     std::optional<unsigned> dim = sequence.findDim(argument);
     if (!dim || nn::getArgRole(func, index) != nn::ArgRole::Input)
       continue;
+    anyHasTokens = true;
     switch (arguments.ask(index, *dim, axes)) {
     case ArgAnnotator::Answer::Free:
       // Its other dimensions stay open, for the strategies that follow.
@@ -100,12 +119,13 @@ LogicalResult ContextParallel::shardInputs() {
     }
     }
   }
-  if (anySharded)
+  if (anySharded || (!anyHasTokens && shardBeginnings()))
     return success();
   InFlightDiagnostic diag = func.emitError("context parallelism over ");
   llvm::interleaveComma(axes, diag);
-  return diag << ": no input has the sequence of nn.attention as a dimension of its own, or annotations by hand keep it "
-              << "whole";
+  return diag
+         << ": no input has the sequence of nn.attention as a dimension of its own, or annotations by hand keep it "
+         << "whole";
 }
 
 LogicalResult ContextParallel::verifyInputsAreFree() {
@@ -115,9 +135,9 @@ LogicalResult ContextParallel::verifyInputsAreFree() {
     std::optional<unsigned> dim = sequence.findDim(argument);
     if (dim && nn::getArgRole(func, index) == nn::ArgRole::Input &&
         arguments.ask(index, *dim, axes) != ArgAnnotator::Answer::Free)
-      return nn::emitArgError(func, index)
-             << "the zigzag order lays dimension " << *dim << " itself, but an annotation says how it lies: "
-             << arguments.get(index) << "; leave it out or take --context-parallel ring";
+      return nn::emitArgError(func, index) << "the zigzag order lays dimension " << *dim
+                                           << " itself, but an annotation says how it lies: " << arguments.get(index)
+                                           << "; leave it out or take --context-parallel ring";
   }
   return success();
 }
@@ -182,41 +202,61 @@ void ContextParallel::gatherKeys() {
           continue;
         Value result = entry.op->getResult(i);
         reshardResult(result, shardAlong(symbol, result, *dim, axes),
-                      "gradients of keys and values on their own devices behind",
-                      [](Operation *) { return false; });
+                      "gradients of keys and values on their own devices behind", [](Operation *) { return false; });
       }
     }
 }
 
-/// As tensor parallelism deals its axis out.
+bool ContextParallel::fits(int64_t devices) {
+  SmallVector<HeadCounts> all;
+  for (const DimGroups::Entry &entry : groups.getEntries())
+    if (!entry.rule.aligned.empty())
+      all.push_back(HeadCounts::of(entry, known, mesh.getMesh()));
+  SmallVector<int64_t> sizes = splitForHeads(devices, all);
+  return llvm::all_of(all, [&](const HeadCounts &heads) { return heads.deal(sizes).has_value(); });
+}
+
 FailureOr<SmallVector<SmallVector<StringAttr>>> ContextParallel::dealHeads(const DimGroups::Entry &entry,
                                                                            ArrayRef<unsigned> factors) {
   MeshAttr attr = mesh.getMesh();
   HeadCounts heads = HeadCounts::of(entry, known, attr);
   auto sizes = llvm::map_to_vector(headAxes, [&](StringAttr axis) { return *attr.getAxisSize(axis); });
   std::optional<SmallVector<bool>> isKeyValue = heads.deal(sizes);
-  if (!isKeyValue)
-    return entry.op->emitError("Ulysses deals ")
-           << attr.getSize(headAxes) << " devices out to key/value heads, as many as divide these, and to the query "
-           << "heads of one, got: " << heads.keyValue
-           << (heads.keyValue == 1 ? " key/value head" : " key/value heads") << " of "
-           << heads.query << (heads.query == 1 ? " query head" : " query heads") << (heads.keyValue == 1 ? "" : " each")
-           << "; take --context-parallel ring, or hybrid with a smaller axis \"ulysses\"";
+  if (!isKeyValue) {
+    int64_t devices = attr.getSize(headAxes), fitting = devices - 1;
+    while (fitting > 1 && (devices % fitting != 0 || !fits(fitting)))
+      --fitting;
+    InFlightDiagnostic diag = entry.op->emitError("Ulysses deals ")
+                              << devices << " devices out to key/value heads, as many as divide these, and "
+                              << "to the query heads of one, got: " << heads.keyValue
+                              << (heads.keyValue == 1 ? " key/value head" : " key/value heads") << " of " << heads.query
+                              << (heads.query == 1 ? " query head" : " query heads")
+                              << (heads.keyValue == 1 ? "" : " each") << "; take --context-parallel ring or zigzag";
+    if (fitting > 1)
+      diag << ", or hybrid with an axis \"ulysses\" of " << fitting;
+    return diag;
+  }
   SmallVector<SmallVector<StringAttr>> dealt(factors.size());
   for (auto [axis, ofKeyValue] : llvm::zip_equal(headAxes, *isKeyValue))
     dealt[ofKeyValue ? 0 : dealt.size() - 1].push_back(axis);
   return dealt;
 }
 
-void ContextParallel::remarkUnevenExchange(const DimGroups::Entry &entry, ArrayRef<StringAttr> rest) {
-  int64_t tokens = entry.rule.factors[entry.rule.aligned.front().lead].size;
+bool ContextParallel::remarkUnevenExchange(const DimGroups::Entry &entry, ArrayRef<StringAttr> rest) {
   int64_t outer = mesh.getMesh().getSize(rest), all = mesh.getMesh().getSize(axes);
-  if (outer == 1 || shardSize(tokens, outer) * outer == shardSize(tokens, all) * all)
-    return;
-  entry.op->emitRemark("a sequence of ")
-      << tokens << " tokens is cut into parts of " << shardSize(tokens, all) << " over " << all << " devices and of "
-      << shardSize(tokens, outer) << " over " << outer << ": tokens move between those before heads are exchanged, in "
-      << "three all-to-alls for one; take a multiple of " << all << " tokens";
+  AlignedFactors pair = entry.rule.aligned.front();
+  for (unsigned factor : {pair.lead, pair.passing}) {
+    int64_t tokens = entry.rule.factors[factor].size, part = shardSize(tokens, all), whole = shardSize(tokens, outer);
+    if (outer == 1 || whole * outer == part * all)
+      continue;
+    entry.op->emitRemark("a sequence of ")
+        << tokens << " tokens is cut into parts of " << part << " over " << all << " devices and of " << whole
+        << " over " << outer
+        << ": tokens move between those before heads are exchanged, in three all-to-alls for one; take a multiple "
+        << "of " << all << " tokens";
+    return true;
+  }
+  return false;
 }
 
 LogicalResult ContextParallel::exchangeHeads() {
@@ -229,12 +269,11 @@ LogicalResult ContextParallel::exchangeHeads() {
     return ruled && !ruled.getShardingRule().aligned.empty();
   };
   DenseMap<Value, Value> exchanged;
-  bool isFirst = true;
+  bool isTold = false;
   for (const DimGroups::Entry &entry : groups.getEntries()) {
     if (entry.rule.aligned.empty())
       continue;
-    if (std::exchange(isFirst, false))
-      remarkUnevenExchange(entry, rest);
+    isTold = isTold || remarkUnevenExchange(entry, rest);
     SmallVector<unsigned> headFactors = findHeadFactors(entry);
     auto dealt = dealHeads(entry, headFactors);
     if (failed(dealt))
