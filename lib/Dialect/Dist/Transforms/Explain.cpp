@@ -309,9 +309,9 @@ bool isOfPassing(Value value, int64_t dim) {
   if (!ruled || ruled->getNumRegions())
     return false;
   ShardingRule rule = ruled.getShardingRule();
-  return fits(rule, ruled) && llvm::any_of(rule.results[cast<OpResult>(value).getResultNumber()][dim], [&](unsigned factor) {
-           return rule.factors[factor].kind == FactorKind::Permutation;
-         });
+  return fits(rule, ruled) &&
+         llvm::any_of(rule.results[cast<OpResult>(value).getResultNumber()][dim],
+                      [&](unsigned factor) { return rule.factors[factor].kind == FactorKind::Permutation; });
 }
 
 /// The layer that a collective belongs to: that of who asks, or of a bucket, for which nobody asks in one, that of its

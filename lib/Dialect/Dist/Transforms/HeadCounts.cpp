@@ -20,8 +20,8 @@ SmallVector<unsigned> findHeadFactors(const DimGroups::Entry &entry) {
   for (const TensorFactors &tensor : entry.rule.operands) {
     std::optional<unsigned> dim = findDim(tensor, tokens);
     for (unsigned d = dim ? *dim + 1 : tensor.size(); d < tensor.size(); ++d)
-      if (unsigned factor = tensor[d].front(); entry.rule.factors[factor].kind != FactorKind::NeedReplication &&
-                                               !llvm::is_contained(heads, factor))
+      if (unsigned factor = tensor[d].front();
+          entry.rule.factors[factor].kind != FactorKind::NeedReplication && !llvm::is_contained(heads, factor))
         heads.push_back(factor);
   }
   return heads;
