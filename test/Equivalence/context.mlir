@@ -119,6 +119,25 @@
 // RUN: %{equal}
 // REDEFINE: %{mask} = window = 3
 // RUN: %{equal}
+// Zigzag has earlier tokens on either side: of chunks of 4 a window of 5 reaches the next ones, one of 6 two, and all
+// ranks; of 27 tokens ranks have 3 and 3, the last one 2 and 1.
+// REDEFINE: %{tokens} = 40
+// REDEFINE: %{table} = 40
+// RUN: %{equal}
+// RUN: %{hops} 12
+// REDEFINE: %{mask} = causal window = 5
+// RUN: %{equal}
+// RUN: %{hops} 12
+// REDEFINE: %{mask} = causal window = 6
+// RUN: %{equal}
+// RUN: %{hops} 24
+// REDEFINE: %{mask} = causal window = 4
+// REDEFINE: %{tokens} = 27
+// RUN: %{equal}
+// RUN: %{hops} 12
+// REDEFINE: %{tokens} = 12
+// REDEFINE: %{table} = 12
+// REDEFINE: %{mask} = window = 3
 // REDEFINE: %{mode} = allgather
 // REDEFINE: %{mask} = causal window = 3
 // RUN: %{equal}

@@ -53,11 +53,13 @@ def plans():
     # One head of keys and values passes by as many do; heads of it there are none to exchange for tokens.
     yield Plan("ring", {"context": 3}, ONE)
     yield Plan("ulysses", {"context": 2}, ONE)
-    # A window reaches one rank of 8 tokens, of 6 tokens too, and two of 3; by positions it may reach all.
+    # A window reaches one rank of 8 tokens, of 6 tokens too, and two of 3; in zigzag order two chunks of 3, which may be on
+    # either side and so on all ranks, or one of 6, on one rank of each side.
     yield Plan("ring", {"context": 3}, GROUPED[3], window=WINDOW)
     yield Plan("ring", {"context": 4}, MULTI, window=WINDOW)
     yield Plan("ring", {"context": 4}, MULTI, window=WINDOW, tokens=12)
     yield Plan("zigzag", {"context": 4}, MULTI, window=WINDOW)
+    yield Plan("zigzag", {"context": 4}, MULTI, window=WINDOW, tokens=48)
     # Keys and values in bf16 come home as gradients in f32, which are rounded once.
     yield Plan("ring", {"context": 4}, GROUPED[4], "--dtype", "bf16", element=2)
     yield Plan("hybrid", {"context": 2, "ulysses": 2}, GROUPED[4], "--dtype", "bf16", element=2)
@@ -80,6 +82,8 @@ def hops(plan, per_rank):
     others = plan.mesh["context"] - 1
     if plan.window and plan.mode == "ring":
         return min(others, math.ceil((plan.window - 1) / per_rank))
+    if plan.window:
+        return min(others, 2 * math.ceil((plan.window - 1) / (per_rank // 2)))
     return others
 
 

@@ -3,13 +3,14 @@
 // Keys and values pass by all queries: the next ones start on their way before those at hand are used. Parts are in f32, and rounded once.
 dist.mesh @mesh <["context"=3]>
 // CHECK-LABEL: func.func @forward
-// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x1x2x4xbf16> {{.*}}, %[[K:[^:]*]]: tensor<2x4x1x4xbf16>
+// CHECK-SAME: %[[Q:[^:]*]]: tensor<2x4x1x2x4xbf16> {{.*}}, %[[K:[^:]*]]: tensor<2x4x1x4xbf16> {{.*}}, %[[V:[^:]*]]: tensor<2x4x1x4xbf16>
 func.func @forward(%q: tensor<2x12x1x2x4xbf16> {dist.sharding = #dist.sharding<@mesh, [{}, {"context"}, {}, {}, {}]>},
-                   %k: tensor<2x12x1x4xbf16> {dist.sharding = #dist.sharding<@mesh, [{}, {"context"}, {}, {}]>})
+                   %k: tensor<2x12x1x4xbf16> {dist.sharding = #dist.sharding<@mesh, [{}, {"context"}, {}, {}]>},
+                   %v: tensor<2x12x1x4xbf16> {dist.sharding = #dist.sharding<@mesh, [{}, {"context"}, {}, {}]>})
     -> (tensor<2x12x1x2x4xbf16> {dist.sharding = #dist.sharding<@mesh, [{}, {"context"}, {}, {}, {}]>}) {
   // CHECK: %[[K1:.*]] = dist.permute_start {"context"} from [0, 1, 2] to [1, 2, 0] %[[K]]
-  // CHECK: %[[V1:.*]] = dist.permute_start {"context"} from [0, 1, 2] to [1, 2, 0] %[[K]]
-  // CHECK: %[[O0:.*]], %[[L0:.*]] = nn.attention %[[Q]], %[[K]], %[[K]] positions = %[[AT:.*]], %[[AT]] causal
+  // CHECK: %[[V1:.*]] = dist.permute_start {"context"} from [0, 1, 2] to [1, 2, 0] %[[V]]
+  // CHECK: %[[O0:.*]], %[[L0:.*]] = nn.attention %[[Q]], %[[K]], %[[V]] positions = %[[AT:.*]], %[[AT]] causal
   // CHECK-SAME: -> tensor<2x4x1x2x4xf32>
   // CHECK: %[[K1V:.*]] = dist.wait %[[K1]]
   // CHECK: %[[V1V:.*]] = dist.wait %[[V1]]
@@ -26,7 +27,7 @@ func.func @forward(%q: tensor<2x12x1x2x4xbf16> {dist.sharding = #dist.sharding<@
   // CHECK: %[[M2:.*]], %{{.*}} = nn.merge_attention %[[M1]], %[[ML1]], %[[O2]], %[[L2]]
   // CHECK: %[[O:.*]] = nn.cast %[[M2]]
   // CHECK: return %[[O]]
-  %o, %lse = nn.attention %q, %k, %k causal scale = 0.5 : (tensor<2x12x1x2x4xbf16>, tensor<2x12x1x4xbf16>, tensor<2x12x1x4xbf16>) -> tensor<2x12x1x2x4xbf16>
+  %o, %lse = nn.attention %q, %k, %v causal scale = 0.5 : (tensor<2x12x1x2x4xbf16>, tensor<2x12x1x4xbf16>, tensor<2x12x1x4xbf16>) -> tensor<2x12x1x2x4xbf16>
   return %o : tensor<2x12x1x2x4xbf16>
 }
 

@@ -280,6 +280,24 @@ func.func @zigzag(%a: tensor<4x12xi64> {dist.sharding = #dist.sharding<@mesh, [{
 
 // -----
 
+// One value as keys and values passes by once.
+dist.mesh @mesh <["x"=3]>
+// CHECK-LABEL: @attention_of_one_value
+// CHECK: %[[ONE:.*]] = dist.permute_start {"x"} from [0, 1, 2] to [1, 2, 0] %[[K:[a-z0-9]+]] {{.*}}keys and values of nn.attention
+// CHECK-NEXT: nn.attention %{{.*}}, %[[K]], %[[K]]
+// CHECK-NEXT: %[[NEXT:.*]] = dist.wait %[[ONE]]
+// CHECK-NEXT: %[[TWO:.*]] = dist.permute_start {"x"} from [0, 1, 2] to [1, 2, 0] %[[NEXT]]
+// CHECK-NEXT: nn.attention %{{.*}}, %[[NEXT]], %[[NEXT]]
+// CHECK-NOT: dist.permute_start
+func.func @attention_of_one_value(%q: tensor<1x6x1x1x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}, {}, {}, {}]>},
+                                  %k: tensor<1x6x1x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}, {}, {}]>})
+    -> (tensor<1x6x1x1x4xf32> {dist.sharding = #dist.sharding<@mesh, [{}, {"x"}, {}, {}, {}]>}) {
+  %o, %lse = nn.attention %q, %k, %k scale = 0.5 : (tensor<1x6x1x1x4xf32>, tensor<1x6x1x4xf32>, tensor<1x6x1x4xf32>) -> tensor<1x6x1x1x4xf32>
+  return %o : tensor<1x6x1x1x4xf32>
+}
+
+// -----
+
 // Positions are whole on every device, which takes those of its rows, and -1 for rows past the end; the offset is that of
 // the batch alone. Two ops of one shard share them.
 dist.mesh @mesh <["x"=3, "y"=2]>

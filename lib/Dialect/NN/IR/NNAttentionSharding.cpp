@@ -39,9 +39,10 @@ struct AttentionRule {
 
 // On devices.
 
-/// Keys, values and their masks on the way around a ring.
-struct Passing {
-  SmallVector<Value> values, started;
+/// Where the keys of a step of a ring come from: so many places before, along a chain of hops in one direction.
+struct Step {
+  int64_t back, direction;
+  bool isFirst, isLast; // of the chain
 };
 
 /// What a device runs, built from local operands by the context of `op`, whose operands `q` and `k` are.
@@ -99,45 +100,75 @@ protected:
 
   bool isRing() const { return keyShards > 1; }
 
+  /// How rows of a window lie on shards: of each `rows` that are further away, some may be one more device away, before
+  /// this one as they are earlier, or on either side.
+  struct Spread {
+    int64_t rows;
+    bool goesBothWays;
+  };
+  /// None where positions are told that can be anything.
+  std::optional<Spread> findSpread() {
+    if (op.getPositions().empty())
+      return Spread{shardSize(keys, keyShards), !op.getCausal()};
+    for (Value positions : op.getPositions()) {
+      auto zigzag = positions.template getDefiningOp<ZigzagOp>();
+      if (!zigzag || !zigzag.getInput().template getDefiningOp<IotaOp>() || zigzag.getInverse() || zigzag.getOffset() ||
+          int64_t(zigzag.getRanks()) != keyShards || typeOf(positions).getDimSize(0) != keys)
+        return std::nullopt;
+    }
+    // From the front half of a shard the earlier rows are on devices before, from the back half on devices behind.
+    return Spread{std::max<int64_t>(1, Zigzag(keys, keyShards).back), true};
+  }
+
   /// The steps of the ring in each direction: keys of that many devices before, and behind. A window that needs no
   /// other devices' keys ends the way early.
   std::pair<int64_t, int64_t> countSteps() {
     int64_t all = keyShards - 1;
-    // Positions that are told can be anywhere.
-    if (!op.getWindow() || !op.getPositions().empty())
+    std::optional<Spread> spread = op.getWindow() ? findSpread() : std::nullopt;
+    if (!spread)
       return {all, 0};
-    int64_t reach = std::min<int64_t>(shardSize(int64_t(*op.getWindow()) - 1, shardSize(keys, keyShards)), all);
-    if (op.getCausal())
+    int64_t reach = std::min<int64_t>(shardSize(int64_t(*op.getWindow()) - 1, spread->rows), all);
+    if (!spread->goesBothWays)
       return {reach, 0};
     return 2 * reach >= all ? std::pair(all, int64_t(0)) : std::pair(reach, reach);
   }
 
-  Passing start(ValueRange values, int64_t forward) {
-    Passing passing{llvm::to_vector(values), {}};
-    static constexpr StringLiteral names[] = {"keys", "values", "segments of keys"};
+  /// Calls `make(i)` for each of some values; for one that is the same as another before, what that gave.
+  template <typename Make> static SmallVector<Value> makeOnce(ArrayRef<Value> values, Make make) {
+    SmallVector<Value> made;
     for (auto [i, value] : llvm::enumerate(values))
-      passing.started.push_back(ctx.startShift(b.builder, value, k, 1, forward, names[i]));
-    return passing;
+      if (size_t first = llvm::find(values, value) - values.begin(); first < i)
+        made.push_back(made[first]);
+      else
+        made.push_back(make(i));
+    return made;
   }
-  SmallVector<Value> finish(const Passing &passing) {
-    return llvm::map_to_vector(passing.started, [&](Value started) { return ctx.finishShift(b.builder, started); });
+  SmallVector<Value> start(ArrayRef<Value> values, int64_t forward) {
+    StringRef names[] = {"keys", "values", "segments of keys"};
+    if (values[0] == values[1])
+      names[0] = "keys and values";
+    return makeOnce(values,
+                    [&](size_t i) { return ctx.startShift(b.builder, values[i], k, 1, forward, names[i]); });
+  }
+  SmallVector<Value> finish(ArrayRef<Value> started) {
+    return makeOnce(started, [&](size_t i) { return ctx.finishShift(b.builder, started[i]); });
   }
 
-  /// Calls `step(values, back)` for the keys of every device, its own first, with the next ones on their way.
-  template <typename Step> void goAround(ValueRange own, Step step) {
+  /// Calls `serve(values, step)` for the keys of every device, its own first, with the next ones on their way.
+  template <typename Serve> void goAround(ArrayRef<Value> own, Serve serve) {
     auto [before, behind] = countSteps();
-    std::optional<Passing> fromBefore, fromBehind;
+    SmallVector<Value> fromBefore, fromBehind;
     if (before)
       fromBefore = start(own, 1);
     if (behind)
       fromBehind = start(own, -1);
-    step(own, 0);
+    serve(own, Step{0, 0, false, false});
     for (auto [passing, steps, direction] : {std::tuple(&fromBefore, before, 1), std::tuple(&fromBehind, behind, -1)})
       for (int64_t i = 1; i <= steps; ++i) {
-        SmallVector<Value> arrived = finish(**passing);
+        SmallVector<Value> arrived = finish(*passing);
         if (i < steps)
           *passing = start(arrived, direction);
-        step(arrived, direction * i);
+        serve(arrived, Step{direction * i, direction, i == 1, i == steps});
       }
   }
 
@@ -165,11 +196,11 @@ public:
     llvm::append_range(own, ArrayRef(segments).drop_front(segments.empty() ? 0 : 1));
     RankedTensorType wide = o.clone(computeType(o.getElementType()));
     SmallVector<Value> sum;
-    goAround(own, [&](ValueRange passing, int64_t back) {
+    goAround(own, [&](ValueRange passing, Step step) {
       SmallVector<Value> masks;
       if (!segments.empty())
         masks = {segments[0], passing[2]};
-      SmallVector<Value> part = attend(passing.take_front(2), masks, back, wide);
+      SmallVector<Value> part = attend(passing.take_front(2), masks, step.back, wide);
       if (sum.empty())
         sum = part;
       else
@@ -204,31 +235,29 @@ public:
     llvm::append_range(own, ArrayRef(segments).drop_front(segments.empty() ? 0 : 1));
     SmallVector<RankedTensorType> wide = llvm::map_to_vector(
         types, [](RankedTensorType type) { return cast<RankedTensorType>(type.clone(computeType(type.getElementType()))); });
-    auto [before, behind] = countSteps();
-    SmallVector<Value> sums;      // dq, and of dk and dv what is of this device's own keys
+    SmallVector<Value> sums;       // dq, and of dk and dv what is of this device's own keys
     SmallVector<Value> travelling; // dk and dv of the keys that passed by last, on their way
     SmallVector<SmallVector<Value>> home;
-    goAround(own, [&, before = before, behind = behind](ValueRange passing, int64_t back) {
+    goAround(own, [&](ValueRange passing, Step step) {
       SmallVector<Value> masks;
       if (!segments.empty())
         masks = {segments[0], passing[2]};
-      SmallVector<Value> part = differentiate(passing.take_front(2), masks, back, wide);
-      if (back == 0) {
+      SmallVector<Value> part = differentiate(passing.take_front(2), masks, step.back, wide);
+      if (step.back == 0) {
         sums = part;
         return;
       }
       sums[0] = b.add(sums[0], part[0]);
       // What devices before have added up for these keys comes with them; the last one sends it home.
-      int64_t direction = back > 0 ? 1 : -1, last = back > 0 ? before : -behind;
       for (unsigned i : {0, 1}) {
         Value sum = part[1 + i];
-        if (back != direction)
+        if (!step.isFirst)
           sum = b.add(ctx.finishShift(b.builder, travelling[i]), sum);
-        part[1 + i] = ctx.startShift(b.builder, sum, k, 1, back == last ? -back : direction,
+        part[1 + i] = ctx.startShift(b.builder, sum, k, 1, step.isLast ? -step.back : step.direction,
                                      i == 0 ? "gradient of the keys" : "gradient of the values");
       }
       travelling = {part[1], part[2]};
-      if (back == last)
+      if (step.isLast)
         home.push_back(travelling);
     });
     for (ArrayRef<Value> arriving : home)
