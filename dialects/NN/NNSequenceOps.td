@@ -12,7 +12,9 @@ def NN_ZigzagOp : NN_PositionOp<"zigzag"> {
     `inverse` undoes it, which is the gradient.
 
     On a shard `offset = %o` is the place of its first row, set by the partitioner: `nn.zigzag %x dim = 1 ranks = 2 offset = %o :
-    tensor<2x7xi64> -> tensor<2x4xi64>`. The input is whole in that dimension, and rows of the shard past the end are zeros.
+    tensor<2x7xi64> -> tensor<2x4xi64>`. The input is whole in that dimension, and rows of the shard past the end are zeros. Where input and
+    result lie on `ranks` devices and all chunks are of one size, there is no such shard: each device sends its even chunk to one device and its odd
+    one to one.
 
     Made by `dist-context-parallel`, on what enters and leaves the sequence.
   }];

@@ -90,9 +90,8 @@ void BatchDims::propagate(Operation *op, const ShardingRule &rule) {
       if (getInner(operand, d) == 0)
         continue;
       // What needs the whole dimension may move rows anywhere.
-      bool movesRows = llvm::any_of(factors, [&](unsigned factor) {
-        return rule.factors[factor].kind == FactorKind::NeedReplication;
-      });
+      bool movesRows =
+          llvm::any_of(factors, [&](unsigned factor) { return rule.factors[factor].isReadAnywhere(); });
       if (movesRows || !splitOffBatch(rule, factors))
         lost = op;
     }

@@ -45,11 +45,14 @@ def run_plan(model, plan, tag):
     evaluated = [word for name in INPUTS for word in ("--eval-data", f"{name}={model.work}/eval_{name}.npy")]
     model.run(plan, "--steps", "6", *evaluated, "--eval-every", "3", tag=tag)
     mesh, *flags = plan.split() or ["one"]
-    program = shoal.shoalc(model.path("model.mlir"), model.path(f"infer-{tag}"), "--mode", "infer",
+    promise, count = (model.path(f"{tag}.{side}.json") for side in ("promise", "count"))
+    program = shoal.shoalc(model.path("model.mlir"), model.path(f"infer-{tag}"), "--mode", "infer", "--report", promise,
                            *(["--mesh", mesh] if plan else []), *flags)
     data = [word for name in INPUTS[:-1] for word in ("--data", f"{name}={model.work}/{name}.npy")]
     shoal.run(model.ranks(plan), program, *data, "--load", model.path(f"{tag}.safetensors"),
-              "--output", f"logits={model.path(f'{tag}.npy')}")
+              "--output", f"logits={model.path(f'{tag}.npy')}", "--report", count)
+    promised, counted = (shoal.ranks_of_report(path) for path in (promise, count))
+    require(promised == counted, f"inference promises {promised}, counts {counted}")
     metrics = model.path(f"{tag}.jsonl")
     return read_metrics(metrics), read_evaluations(metrics), model.params(tag), read_npy(model.path(f"{tag}.npy"))
 

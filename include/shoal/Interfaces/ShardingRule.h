@@ -28,8 +28,8 @@ enum class FactorKind {
   NeedReplication,
   /// May be sharded only after the op is replaced by its `decompose`.
   Decompose,
-  /// Sharded together with the factor that it is aligned with, the op's `localize` lets the shards pass from device
-  /// to device (attention: the keys, in a ring). Sharded alone it must be whole.
+  /// Sharded together with the factor that it is aligned with or a reordering of, the op's `localize` lets the shards
+  /// pass from device to device (attention: the keys, in a ring). Sharded alone it must be whole.
   Permutation,
 };
 
@@ -37,12 +37,22 @@ struct Factor {
   int64_t size;
   FactorKind kind = FactorKind::PassThrough;
   ReduceKind reduce = ReduceKind::Sum;
+
+  /// Whether a point of the results may be of elements anywhere along it.
+  bool isReadAnywhere() const { return kind == FactorKind::NeedReplication || kind == FactorKind::Permutation; }
 };
 
 /// Two dimensions of one kind, as queries and keys are both of the sequence: the same axes may shard both at once. The
 /// second one is a Permutation, and is sharded as the first one or whole.
 struct AlignedFactors {
   unsigned lead, passing;
+};
+
+/// The rows of `lead` are those of `passing`, a Permutation, in another order, whose pieces go from device to device where
+/// exactly so many devices shard both.
+struct ReorderedFactors {
+  unsigned lead, passing;
+  int64_t shards;
 };
 
 /// Per dimension of a tensor, its factors, major to minor (indices into ShardingRule::factors).
@@ -58,6 +68,7 @@ struct ShardingRule {
   llvm::SmallVector<llvm::SmallVector<unsigned, 2>> linear;
   /// Of factors of kind Permutation.
   llvm::SmallVector<AlignedFactors, 1> aligned;
+  llvm::SmallVector<ReorderedFactors, 1> reordered;
   /// The kind of partial values that `linear` speaks of: a maximum over devices of maxima over
   /// other devices may wait as a sum of sums may.
   ReduceKind linearKind = ReduceKind::Sum;
@@ -121,7 +132,7 @@ public:
                                    unsigned dim) const = 0;
 
   // The devices that shard an operand's dimension, as a ring. Asked for Permutation factors and those that they are
-  // aligned with, which nothing else than devices shards: only the partitioner has them.
+  // aligned with or a reordering of, which nothing else than devices shards: only the partitioner has them.
 
   /// How many they are; 1 when the dimension is whole.
   virtual int64_t operandShards(unsigned operand, unsigned dim) const { return 1; }
@@ -138,6 +149,17 @@ public:
   }
   virtual mlir::Value finishShift(mlir::OpBuilder &, mlir::Value started) const {
     llvm_unreachable("no ring: the dimension is whole");
+  }
+  /// As a tensor<i64>, the number among `ofShard` that is of this device's shard.
+  virtual mlir::Value numberOfShard(mlir::OpBuilder &, unsigned operand, unsigned dim,
+                                    llvm::ArrayRef<int64_t> ofShard) const {
+    llvm_unreachable("no other devices: the dimension is whole");
+  }
+  /// Sends a local value, pieces of `operand` that are `what`, from the device of each shard to that of shard
+  /// `targets[shard]`, a permutation of all. `where` they go, for the reason that the collective tells.
+  virtual mlir::Value permute(mlir::OpBuilder &, mlir::Value local, unsigned operand, unsigned dim,
+                              llvm::ArrayRef<int64_t> targets, llvm::StringRef what, llvm::StringRef where) const {
+    llvm_unreachable("no other devices: the dimension is whole");
   }
 };
 

@@ -280,6 +280,51 @@ func.func @zigzag(%a: tensor<4x12xi64> {dist.sharding = #dist.sharding<@mesh, [{
 
 // -----
 
+// A sequence of 12 over 3 devices is 6 chunks of 2: 0 5, 1 4, 2 3. None is gathered: even chunks go to where they belong,
+// and odd ones, of the stored order to the original one and back; shards of odd devices begin with the odd chunk.
+dist.mesh @mesh <["x"=3]>
+// CHECK-LABEL: @zigzag_chunks
+// CHECK-SAME: %[[A:.*]]: tensor<4x5xf32>
+// CHECK-NOT: dist.all_gather
+// CHECK: %[[E:.*]] = dist.position_constant [0, 2, 0] : tensor<i64>
+// CHECK-NEXT: %[[EVEN:.*]] = nn.dynamic_slice %[[A]] dim = 0 start = %[[E]] {{.*}} -> tensor<2x5xf32>
+// CHECK-NEXT: %[[E0:.*]] = dist.collective_permute {"x"} from [0, 1, 2] to [0, 2, 1] %[[EVEN]]
+// CHECK-NEXT: %[[O:.*]] = dist.position_constant [2, 0, 2] : tensor<i64>
+// CHECK-NEXT: %[[ODD:.*]] = nn.dynamic_slice %[[A]] dim = 0 start = %[[O]] {{.*}} -> tensor<2x5xf32>
+// CHECK-NEXT: %[[O0:.*]] = dist.collective_permute {"x"} from [0, 1, 2] to [2, 0, 1] %[[ODD]]
+// CHECK-NEXT: %[[ORIGINAL:.*]] = nn.concat %[[E0]], %[[O0]] dim = 0 {{.*}} -> tensor<4x5xf32>
+// CHECK-NEXT: %[[T:.*]] = nn.tanh %[[ORIGINAL]]
+// CHECK-NEXT: %[[FIRST:.*]] = nn.slice %[[T]] dim = 0 start = 0
+// CHECK-NEXT: %[[E1:.*]] = dist.collective_permute {"x"} from [0, 1, 2] to [0, 2, 1] %[[FIRST]]
+// CHECK-NEXT: %[[SECOND:.*]] = nn.slice %[[T]] dim = 0 start = 2
+// CHECK-NEXT: %[[O1:.*]] = dist.collective_permute {"x"} from [0, 1, 2] to [1, 2, 0] %[[SECOND]]
+// CHECK-NEXT: %[[BOTH:.*]] = nn.concat %[[E1]], %[[O1]], %[[E1]] dim = 0 {{.*}} -> tensor<6x5xf32>
+// CHECK-NEXT: %[[S:.*]] = dist.position_constant [0, 2, 0] : tensor<i64>
+// CHECK-NEXT: %[[STORED:.*]] = nn.dynamic_slice %[[BOTH]] dim = 0 start = %[[S]] {{.*}} -> tensor<4x5xf32>
+// CHECK-NEXT: return %[[STORED]]
+func.func @zigzag_chunks(%a: tensor<12x5xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
+    -> (tensor<12x5xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) {
+  %0 = nn.zigzag %a dim = 0 ranks = 3 inverse {dist.shardings = [#dist.sharding<@mesh, [{"x"}, {}]>]} : tensor<12x5xf32>
+  %1 = nn.tanh %0 : tensor<12x5xf32>
+  %2 = nn.zigzag %1 dim = 0 ranks = 3 {dist.shardings = [#dist.sharding<@mesh, [{"x"}, {}]>]} : tensor<12x5xf32>
+  return %2 : tensor<12x5xf32>
+}
+
+// -----
+
+// Other devices than those of the order: the rows are gathered.
+dist.mesh @mesh <["x"=2]>
+// CHECK-LABEL: @zigzag_of_others
+// CHECK-NEXT: dist.all_gather {"x"}
+// CHECK-NOT: dist.collective_permute
+func.func @zigzag_of_others(%a: tensor<12x5xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>})
+    -> (tensor<12x5xf32> {dist.sharding = #dist.sharding<@mesh, [{"x"}, {}]>}) {
+  %0 = nn.zigzag %a dim = 0 ranks = 3 inverse {dist.shardings = [#dist.sharding<@mesh, [{"x"}, {}]>]} : tensor<12x5xf32>
+  return %0 : tensor<12x5xf32>
+}
+
+// -----
+
 // One value as keys and values passes by once.
 dist.mesh @mesh <["x"=3]>
 // CHECK-LABEL: @attention_of_one_value

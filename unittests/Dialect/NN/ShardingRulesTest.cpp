@@ -52,6 +52,9 @@ std::string print(const ShardingRule &rule) {
       for (AlignedFactors pair : rule.aligned)
         if (pair.passing == f)
           text += std::string(" ") + char('a' + pair.lead);
+      for (ReorderedFactors pair : rule.reordered)
+        if (pair.passing == f)
+          text += std::string(" ") + char('a' + pair.lead) + " over " + std::to_string(pair.shards);
       break;
     }
   }
@@ -513,6 +516,9 @@ TEST_F(ShardingRules, MergeAttention) {
 // A shard of the result begins at a place of the whole order; the input is whole in that dimension and may be sharded
 // in others.
 TEST_F(ShardingRules, Zigzag) {
+  EXPECT_EQ(rule("%a: tensor<5x12xi64>", "%0 = nn.zigzag %a dim = 1 ranks = 3 : tensor<5x12xi64>"),
+            "[a,b]->[a,c] b=12 passes c over 3 linear 0 moves");
+  // Without two equal chunks for each rank.
   EXPECT_EQ(rule("%a: tensor<8x5xi64>", "%0 = nn.zigzag %a dim = 0 ranks = 3 : tensor<8x5xi64>"),
             "[a,b]->[c,b] a=8 whole linear 0 moves");
   EXPECT_EQ(rule("%a: tensor<8x5xi64>, %o: tensor<i64>",

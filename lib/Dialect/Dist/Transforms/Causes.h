@@ -22,6 +22,7 @@ struct StrategyRemovals {
   llvm::StringLiteral refetch;                   // of a gather that fetches again what was dropped
   llvm::StringLiteral updated = "";              // of a gather of new parameters
   llvm::StringLiteral ring = "", exchange = "";  // of what passes around a ring, of an all-to-all
+  llvm::StringLiteral reorder = "";              // of what passes to where another order has it
   bool ofPassing = false; // gather and scatter tell of what an op lets pass from device to device, of nothing else
 };
 /// Of all strategies. Of a collective with causes of several the first tells.

@@ -114,8 +114,7 @@ LogicalResult forEachModel(ModuleOp module, function_ref<LogicalResult(func::Fun
 }
 
 bool needsWhole(Operation *op, const Factor &factor) {
-  return factor.kind == FactorKind::NeedReplication || factor.kind == FactorKind::Permutation ||
-         (factor.kind == FactorKind::Decompose && !isa<nn::MeanOpInterface>(op));
+  return factor.isReadAnywhere() || (factor.kind == FactorKind::Decompose && !isa<nn::MeanOpInterface>(op));
 }
 
 Origins findOrigins(FunctionOpInterface func) {

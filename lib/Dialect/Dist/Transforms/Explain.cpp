@@ -339,6 +339,8 @@ public:
       return *exchange;
     if (auto exchange = say(&StrategyRemovals::exchange); exchange && isa<AllToAllOp>(op))
       return *exchange;
+    if (auto reorder = say(&StrategyRemovals::reorder); reorder && isa<CollectivePermuteOp>(op))
+      return *reorder;
     if (op->hasAttr(DistDialect::kRefetchAttr))
       return say(&StrategyRemovals::refetch)
           .value_or("leave out dist.refetch: what the forward pass gathered would be kept for the backward pass");

@@ -73,6 +73,9 @@ public:
     for (auto [lead, passing] : rule.aligned)
       if (axesOf[passing] != axesOf[lead])
         clear(passing);
+    for (auto [lead, passing, shards] : rule.reordered)
+      if (axesOf[passing] != axesOf[lead] || groupSize(axesOf[passing], axisSizes) != shards)
+        clear(passing);
     bool changed = true;
     while (changed) {
       changed = false;
@@ -121,10 +124,12 @@ private:
     }
   }
 
+  /// Whether the same axes may shard both.
   bool areAligned(unsigned a, unsigned b) const {
-    return any_of(rule.aligned, [&](AlignedFactors pair) {
+    auto isPair = [&](auto pair) {
       return (pair.lead == a && pair.passing == b) || (pair.lead == b && pair.passing == a);
-    });
+    };
+    return any_of(rule.aligned, isPair) || any_of(rule.reordered, isPair);
   }
 
   bool legalize(ArrayRef<unsigned> dim) {

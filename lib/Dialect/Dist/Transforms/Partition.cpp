@@ -25,28 +25,30 @@ namespace shoal::dist {
 
 // Values and what is said of them.
 
-Value Partitioner::axisIndex(OpBuilder &b, Location loc, ArrayRef<unsigned> axes, int64_t scale, int64_t back) {
-  auto type = RankedTensorType::get({}, b.getI64Type());
-  Operation *op;
-  if (int64_t devices = groupSize(axes, mesh.sizes()); back % devices == 0) {
-    op = b.create<AxisIndexOp>(loc, type, mesh.toAxes(axes), scale);
-  } else {
-    // Of another device than this one: a constant of each position, as what folds at positions is.
-    SmallVector<int64_t> values = llvm::map_to_vector(mesh.indicesAlong(axes), [&](int64_t index) {
-      return ((index - back) % devices + devices) % devices * scale;
-    });
-    op = b.create<PositionConstantOp>(loc, type, values);
-  }
-  values.annotate(op, {nullptr});
-  return op->getResult(0);
+Value Partitioner::placeConstant(OpBuilder &b, Location loc, ArrayRef<unsigned> axes, ArrayRef<int64_t> values) {
+  SmallVector<int64_t> ofPosition =
+      llvm::map_to_vector(mesh.indicesAlong(axes), [&](int64_t index) { return values[index]; });
+  auto op = b.create<PositionConstantOp>(loc, RankedTensorType::get({}, b.getI64Type()), ofPosition);
+  this->values.annotate(op, {nullptr});
+  return op;
 }
 
-Value Partitioner::startShift(OpBuilder &b, Operation *op, Value local, Value global, ArrayRef<unsigned> axes,
-                              int64_t forward, StringRef what) {
+Value Partitioner::axisIndex(OpBuilder &b, Location loc, ArrayRef<unsigned> axes, int64_t scale, int64_t back) {
   int64_t devices = groupSize(axes, mesh.sizes());
-  auto sources = llvm::to_vector(llvm::seq<int64_t>(0, devices));
-  auto targets = llvm::map_to_vector(
-      sources, [&](int64_t device) { return ((device + forward) % devices + devices) % devices; });
+  if (back % devices != 0) {
+    // Of another device than this one: a constant of each position, as what folds at positions is.
+    auto behind = llvm::map_to_vector(llvm::seq<int64_t>(0, devices), [&](int64_t index) {
+      return ((index - back) % devices + devices) % devices * scale;
+    });
+    return placeConstant(b, loc, axes, behind);
+  }
+  auto op = b.create<AxisIndexOp>(loc, RankedTensorType::get({}, b.getI64Type()), mesh.toAxes(axes), scale);
+  values.annotate(op, {nullptr});
+  return op;
+}
+
+ReasonAttr Partitioner::reasonOfPassing(Operation *op, Value global, ArrayRef<unsigned> axes, StringRef what,
+                                        StringRef where) {
   Attribute causes;
   auto wanted = op->getAttrOfType<DictionaryAttr>(DistDialect::kWhyAttr);
   for (unsigned axis : axes) {
@@ -58,13 +60,23 @@ Value Partitioner::startShift(OpBuilder &b, Operation *op, Value local, Value gl
       if (!causes)
         causes = joinCauses(findHandCauses(op, value, name), traceCauses(value, name));
   }
+  Builder b(op->getContext());
+  return ReasonAttr::get(b.getContext(), b.getStringAttr(what + " of " + op->getName().getStringRef()),
+                         op->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr), b.getStringAttr(where),
+                         listCauses(causes));
+}
+
+Value Partitioner::startShift(OpBuilder &b, Operation *op, Value local, Value global, ArrayRef<unsigned> axes,
+                              int64_t forward, StringRef what) {
+  int64_t devices = groupSize(axes, mesh.sizes());
+  auto sources = llvm::to_vector(llvm::seq<int64_t>(0, devices));
+  auto targets = llvm::map_to_vector(
+      sources, [&](int64_t device) { return ((device + forward) % devices + devices) % devices; });
   std::string places = forward == 1    ? "the next device"
                        : forward == -1 ? "the device before"
                        : forward > 0   ? "the device " + std::to_string(forward) + " places behind"
                                        : "the device " + std::to_string(-forward) + " places before";
-  auto reason = ReasonAttr::get(b.getContext(), b.getStringAttr(what + " of " + op->getName().getStringRef()),
-                                op->getAttrOfType<StringAttr>(nn::NNDialect::kLayerAttr),
-                                b.getStringAttr("to " + places + " around the ring"), listCauses(causes));
+  ReasonAttr reason = reasonOfPassing(op, global, axes, what, "to " + places + " around the ring");
   auto type = FutureType::get(b.getContext(), cast<RankedTensorType>(local.getType()));
   auto start = b.create<PermuteStartOp>(op->getLoc(), type, mesh.toAxes(axes), sources, targets, local, reason);
   if (ringOp != op) {

@@ -50,6 +50,19 @@ public:
     auto future = cast<FutureType>(started.getType());
     return builder.create<WaitOp>(op->getLoc(), future.getTensor(), started);
   }
+  Value numberOfShard(OpBuilder &builder, unsigned operand, unsigned dim, ArrayRef<int64_t> ofShard) const override {
+    return partitioner.placeConstant(builder, op->getLoc(), axesOf(operand, dim), ofShard);
+  }
+  Value permute(OpBuilder &builder, Value local, unsigned operand, unsigned dim, ArrayRef<int64_t> targets,
+                StringRef what, StringRef where) const override {
+    const Axes &axes = axesOf(operand, dim);
+    auto sources = llvm::to_vector(llvm::seq<int64_t>(0, targets.size()));
+    if (ArrayRef(sources) == targets)
+      return local;
+    ReasonAttr reason = partitioner.reasonOfPassing(op, op->getOperand(operand), axes, what, where);
+    return builder.create<CollectivePermuteOp>(op->getLoc(), local.getType(), partitioner.mesh.toAxes(axes), sources,
+                                               targets, local, reason);
+  }
 
 private:
   const Axes &axesOf(unsigned operand, unsigned dim) const { return sharding.operands[operand].dims[dim]; }

@@ -56,6 +56,12 @@ private:
   /// cyclically.
   mlir::Value axisIndex(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<unsigned> axes, int64_t scale,
                         int64_t back = 0);
+  /// A number for each place along axes, this device's.
+  mlir::Value placeConstant(mlir::OpBuilder &b, mlir::Location loc, llvm::ArrayRef<unsigned> axes,
+                            llvm::ArrayRef<int64_t> values);
+  /// Why `op` sends parts of `global`, which are `what`, between the devices of axes.
+  ReasonAttr reasonOfPassing(mlir::Operation *op, mlir::Value global, llvm::ArrayRef<unsigned> axes,
+                             llvm::StringRef what, llvm::StringRef where);
   /// What LocalizeContext::startShift asks, for `global`.
   mlir::Value startShift(mlir::OpBuilder &b, mlir::Operation *op, mlir::Value local, mlir::Value global,
                          llvm::ArrayRef<unsigned> axes, int64_t forward, llvm::StringRef what);

@@ -40,6 +40,7 @@ private:
   DenseSet<Operation *> original; // ops that compute in the original order
   DenseMap<std::pair<Value, Attribute>, Value> converted;
   Value positions;
+  bool toldGather = false;
 };
 
 LogicalResult ZigzagOrder::findLength() {
@@ -100,7 +101,7 @@ bool ZigzagOrder::isInOriginalOrder(Operation *op) const {
           return true;
   return llvm::any_of(llvm::enumerate(entry.groups), [&](auto item) {
     return sequence.contains(item.value()) &&
-           (entry.rule.factors[item.index()].kind == FactorKind::NeedReplication ||
+           (entry.rule.factors[item.index()].isReadAnywhere() ||
             llvm::is_contained(entry.rule.indexed, item.index()));
   });
 }
@@ -117,6 +118,12 @@ Value ZigzagOrder::convert(Value value, unsigned dim, bool toStored, Operation *
   else
     builder.setInsertionPointToStart(&func.front());
   made = zigzag(builder, value, dim, /*inverse=*/!toStored);
+  if (!toStored && !made.getDefiningOp<nn::ZigzagOp>().getOrder().hasEqualChunks() && !toldGather) {
+    toldGather = true;
+    made.getDefiningOp()->emitRemark("gathers all tokens on each device to bring them into the original order: ")
+        << length << " tokens are no two equal chunks for each of " << ranks
+        << " devices; with a multiple of " << 2 * ranks << " each device sends two chunks instead";
+  }
   if (Operation *def = value.getDefiningOp())
     copyOrigin(def, made.getDefiningOp());
   else if (stage)

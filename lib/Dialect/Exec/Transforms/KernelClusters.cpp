@@ -69,7 +69,7 @@ static bool isTable(const ShardingRule &rule, unsigned operand) {
   const TensorFactors &table = rule.operands[operand];
   auto isOwn = [&](unsigned factor) {
     auto holdsIt = [&](const TensorFactors &tensor) { return holds(tensor, factor); };
-    return rule.factors[factor].kind == FactorKind::NeedReplication && llvm::count_if(rule.operands, holdsIt) == 1 &&
+    return rule.factors[factor].isReadAnywhere() && llvm::count_if(rule.operands, holdsIt) == 1 &&
            llvm::none_of(rule.results, holdsIt);
   };
   auto passes = [&](unsigned factor) { return rule.factors[factor].kind == FactorKind::PassThrough; };

@@ -92,6 +92,23 @@ struct Build {
   }
 };
 
+/// Of a `localize` that makes several ops at the end of a block: the last one before them.
+inline mlir::Operation *findLast(mlir::OpBuilder &builder) {
+  mlir::Block *block = builder.getInsertionBlock();
+  return block->empty() ? nullptr : &block->back();
+}
+/// What was made behind `last` says of itself what the op does. Positions, vectors of integers and what they are made of,
+/// are the same for all layers.
+inline void keepAttributes(mlir::Operation *op, mlir::OpBuilder &builder, mlir::Operation *last) {
+  mlir::Block *block = builder.getInsertionBlock();
+  for (mlir::Operation *made = last ? last->getNextNode() : &block->front(); made; made = made->getNextNode()) {
+    auto type = mlir::dyn_cast<mlir::RankedTensorType>(made->getResult(0).getType());
+    if (!type || type.getRank() > 1 || mlir::isa<mlir::FloatType>(type.getElementType()))
+      for (mlir::NamedAttribute attr : op->getDiscardableAttrs())
+        made->setDiscardableAttr(attr.getName(), attr.getValue());
+  }
+}
+
 /// Of `localize`: the positions of a shard's rows, of which the first lies at `offset`, from those of all rows. Rows
 /// past the end do not exist, as -1 says; so many stand behind the others that a shard without rows has nothing else.
 inline mlir::Value takePositions(Build b, mlir::Value positions, mlir::Value offset, int64_t rows) {

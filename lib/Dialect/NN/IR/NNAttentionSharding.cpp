@@ -277,23 +277,10 @@ private:
   }
 };
 
-/// What was made behind `last` says of itself what the op does. Positions, vectors of integers and what they are made of,
-/// are the same for all layers.
-void keepAttributes(Operation *op, OpBuilder &builder, Operation *last) {
-  Block *block = builder.getInsertionBlock();
-  for (Operation *made = last ? last->getNextNode() : &block->front(); made; made = made->getNextNode()) {
-    auto type = dyn_cast<RankedTensorType>(made->getResult(0).getType());
-    if (!type || type.getRank() > 1 || isa<FloatType>(type.getElementType()))
-      for (NamedAttribute attr : op->getDiscardableAttrs())
-        made->setDiscardableAttr(attr.getName(), attr.getValue());
-  }
-}
-
 template <typename Builder, typename Op>
 LogicalResult localizeAttention(Op op, OpBuilder &builder, ValueRange operands, const LocalizeContext &ctx, unsigned q,
                                 SmallVectorImpl<Value> &results) {
-  Block *block = builder.getInsertionBlock();
-  Operation *last = block->empty() ? nullptr : &block->back();
+  Operation *last = findLast(builder);
   llvm::append_range(results, Builder(op, builder, operands, ctx, q).run());
   keepAttributes(op, builder, last);
   return success();

@@ -11,7 +11,7 @@ namespace shoal::nn {
 /// from the beginning of the sequence and `back` from its end; that last one may store fewer.
 struct Zigzag {
   Zigzag(int64_t size, int64_t ranks)
-      : size(size), rows(std::max<int64_t>(1, size / ranks + (size % ranks != 0))), front((rows + 1) / 2),
+      : size(size), ranks(ranks), rows(std::max<int64_t>(1, size / ranks + (size % ranks != 0))), front((rows + 1) / 2),
         back(rows - front), fronts(size / rows * front + (size % rows + 1) / 2) {}
 
   /// The row of the sequence that lies at a place.
@@ -26,9 +26,11 @@ struct Zigzag {
     int64_t fromEnd = size - 1 - row, rank = fromEnd / back;
     return std::min(size, (rank + 1) * rows) - 1 - fromEnd % back;
   }
+  /// Whether each rank stores two chunks of one size, one from each end.
+  bool hasEqualChunks() const { return rows % 2 == 0 && size % rows == 0 && size / rows == ranks; }
   bool isIdentity() const { return rows == size || back == 0; }
 
-  int64_t size, rows, front, back;
+  int64_t size, ranks, rows, front, back;
   /// Rows that ranks store from the beginning, all together; the others are from the end.
   int64_t fronts;
 };
