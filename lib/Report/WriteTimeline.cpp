@@ -45,9 +45,9 @@ static void writeStages(Html &html, llvm::ArrayRef<PageStage> stages) {
     html.tag("table", {{"class", "stages"}}, [&] {
       html.tag("thead", {}, [&] {
         html.tag("tr", {}, [&] {
-          for (auto [title, style] : {std::pair("stage", "num"), std::pair("rank", "num"), std::pair("layers", ""),
-                                      std::pair("parameters", "num"), std::pair("tensors", "num"),
-                                      std::pair("bytes", "num")})
+          for (auto [title, style] :
+               {std::pair("stage", "num"), std::pair("rank", "num"), std::pair("layers", ""),
+                std::pair("parameters", "num"), std::pair("tensors", "num"), std::pair("bytes", "num")})
             html.tag("th", {{"class", style}}, title);
         });
       });
@@ -71,7 +71,10 @@ void writePipeline(Html &html, const Page &page) {
     return;
   rt::TimelineWriter writer(*page.pipeline, html);
   html.tag("h2", {{"id", "pipeline"}}, "Pipeline");
-  html.tag("p", {{"class", "lead"}}, page.pipeline->note + " Ranks are counted along \"pipe\": with other axes each stands for several. " + rt::kRanksLead);
+  bool standForMore = page.report.ranks.size() > page.pipeline->ranks.size();
+  std::string ranks =
+      standForMore ? "Ranks are counted along \"pipe\": each stands for all that other axes have beside it. " : "";
+  html.tag("p", {{"class", "lead"}}, page.pipeline->note + " " + ranks + rt::kRanksLead);
   html.tag("div", {{"class", "card"}}, [&] { writer.writeChart(); });
   html.tag("div", {{"class", "card scroll"}}, [&] { writer.writeRanks(); });
   writeStages(html, page.stages);

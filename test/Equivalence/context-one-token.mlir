@@ -2,6 +2,8 @@
 // RUN: shoalc %s --mesh context=2 --context-parallel ring --optimizer adam --verify-plan 2>&1 | FileCheck %s
 // RUN: shoalc %s --mesh context=2 --context-parallel allgather --optimizer adam --verify-plan 2>&1 | FileCheck %s
 // RUN: shoalc %s --mesh context=2 --context-parallel ulysses --optimizer adam --verify-plan 2>&1 | FileCheck %s
+// RUN: shoalc %s --mesh context=2 --context-parallel zigzag --optimizer adam --verify-plan 2>&1 | FileCheck %s
+// RUN: shoalc %s --mesh context=2,ulysses=2 --context-parallel hybrid --optimizer adam --verify-plan 2>&1 | FileCheck %s
 // CHECK: the plan equals one device, --mode train
 // CHECK: the plan equals one device, --mode eval
 func.func @m(

@@ -83,7 +83,7 @@
 // REDEFINE: %{mesh} = context=6
 // REDEFINE: %{mode} = ulysses
 // RUN: %{model} && not %{local} 2>&1 | FileCheck %s --check-prefix=HEADS
-// HEADS: error: Ulysses deals 6 devices out to key/value heads, as many as divide these, and to the query heads of one, got: 1 key/value head of 4 query heads; take --context-parallel ring, or hybrid with a smaller axis "ulysses"
+// HEADS: error: Ulysses deals 6 devices out to key/value heads, as many as divide these, and to the query heads of one, got: 1 key/value head of 4 query heads; take --context-parallel ring or zigzag, or hybrid with an axis "ulysses" of 3
 // REDEFINE: %{kv} = 2
 // REDEFINE: %{groups} = 3
 // REDEFINE: %{mesh} = context=5

@@ -12,7 +12,7 @@ import collections
 import math
 import sys
 
-from transformer_traffic import differs, measure, write_rows
+from transformer_traffic import tell_differences, measure, write_rows
 from work_parser import WorkParser
 
 ROWS, WIDTH, VOCAB, INNER, HEADS, SIZE = 2, 24, 32, 40, 12, 2  # of a head
@@ -137,7 +137,7 @@ def main():
                 config = plan.config(layers)
                 measured = measure(args, f"{args.work}/{tokens}-{number}-{layers}", "llama", layers, plan.mesh,
                                    ["--context-parallel", plan.mode, *plan.options], ROWS, config, tokens)
-                failed |= differs(f"{plan}, {layers} blocks", [sent for _, sent in measured], want)
+                failed |= tell_differences(f"{plan}, {layers} blocks", [sent for _, sent in measured], want)
     sys.exit(1 if failed else 0)
 
 

@@ -201,7 +201,7 @@ def measure(args, base, family, layers, mesh, options, rows=ROWS, config=None, t
     return [(entry, seen_below(f"{base}.pmpi.{entry['rank']}", entry)) for entry in promised]
 
 
-def differs(name, sent, want):
+def tell_differences(name, sent, want):
     """Prints which of the ranks of `sent` do not send what is wanted of each, and says whether any does not."""
     for rank, mine in enumerate(sent):
         if mine != want:
@@ -247,7 +247,7 @@ def main():
         for plan in PLANS_OF[family]:
             for layers in (1, 2):
                 want = expected(family, plan, layers)
-                failed |= differs(f"{family}, {layers} blocks, {plan}", run(args, family, layers, plan), want)
+                failed |= tell_differences(f"{family}, {layers} blocks, {plan}", run(args, family, layers, plan), want)
     sys.exit(1 if failed else 0)
 
 

@@ -16,3 +16,13 @@ func.func @padded(%q: tensor<1x22x2x1x4xf32> {nn.input = "q"}, %k: tensor<1x22x2
   %o, %lse = nn.attention %q, %k, %k scale = 0.5 : (tensor<1x22x2x1x4xf32>, tensor<1x22x2x4xf32>, tensor<1x22x2x4xf32>) -> tensor<1x22x2x1x4xf32>
   return %o : tensor<1x22x2x1x4xf32>
 }
+
+// -----
+
+// Keys have a length of their own.
+dist.mesh @mesh <["context"=3, "ulysses"=2]>
+func.func @cross(%q: tensor<1x24x2x1x4xf32> {nn.input = "q"}, %k: tensor<1x20x2x4xf32> {nn.input = "k"}) -> (tensor<1x24x2x1x4xf32> {nn.output = "o"}) {
+  // expected-remark @+1 {{a sequence of 20 tokens is cut into parts of 4 over 6 devices and of 7 over 3}}
+  %o, %lse = nn.attention %q, %k, %k scale = 0.5 : (tensor<1x24x2x1x4xf32>, tensor<1x20x2x4xf32>, tensor<1x20x2x4xf32>) -> tensor<1x24x2x1x4xf32>
+  return %o : tensor<1x24x2x1x4xf32>
+}

@@ -52,6 +52,8 @@
 // ULYSSES-NEXT: in the forward pass
 // ULYSSES-NEXT: for all tokens of some heads for nn.attention in h.0
 // ULYSSES: removed by a mesh without {"context.1"}, whose ranks have tokens of their own; --context-parallel ring would let keys and values pass by instead
+// ULYSSES: all_gather {"context.1"}, 2 ranks
+// ULYSSES: removed by --context-parallel ring: keys and values would pass by in a ring, and none be whole
 dist.mesh @mesh <["context"=4]>
 func.func @block(%x: tensor<1x1024x4x64xf32> {nn.input = "x"}, %y: tensor<1x1024x2x2x64xf32> {nn.input = "y"},
                  %p: tensor<1024x4x64xf32> {nn.param = #nn.param<"positions", init = zeros>},

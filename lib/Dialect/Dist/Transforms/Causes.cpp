@@ -108,7 +108,7 @@ ArrayRef<StrategyRemovals> getStrategyRemovals() {
        .exchange = "a mesh without {0}, whose ranks have tokens of their own; --context-parallel ring would let keys "
                    "and values pass by instead",
        .reorder = "--context-parallel ring: tokens would be stored in their original order",
-       .ofPassing = true},
+       .ownGathers = true},
       {.strategy = kZeroStages[0], .gradient = "", .gather = kOwnState, .scatter = "", .refetch = ""},
       {.strategy = kZeroStages[1], .gradient = "", .gather = kOwnState, .scatter = "", .refetch = ""},
       {.strategy = kZeroStages[2],

@@ -23,7 +23,7 @@ struct StrategyRemovals {
   llvm::StringLiteral updated = "";              // of a gather of new parameters
   llvm::StringLiteral ring = "", exchange = "";  // of what passes around a ring, of an all-to-all
   llvm::StringLiteral reorder = "";              // of what passes to where another order has it
-  bool ofPassing = false; // gather and scatter tell of what an op lets pass from device to device, of nothing else
+  bool ownGathers = false; // `gather` is of what the strategy gathers, of no dimension that an op needs whole
 };
 /// Of all strategies. Of a collective with causes of several the first tells.
 llvm::ArrayRef<StrategyRemovals> getStrategyRemovals();

@@ -113,6 +113,13 @@ LogicalResult forEachModel(ModuleOp module, function_ref<LogicalResult(func::Fun
   return success();
 }
 
+std::optional<unsigned> findDim(const TensorFactors &tensor, unsigned factor) {
+  for (auto [d, factors] : llvm::enumerate(tensor))
+    if (llvm::is_contained(factors, factor))
+      return d;
+  return std::nullopt;
+}
+
 bool needsWhole(Operation *op, const Factor &factor) {
   return factor.isReadAnywhere() || (factor.kind == FactorKind::Decompose && !isa<nn::MeanOpInterface>(op));
 }

@@ -15,6 +15,9 @@
 
 namespace shoal::dist {
 
+/// The dimension that has the factor.
+std::optional<unsigned> findDim(const TensorFactors &tensor, unsigned factor);
+
 class DimGroups {
 public:
   /// An op with its rule, and the group of every factor (kNone where no dimension is that factor alone).

@@ -285,8 +285,8 @@ StringRef findReturnedRole(Operation *op) {
   return "";
 }
 
-/// A reader for which a dimension is of a factor of that kind, by its rule.
-Operation *findReader(Operation *op, int64_t dim, FactorKind kind) {
+/// A reader that needs a dimension whole by its rule.
+Operation *findNeedy(Operation *op, int64_t dim) {
   for (OpOperand &use : op->getUses()) {
     auto ruled = dyn_cast<ShardingRuleOpInterface>(use.getOwner());
     if (!ruled || use.getOwner()->getNumRegions())
@@ -295,23 +295,10 @@ Operation *findReader(Operation *op, int64_t dim, FactorKind kind) {
     if (!fits(rule, use.getOwner()))
       continue;
     for (unsigned factor : rule.operands[use.getOperandNumber()][dim])
-      if (rule.factors[factor].kind == kind)
+      if (rule.factors[factor].kind == FactorKind::NeedReplication)
         return use.getOwner();
   }
   return nullptr;
-}
-
-/// Whether a dimension of a value, or of the terms of a sum, is what its maker lets pass from device to device.
-bool isOfPassing(Value value, int64_t dim) {
-  while (auto sum = value.getDefiningOp<nn::AddOp>())
-    value = sum->getOperand(0);
-  auto ruled = value.getDefiningOp<ShardingRuleOpInterface>();
-  if (!ruled || ruled->getNumRegions())
-    return false;
-  ShardingRule rule = ruled.getShardingRule();
-  return fits(rule, ruled) &&
-         llvm::any_of(rule.results[cast<OpResult>(value).getResultNumber()][dim],
-                      [&](unsigned factor) { return rule.factors[factor].kind == FactorKind::Permutation; });
 }
 
 /// The layer that a collective belongs to: that of who asks, or of a bucket, for which nobody asks in one, that of its
@@ -351,12 +338,13 @@ public:
           .value_or(avoid() + ": ranks of " + names + " compute parts of the gradient of what they all hold");
     if (auto updated = say(&StrategyRemovals::updated); updated && isUpdate(op->getOperand(0).getDefiningOp()))
       return *updated;
-    if (auto all = dyn_cast<AllGatherOp>(op))
-      if (auto told = say(&StrategyRemovals::gather, findReader(op, all.getDim(), FactorKind::Permutation)))
+    if (auto all = dyn_cast<AllGatherOp>(op)) {
+      Operation *needy = findNeedy(op, all.getDim());
+      if (auto told = say(&StrategyRemovals::gather, !needy || isa<CollectiveOpInterface>(needy)))
         return *told;
-    if (auto parts = dyn_cast<ReduceScatterOp>(op))
-      if (auto told = say(&StrategyRemovals::scatter, isOfPassing(parts.getOperand(), parts.getDim())))
-        return *told;
+    }
+    if (auto scatter = say(&StrategyRemovals::scatter); scatter && isa<ReduceScatterOp>(op))
+      return *scatter;
     StringRef role = findReturnedRole(op);
     if (isReduction && !role.empty())
       return avoid() + ": " + role.str() + " is combined over the ranks of " + names;
@@ -370,7 +358,7 @@ public:
       dim = gather.getDim();
     else if (auto exchange = dyn_cast<AllToAllOp>(op))
       dim = exchange.getConcat();
-    if (Operation *needy = dim < 0 ? nullptr : findReader(op, dim, FactorKind::NeedReplication))
+    if (Operation *needy = dim < 0 ? nullptr : findNeedy(op, dim))
       return avoid() + ": " + (isa<PackOp, UnpackOp>(needy) ? reader() : nameOp(needy)) + " needs dimension " +
              std::to_string(dim) + " whole";
     if (!role.empty())
@@ -379,15 +367,13 @@ public:
   }
 
 private:
-  bool isCausedBy(const StrategyRemovals &removals) const {
-    return llvm::any_of(reason.getCauses(), [&](CauseAttr cause) {
-      return cause.getStrategy() && cause.getStrategy().getValue() == removals.strategy;
-    });
-  }
   /// What a strategy behind the collective says of it; none when no strategy knows.
-  std::optional<std::string> say(StringLiteral StrategyRemovals::*kind, bool ofPassing = true) const {
+  std::optional<std::string> say(StringLiteral StrategyRemovals::*kind, bool isOfStrategy = true) const {
     for (const StrategyRemovals &removals : getStrategyRemovals())
-      if (!(removals.*kind).empty() && isCausedBy(removals) && (ofPassing || !removals.ofPassing))
+      if (!(removals.*kind).empty() && (isOfStrategy || !removals.ownGathers) &&
+          llvm::any_of(reason.getCauses(), [&](CauseAttr cause) {
+            return cause.getStrategy() && cause.getStrategy().getValue() == removals.strategy;
+          }))
         return llvm::formatv((removals.*kind).data(), names, removals.strategy).str();
     return std::nullopt;
   }

@@ -7,13 +7,6 @@ using namespace mlir;
 
 namespace shoal::dist {
 
-std::optional<unsigned> findDim(const TensorFactors &tensor, unsigned factor) {
-  for (auto [d, factors] : llvm::enumerate(tensor))
-    if (llvm::is_contained(factors, factor))
-      return d;
-  return std::nullopt;
-}
-
 SmallVector<unsigned> findHeadFactors(const DimGroups::Entry &entry) {
   unsigned tokens = entry.rule.aligned.front().lead;
   SmallVector<unsigned> heads;
@@ -37,18 +30,13 @@ HeadCounts HeadCounts::of(const DimGroups::Entry &entry, const GroupAxes &known,
 
 std::optional<SmallVector<bool>> HeadCounts::deal(ArrayRef<int64_t> sizes) const {
   int64_t devices = std::accumulate(sizes.begin(), sizes.end(), int64_t(1), std::multiplies<>());
-  for (bool skips : {false, true}) {
-    SmallVector<bool> dealt;
-    int64_t shared = 1;
-    for (int64_t size : sizes) {
-      bool isNext = skips || !llvm::is_contained(dealt, false);
-      dealt.push_back(keyValue >= devices || (keyValue % (shared * size) == 0 && isNext));
-      shared *= dealt.back() ? size : 1;
-    }
-    if (devices / shared <= query)
-      return dealt;
+  SmallVector<bool> dealt;
+  int64_t shared = 1;
+  for (int64_t size : sizes) {
+    dealt.push_back(keyValue >= devices || keyValue % (shared * size) == 0);
+    shared *= dealt.back() ? size : 1;
   }
-  return std::nullopt;
+  return devices / shared <= query ? std::optional(dealt) : std::nullopt;
 }
 
 /// So that some of the sizes have the greatest product that divides `heads`.
@@ -64,17 +52,10 @@ static SmallVector<int64_t> splitBy(ArrayRef<int64_t> sizes, int64_t heads) {
 }
 
 SmallVector<int64_t> splitForHeads(int64_t devices, ArrayRef<HeadCounts> heads) {
-  int64_t common = devices;
+  SmallVector<int64_t> sizes{devices};
   for (const HeadCounts &counts : heads)
     if (counts.keyValue < devices)
-      common = std::gcd(common, counts.keyValue);
-  SmallVector<int64_t> sizes{common, devices / common};
-  if (!llvm::all_of(heads, [&](const HeadCounts &counts) { return counts.deal(sizes).has_value(); })) {
-    sizes = {devices};
-    for (const HeadCounts &counts : heads)
-      if (counts.keyValue < devices)
-        sizes = splitBy(sizes, counts.keyValue);
-  }
+      sizes = splitBy(sizes, counts.keyValue);
   llvm::erase(sizes, 1);
   return sizes;
 }

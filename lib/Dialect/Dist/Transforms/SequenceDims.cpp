@@ -12,8 +12,7 @@ static SmallVector<unsigned> findDims(const DimGroups &groups, const llvm::BitVe
   SmallVector<unsigned> dims;
   auto type = dyn_cast<RankedTensorType>(value.getType());
   for (int64_t d = 0; type && d < type.getRank(); ++d)
-    if (unsigned group = groups.find(value, d);
-        group != DimGroups::kNone && set.test(group) && type.getDimSize(d) != 1)
+    if (unsigned group = groups.find(value, d); group != DimGroups::kNone && set.test(group) && type.getDimSize(d) != 1)
       dims.push_back(d);
   return dims;
 }
@@ -53,10 +52,12 @@ FailureOr<SequenceDims> SequenceDims::find(func::FuncOp func, const DimGroups &g
 }
 
 std::optional<unsigned> SequenceDims::findDim(Value value) const {
+  if (SmallVector<unsigned> dims = findDims(*groups, set, value); !dims.empty())
+    return dims.front();
   auto type = dyn_cast<RankedTensorType>(value.getType());
   for (int64_t d = 0; type && d < type.getRank(); ++d)
     if (contains(groups->find(value, d)))
-      return d;
+      return d; // of one token
   return std::nullopt;
 }
 

@@ -7,7 +7,7 @@
 
 namespace shoal::dist {
 
-/// A set of groups of dimensions, of which a value has at most one.
+/// A set of groups of dimensions, of which a value has at most one with more than one token.
 class SequenceDims {
 public:
   /// Of the ops that align dimensions. Diagnoses a value with two of them: no axis shards both.

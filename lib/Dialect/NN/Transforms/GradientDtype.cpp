@@ -31,6 +31,12 @@ static std::optional<SmallVector<OpOperand *>> widenedOperands(Operation *op) {
   return operands;
 }
 
+/// Of another stage of a pipeline than the reader, which gets what that one sends and nothing beside it.
+static bool isOfAnotherStage(Operation *op, Operation *reader) {
+  Attribute stage = op->getDiscardableAttr(origin::kStage), own = reader->getDiscardableAttr(origin::kStage);
+  return stage && own && stage != own;
+}
+
 /// Makes an operand f32, without the rounding that made it bf16 where nobody else reads it: computed anew as far as it
 /// is a sum, or moved; products write the sums that they have. A weight that is read often has a long sum: no recursion.
 static void widen(OpBuilder &builder, OpOperand &root) {
@@ -38,18 +44,20 @@ static void widen(OpBuilder &builder, OpOperand &root) {
   while (!work.empty()) {
     OpOperand &operand = *work.pop_back_val();
     Value value = operand.get();
-    for (auto cast = value.getDefiningOp<CastOp>(); cast && isNarrow(value) && isFloat(cast.getInput());
+    Operation *reader = operand.getOwner();
+    for (auto cast = value.getDefiningOp<CastOp>();
+         cast && isNarrow(value) && isFloat(cast.getInput()) && !isOfAnotherStage(cast, reader);
          cast = value.getDefiningOp<CastOp>())
       value = cast.getInput();
     if (isNarrow(value)) {
       Operation *op = value.getDefiningOp();
-      auto operands = op && value.hasOneUse() ? widenedOperands(op) : std::nullopt;
+      bool isItsOwn = op && value.hasOneUse() && !isOfAnotherStage(op, reader);
+      auto operands = isItsOwn ? widenedOperands(op) : std::nullopt;
       if (operands) {
         llvm::append_range(work, *operands);
         value.setType(typeOf(value).clone(builder.getF32Type()));
       } else {
         // The reader's, also where its stage gets the value from another.
-        Operation *reader = operand.getOwner();
         builder.setInsertionPoint(reader);
         auto cast = builder.create<CastOp>(value.getLoc(), typeOf(value).clone(builder.getF32Type()), value);
         if (Operation *home = reader->hasTrait<OpTrait::IsTerminator>() ? op : reader)

@@ -100,15 +100,18 @@ def ContextParallelPass : Pass<"dist-context-parallel", "::mlir::ModuleOp"> {
   let summary = "context parallelism as annotations: the sequence over mesh axes";
   let description = [{
     The sequence is every dimension that is one with the queries or the keys of `nn.attention`. Inputs that have it lie sharded along it over
-    `context`, and with them all that is computed of tokens; attention alone looks at other tokens. What it does about that is its `mode`:
+    `context`, or, where none has it as a dimension of its own, what a reshape splits off; and with them all that is computed of tokens.
+    Attention alone looks at other tokens. What it does about that is its `mode`:
 
     - `ring`: nothing else is annotated. Keys and values stay where they are, and `dist-partition` lets them pass from device to device.
     - `zigzag`: the ring, over tokens stored in an order in which shards have equal work under a causal mask (`nn.zigzag`). Inputs are brought into it,
       results out of it; rope, dropout and masks know the original positions.
     - `allgather`: keys and values are gathered for every attention, their gradients reduced and scattered; again for the backward pass, unless
       `keep-gathered` is on.
-    - `ulysses`: queries, keys, values and what attention makes of them lie by heads instead of by tokens around it (Jacobs et al. 2023).
-    - `hybrid`: the sequence over `context` and `ulysses`; heads over `ulysses` around attention, which is a ring over `context`.
+    - `ulysses`: queries, keys, values and what attention makes of them lie by heads instead of by tokens around it (Jacobs et al. 2023). Where
+      key/value heads are fewer than devices, the axis is split, and query heads take what these leave of it.
+    - `hybrid`: the sequence over `context` and `ulysses`; heads over `ulysses` around attention, which is a ring over `context`. A
+      remark tells of lengths at which tokens move over `context` for that, too.
 
     ```mlir
     func.func @f(%x: tensor<2x8x4xf32> {nn.input = "x"}, ...) {
