@@ -129,9 +129,13 @@ def NN_SelectOp : NN_Op<"select", [DeclareOpInterfaceMethods<InferTypeOpInterfac
 
 def NN_CastOp : NN_Op<"cast"> {
   let summary = "element type conversion (float to integer truncates toward zero)";
-  let arguments = (ins NN_Tensor:$input);
+  let description = [{
+    With `of_terms`, between floats, the input may be a partial value, whose terms are rounded before they are summed over devices. So
+    ops end that add up in a wider type than their result's, of which a device has a term: gradients of attention in a ring.
+  }];
+  let arguments = (ins NN_Tensor:$input, UnitAttr:$of_terms);
   let results = (outs NN_NumberTensor:$result);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let assemblyFormat = "$input (`of_terms` $of_terms^)? attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
   let hasFolder = 1;
 }

@@ -12,7 +12,7 @@ import collections
 import math
 import sys
 
-from transformer_traffic import tell_differences, measure, write_rows
+from transformer_traffic import measure, tell_differences, write_rows
 from work_parser import WorkParser
 
 ROWS, WIDTH, VOCAB, INNER, HEADS, SIZE = 2, 24, 32, 40, 12, 2  # of a head

@@ -825,3 +825,11 @@ func.func @merge_attention(%o: tensor<2x4xf32>, %l: tensor<3xf32>) {
   %0:2 = "nn.merge_attention"(%o, %l, %o, %l) : (tensor<2x4xf32>, tensor<3xf32>, tensor<2x4xf32>, tensor<3xf32>) -> (tensor<2x4xf32>, tensor<2xf32>)
   return
 }
+
+// -----
+
+func.func @f(%a: tensor<4xf32>) -> tensor<4xi64> {
+  // expected-error @+1 {{of terms of a sum must be between floats, got: 'tensor<4xf32>' and 'tensor<4xi64>'}}
+  %0 = nn.cast %a of_terms : tensor<4xf32> -> tensor<4xi64>
+  return %0 : tensor<4xi64>
+}

@@ -80,6 +80,8 @@ func.func @elementwise(%a: tensor<2x1x4xf32>, %b: tensor<3x1xf32>, %i: tensor<4x
   %14 = nn.select %13, %a, %b : (tensor<2x3x4xi1>, tensor<2x1x4xf32>, tensor<3x1xf32>) -> tensor<2x3x4xf32>
   // CHECK: nn.cast %{{.*}} : tensor<4xi64> -> tensor<4xbf16>
   %15 = nn.cast %i : tensor<4xi64> -> tensor<4xbf16>
+  // CHECK: nn.cast %{{.*}} of_terms : tensor<4xbf16> -> tensor<4xf32>
+  %cast_of_terms = nn.cast %15 of_terms : tensor<4xbf16> -> tensor<4xf32>
   return
 }
 

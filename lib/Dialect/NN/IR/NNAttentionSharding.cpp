@@ -264,7 +264,8 @@ public:
       for (unsigned i : {0, 1})
         sums[1 + i] = b.add(sums[1 + i], ctx.finishShift(b.builder, arriving[i]));
     for (auto [sum, type] : llvm::zip_equal(sums, types))
-      sum = b.cast(sum, type.getElementType());
+      if (sum.getType() != type)
+        sum = create<CastOp>(type, sum, /*of_terms=*/true);
     return sums;
   }
 

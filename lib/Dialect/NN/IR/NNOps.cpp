@@ -160,6 +160,10 @@ LogicalResult CastOp::verify() {
   if (getInput().getType().getShape() != getType().getShape())
     return emitOpError() << "shapes must agree, got: " << getInput().getType() << " and "
                          << getType();
+  auto isFloat = [](RankedTensorType type) { return isa<FloatType>(type.getElementType()); };
+  if (getOfTerms() && !(isFloat(getInput().getType()) && isFloat(getType())))
+    return emitOpError() << "of terms of a sum must be between floats, got: " << getInput().getType() << " and "
+                         << getType();
   return success();
 }
 

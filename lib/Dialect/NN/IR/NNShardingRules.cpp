@@ -120,7 +120,11 @@ ShardingRule GeluOp::getShardingRule() { return elementwise(*this); }
 ShardingRule CompareOp::getShardingRule() { return elementwise(*this); }
 ShardingRule SelectOp::getShardingRule() { return elementwise(*this, {{1, 2}}); }
 // Rounding to a narrower type is not linear, so partial sums are reduced in the type they have.
-ShardingRule CastOp::getShardingRule() { return elementwise(*this); }
+ShardingRule CastOp::getShardingRule() {
+  if (getOfTerms())
+    return elementwise(*this, {{0}});
+  return elementwise(*this);
+}
 
 ShardingRule MaskOp::getShardingRule() {
   ShardingRule rule;
