@@ -111,12 +111,8 @@ LogicalResult ContextParallel::shardInputs() {
       break;
     case ArgAnnotator::Answer::Closed: // written by hand: these tokens stay together
       break;
-    case ArgAnnotator::Answer::UsedElsewhere: {
-      InFlightDiagnostic diag = nn::emitArgError(func, index)
-                                << "context parallelism shards dimension " << *dim << " over ";
-      llvm::interleaveComma(axes, diag);
-      return diag << ", but its annotation uses the axis elsewhere: " << arguments.get(index);
-    }
+    case ArgAnnotator::Answer::UsedElsewhere:
+      return arguments.emitUsedElsewhere(index, *dim, axes, "context parallelism");
     }
   }
   if (anySharded || (!anyHasTokens && shardBeginnings()))
@@ -208,10 +204,7 @@ void ContextParallel::gatherKeys() {
 }
 
 bool ContextParallel::fits(int64_t devices) {
-  SmallVector<HeadCounts> all;
-  for (const DimGroups::Entry &entry : groups.getEntries())
-    if (!entry.rule.aligned.empty())
-      all.push_back(HeadCounts::of(entry, known, mesh.getMesh()));
+  SmallVector<HeadCounts> all = countHeads(groups, known, mesh.getMesh());
   SmallVector<int64_t> sizes = splitForHeads(devices, all);
   return llvm::all_of(all, [&](const HeadCounts &heads) { return heads.deal(sizes).has_value(); });
 }
@@ -369,11 +362,7 @@ private:
     MeshAttr mesh = lookupMesh(getOperation()).getMesh();
     if (resolveAxis(mesh, axis).size() != 1)
       return success(); // split already
-    GroupAxes known(func, groups);
-    SmallVector<HeadCounts> heads;
-    for (const DimGroups::Entry &entry : groups.getEntries())
-      if (!entry.rule.aligned.empty())
-        heads.push_back(HeadCounts::of(entry, known, mesh));
+    SmallVector<HeadCounts> heads = countHeads(groups, GroupAxes(func, groups), mesh);
     SmallVector<int64_t> sizes = dist::splitForHeads(*mesh.getAxisSize(axis), heads);
     return sizes.size() < 2 ? success() : splitAxis(getOperation(), axis, sizes);
   }

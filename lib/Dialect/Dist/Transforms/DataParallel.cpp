@@ -56,12 +56,8 @@ private:
         break;
       case ArgAnnotator::Answer::Closed: // written by hand: these rows stay together
         break;
-      case ArgAnnotator::Answer::UsedElsewhere: {
-        InFlightDiagnostic diag = nn::emitArgError(func, index) << "data parallelism shards dimension " << dim
-                                                                << " over ";
-        llvm::interleaveComma(split, diag);
-        return diag << ", but its annotation uses the axis elsewhere: " << arguments.get(index);
-      }
+      case ArgAnnotator::Answer::UsedElsewhere:
+        return arguments.emitUsedElsewhere(index, dim, split, "data parallelism");
       }
     }
     if (anySplit)

@@ -28,6 +28,14 @@ HeadCounts HeadCounts::of(const DimGroups::Entry &entry, const GroupAxes &known,
   return {countLocal(factors.front()), countLocal(factors.back())};
 }
 
+SmallVector<HeadCounts> countHeads(const DimGroups &groups, const GroupAxes &known, MeshAttr mesh) {
+  SmallVector<HeadCounts> all;
+  for (const DimGroups::Entry &entry : groups.getEntries())
+    if (!entry.rule.aligned.empty())
+      all.push_back(HeadCounts::of(entry, known, mesh));
+  return all;
+}
+
 std::optional<SmallVector<bool>> HeadCounts::deal(ArrayRef<int64_t> sizes) const {
   int64_t devices = std::accumulate(sizes.begin(), sizes.end(), int64_t(1), std::multiplies<>());
   SmallVector<bool> dealt;

@@ -22,6 +22,9 @@ struct HeadCounts {
   std::optional<llvm::SmallVector<bool>> deal(llvm::ArrayRef<int64_t> sizes) const;
 };
 
+/// Of all ops that have heads.
+llvm::SmallVector<HeadCounts> countHeads(const DimGroups &groups, const GroupAxes &known, MeshAttr mesh);
+
 /// The parts into which an axis is split so that key/value heads fewer than its devices take some of them, of each op the
 /// greatest product that divides its own.
 llvm::SmallVector<int64_t> splitForHeads(int64_t devices, llvm::ArrayRef<HeadCounts> heads);

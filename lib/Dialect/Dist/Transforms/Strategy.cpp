@@ -1,6 +1,8 @@
 // Mesh axes and arguments of strategies; see Strategy.h.
 #include "Strategy.h"
 
+#include "shoal/Dialect/NN/IR/SignatureErrors.h"
+
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
@@ -85,6 +87,13 @@ void ArgAnnotator::setFlatAs(unsigned index, unsigned other) {
     return;
   signature.setArgAttr(index, DistDialect::kFlatAttr, FlatAttr::get(func.getContext(), flat.getAxes(), false));
   copyCauses(index, other, flat.getAxes());
+}
+
+InFlightDiagnostic ArgAnnotator::emitUsedElsewhere(unsigned index, unsigned dim, ArrayRef<StringAttr> axes,
+                                                   StringRef strategy) const {
+  InFlightDiagnostic diag = nn::emitArgError(func, index) << strategy << " shards dimension " << dim << " over ";
+  llvm::interleaveComma(axes, diag);
+  return std::move(diag << ", but its annotation uses the axis elsewhere: " << get(index));
 }
 
 void ArgAnnotator::shard(unsigned index, unsigned dim, ArrayRef<StringAttr> axes, CauseAttr cause) {

@@ -33,6 +33,10 @@ public:
   enum class Answer { Free, HasThem, Closed, UsedElsewhere };
   Answer ask(unsigned index, unsigned dim, llvm::ArrayRef<mlir::StringAttr> axes) const;
 
+  /// Diagnoses, as a need of `strategy`, the answer UsedElsewhere.
+  mlir::InFlightDiagnostic emitUsedElsewhere(unsigned index, unsigned dim, llvm::ArrayRef<mlir::StringAttr> axes,
+                                             llvm::StringRef strategy) const;
+
   /// Puts axes at the minor end of a dimension for which the answer was Free, and records why. All else of an
   /// argument that had no annotation is closed.
   void shard(unsigned index, unsigned dim, llvm::ArrayRef<mlir::StringAttr> axes, CauseAttr cause);
