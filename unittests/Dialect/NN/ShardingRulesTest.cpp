@@ -369,6 +369,20 @@ struct SecondShard : LocalizeContext {
   }
 };
 
+/// What that device runs of an op whose first operand is `local` there, `offset` its first row; null where it is none.
+template <typename Op> Op localize(Operation *op, Value local, Value offset, Type type) {
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  SecondShard shard;
+  shard.type = cast<RankedTensorType>(type);
+  shard.offset = offset;
+  SmallVector<Value> results, operands(op->getOperands());
+  operands[0] = local;
+  if (failed(cast<ShardingRuleOpInterface>(op).localize(builder, operands, shard, results)))
+    return {};
+  return results.front().getDefiningOp<Op>();
+}
+
 // The offset of the shard is added to the one of an earlier partition.
 TEST_F(ShardingRules, MaskOnShard) {
   Operation *op =
@@ -376,24 +390,16 @@ TEST_F(ShardingRules, MaskOnShard) {
             "%0 = nn.mask %a dim = 0 limit = %l offset = %o fill = 0.0 {nn.layer = \"h\"} : "
             "tensor<8xf32>");
   ASSERT_TRUE(op);
-  OpBuilder builder(op->getContext());
-  builder.setInsertionPointAfter(op);
   Block &block = *op->getBlock();
-  SecondShard shard;
-  shard.type = cast<RankedTensorType>(block.getArgument(3).getType());
-  shard.offset = block.getArgument(2);
-  SmallVector<Value> results;
-  SmallVector<Value> operands = {block.getArgument(3), block.getArgument(1), block.getArgument(2)};
-  ASSERT_TRUE(
-      succeeded(cast<ShardingRuleOpInterface>(op).localize(builder, operands, shard, results)));
-  auto local = results.front().getDefiningOp<nn::MaskOp>();
+  Value offset = block.getArgument(2), shard = block.getArgument(3);
+  auto local = localize<nn::MaskOp>(op, shard, offset, shard.getType());
   ASSERT_TRUE(local);
-  EXPECT_EQ(local.getType(), shard.type);
+  EXPECT_EQ(local.getType(), shard.getType());
   EXPECT_TRUE(local->hasAttr("nn.layer"));
   auto sum = local.getOffset().getDefiningOp<nn::AddOp>();
   ASSERT_TRUE(sum);
   EXPECT_EQ(sum.getLhs(), block.getArgument(2));
-  EXPECT_EQ(sum.getRhs(), shard.offset);
+  EXPECT_EQ(sum.getRhs(), offset);
 }
 
 // A shard of rows of 5 elements begins 5 elements later for each row; the offset of an earlier partition is added.
@@ -403,18 +409,11 @@ TEST_F(ShardingRules, DropoutOnShard) {
             "%0 = nn.dropout %a rate = 0.5 id = 2 seed = %s step = %t offset = %o global = [16, 5] "
             "{nn.layer = \"h\"} : tensor<8x5xf32>");
   ASSERT_TRUE(op);
-  OpBuilder builder(op->getContext());
-  builder.setInsertionPointAfter(op);
   Block &block = *op->getBlock();
-  SecondShard shard;
-  shard.type = cast<RankedTensorType>(block.getArgument(4).getType());
-  shard.offset = block.getArgument(2);
-  SmallVector<Value> results, operands(op->operand_begin(), op->operand_end());
-  operands[0] = block.getArgument(4);
-  ASSERT_TRUE(succeeded(cast<ShardingRuleOpInterface>(op).localize(builder, operands, shard, results)));
-  auto local = results.front().getDefiningOp<nn::DropoutOp>();
+  Value offset = block.getArgument(2), shard = block.getArgument(4);
+  auto local = localize<nn::DropoutOp>(op, shard, offset, shard.getType());
   ASSERT_TRUE(local);
-  EXPECT_EQ(local.getType(), shard.type);
+  EXPECT_EQ(local.getType(), shard.getType());
   EXPECT_TRUE(local->hasAttr("nn.layer"));
   EXPECT_EQ(*local.getGlobal(), (ArrayRef<int64_t>{16, 5}));
   EXPECT_EQ(local.getSeed(), block.getArgument(1));
@@ -423,7 +422,7 @@ TEST_F(ShardingRules, DropoutOnShard) {
   EXPECT_EQ(sum.getLhs(), block.getArgument(3));
   auto elements = sum.getRhs().getDefiningOp<nn::MulOp>();
   ASSERT_TRUE(elements);
-  EXPECT_EQ(elements.getLhs(), shard.offset);
+  EXPECT_EQ(elements.getLhs(), offset);
   auto stride = elements.getRhs().getDefiningOp<nn::ConstantOp>();
   EXPECT_EQ(cast<DenseIntElementsAttr>(stride.getValue()).getSplatValue<int64_t>(), 5);
   EXPECT_TRUE(succeeded(verify(*module)));
@@ -456,16 +455,9 @@ TEST_F(ShardingRules, DropoutPositionsOnShard) {
         "%0 = nn.dropout %a rate = 0.5 id = 2 seed = %s step = %s offset = %o global = [8, 10] positions = %p dim = " +
             dim + " : tensor<8x5xf32>, tensor<" + rows + "xi64>");
     ASSERT_TRUE(op);
-    OpBuilder builder(op->getContext());
-    builder.setInsertionPointAfter(op);
     Block &block = *op->getBlock();
-    SecondShard shard;
-    shard.type = cast<RankedTensorType>(block.getArgument(4).getType());
-    shard.offset = block.getArgument(1);
-    SmallVector<Value> results, operands(op->operand_begin(), op->operand_end());
-    operands[0] = block.getArgument(4);
-    ASSERT_TRUE(succeeded(cast<ShardingRuleOpInterface>(op).localize(builder, operands, shard, results)));
-    auto local = results.front().getDefiningOp<nn::DropoutOp>();
+    Value offset = block.getArgument(1), shard = block.getArgument(4);
+    auto local = localize<nn::DropoutOp>(op, shard, offset, shard.getType());
     ASSERT_TRUE(local);
     EXPECT_EQ(*local.getGlobal(), (ArrayRef<int64_t>{8, 10}));
     EXPECT_EQ(std::to_string(*local.getDim()), dim);
@@ -478,7 +470,7 @@ TEST_F(ShardingRules, DropoutPositionsOnShard) {
     EXPECT_EQ(local.getOffset(), block.getArgument(2));
     auto slice = local.getPositions().getDefiningOp<nn::DynamicSliceOp>();
     ASSERT_TRUE(slice);
-    EXPECT_EQ(slice.getStart(), shard.offset);
+    EXPECT_EQ(slice.getStart(), offset);
     auto padded = slice.getInput().getDefiningOp<nn::ConcatOp>();
     ASSERT_TRUE(padded);
     EXPECT_EQ(padded.getType().getShape(), ArrayRef<int64_t>{11});
@@ -528,25 +520,20 @@ TEST_F(ShardingRules, Zigzag) {
                         "%0 = nn.zigzag %a dim = 0 ranks = 3 inverse offset = %o {nn.layer = \"h\"} : "
                         "tensor<8x5xf32> -> tensor<6x5xf32>");
   ASSERT_TRUE(op);
-  OpBuilder builder(op->getContext());
-  builder.setInsertionPointAfter(op);
   Block &block = *op->getBlock();
-  SecondShard shard;
-  shard.type = RankedTensorType::get({3, 2}, builder.getF32Type());
-  shard.offset = block.getArgument(2);
-  SmallVector<Value> results, operands{block.getArgument(3), block.getArgument(1)};
-  ASSERT_TRUE(succeeded(cast<ShardingRuleOpInterface>(op).localize(builder, operands, shard, results)));
-  auto local = results.front().getDefiningOp<nn::ZigzagOp>();
+  Value offset = block.getArgument(2), shard = block.getArgument(3);
+  auto type = RankedTensorType::get({3, 2}, Float32Type::get(&context));
+  auto local = localize<nn::ZigzagOp>(op, shard, offset, type);
   ASSERT_TRUE(local);
   EXPECT_EQ(local.getInput(), block.getArgument(3));
-  EXPECT_EQ(local.getType(), shard.type);
+  EXPECT_EQ(local.getType(), type);
   EXPECT_TRUE(local.getInverse());
   EXPECT_EQ(local.getRanks(), 3u);
   EXPECT_TRUE(local->hasAttr("nn.layer"));
   auto sum = local.getOffset().getDefiningOp<nn::AddOp>();
   ASSERT_TRUE(sum);
   EXPECT_EQ(sum.getLhs(), block.getArgument(1));
-  EXPECT_EQ(sum.getRhs(), shard.offset);
+  EXPECT_EQ(sum.getRhs(), offset);
   EXPECT_TRUE(succeeded(verify(*module)));
 }
 
