@@ -310,6 +310,12 @@ TEST_F(ShardingRules, Reduce) {
             "[a,b]->[a,b] b=3 decompose");
 }
 
+TEST_F(ShardingRules, Cast) {
+  EXPECT_EQ(rule("%a: tensor<2x3xf32>", "%0 = nn.cast %a : tensor<2x3xf32> -> tensor<2x3xbf16>"), "[a,b]->[a,b]");
+  EXPECT_EQ(rule("%a: tensor<2x3xf32>", "%0 = nn.cast %a of_terms : tensor<2x3xf32> -> tensor<2x3xbf16>"),
+            "[a,b]->[a,b] linear 0");
+}
+
 TEST_F(ShardingRules, Losses) {
   EXPECT_EQ(rule("%a: tensor<2x3xf32>",
                  "%0 = nn.mse_loss sum %a, %a : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<f32>"),

@@ -67,7 +67,7 @@ void print(const Explanation &it, const ExplanationEntry &entry, StringRef place
     os << it.type;
   os << ": " << counted(it.sentBytes, "byte");
   if (entry.ring)
-    os << " in " << entry.ring->messages << " messages";
+    os << " in " << entry.ring->messages << (entry.ring->messages == 1 ? " message" : " messages");
   if (it.count > 1)
     os << " in " << it.count << " micro-batches";
   if (times > 1)
